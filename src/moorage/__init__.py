@@ -1,0 +1,1 @@
+"""Moorage: virtual machines on ordinary nodes, disks as citizens of their own."""

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Units: a size is a whole number of mebibytes everywhere below the command line."""
+
+import re
+from math import ceil
+from typing import NewType
+
+from moorage.errors import BadInput
+
+Mib = NewType("Mib", int)
+"""A size in mebibytes."""
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]*)")
+_FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
+_STEP = 4
+
+
+def parse_size(text: str) -> Mib:
+    """Return the size that a person typed, rounded up to a multiple of 4 MiB.
+
+    A plain number is MiB; the suffixes m, mb, mib, g, gb, gib, t, tb and tib are
+    taken in any case, fractions too. (Ganeti's rule for its command line.)
+
+    Raises
+    ------
+    BadInput
+        If the text is not a positive size.
+
+    >>> parse_size("1G"), parse_size("1001"), parse_size("1.5g")
+    (1024, 1004, 1536)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    unit = found[2].lower().removesuffix("b").removesuffix("i") if found else "?"
+    if not found or unit not in _FACTORS:
+        raise BadInput(
+            f"'{text}' is not a size", hint="write 512M, 10G or 1.5T", size=text
+        )
+    mib = ceil(float(found[1]) * _FACTORS[unit])
+    return Mib(-(-mib // _STEP) * _STEP)
+
+
+def format_size(mib: int | float, unit: str = "h") -> str:
+    """Return a size as tables print it.
+
+    Parameters
+    ----------
+    mib
+        The size in MiB.
+    unit
+        ``h`` picks a suffix a person likes; ``m``, ``g`` and ``t`` print bare
+        numbers in that unit, for programs.
+
+    >>> format_size(512), format_size(1536), format_size(1536, "m")
+    ('512M', '1.5G', '1536')
+    """
+    if unit == "m":
+        return f"{round(mib)}"
+    if unit in ("g", "t"):
+        return f"{mib / _FACTORS[unit]:.1f}"
+    if mib < _FACTORS["g"]:
+        return f"{round(mib)}M"
+    if mib < _FACTORS["t"]:
+        return f"{mib / _FACTORS['g']:.1f}G"
+    return f"{mib / _FACTORS['t']:.1f}T"
