@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Frozen objects, their invariants, and codecs to and from Ganeti's JSON."""
+
+from .change import KIND_OF, KINDS, Change
+from .config import Config, load, nice
+from .objects import (
+    DISKLESS,
+    MIXED,
+    Cluster,
+    Disk,
+    Entity,
+    Instance,
+    Nic,
+    Node,
+    NodeGroup,
+    successor,
+)
+
+__all__ = [
+    "DISKLESS",
+    "KINDS",
+    "KIND_OF",
+    "MIXED",
+    "Change",
+    "Cluster",
+    "Config",
+    "Disk",
+    "Entity",
+    "Instance",
+    "Nic",
+    "Node",
+    "NodeGroup",
+    "load",
+    "nice",
+    "successor",
+]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the cluster *is*: frozen objects with Ganeti's field names.
+
+An object is never changed: :func:`successor` makes the next version of it. Sizes are
+MiB, times are seconds since the epoch as floats, references are uuids.
+"""
+
+from typing import Any, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from moorage.units import Mib
+
+DISKLESS = "diskless"
+"""What queries show as the template of an instance without disks."""
+MIXED = "mixed"
+"""What queries show as the template of an instance with disks of several templates."""
+
+
+class Entity(Struct, frozen=True, kw_only=True):
+    """What every object has: identity, version, times and tags.
+
+    Attributes
+    ----------
+    uuid
+        Identity; never reused.
+    serial_no
+        Version of the object; each change adds one, so a writer that read an older
+        version is refused.
+    ctime, mtime
+        When it was made and last changed, in seconds.
+    """
+
+    uuid: str
+    serial_no: int = 1
+    ctime: float = 0.0
+    mtime: float = 0.0
+    tags: tuple[str, ...] = ()
+
+
+class Disk(Entity, frozen=True, kw_only=True):
+    """A disk: a top-level object that outlives the instances it serves.
+
+    Attributes
+    ----------
+    dev_type
+        The disk template.
+    logical_id
+        Where the data is, in the template's own terms; born once. The last part of
+        it names the volume.
+    size
+        Size promised to the guest, in MiB.
+    mode
+        ``rw`` or ``ro``.
+    nodes
+        The nodes that hold the data; empty when every node of its groups reaches it.
+    params
+        Parameters handed to the template or the provider.
+    iv_name
+        ``disk/N`` while attached as the N-th disk; None while detached.
+    epoch
+        Rises with every attach and every forced move; steps that carry an older
+        one are refused by the nodes.
+    quarantine
+        Why the disk must not be used, when something could not be proven safe.
+    """
+
+    dev_type: str
+    logical_id: tuple[Any, ...]
+    size: Mib
+    mode: str = "rw"
+    name: str | None = None
+    nodes: tuple[str, ...] = ()
+    params: dict[str, Any] = field(default_factory=dict)
+    children: tuple[Any, ...] = ()
+    iv_name: str | None = None
+    spindles: int | None = None
+    epoch: int = 0
+    quarantine: str | None = None
+
+    @property
+    def volume(self) -> str:
+        """The volume's name inside its template or provider."""
+        return str(self.logical_id[-1])
+
+    @property
+    def label(self) -> str:
+        """The name that a person gave it, or else the uuid."""
+        return self.name or self.uuid
+
+
+class Nic(Struct, frozen=True, kw_only=True):
+    """A network card of an instance."""
+
+    uuid: str
+    mac: str
+    ip: str | None = None
+    name: str | None = None
+    network: str | None = None
+    nicparams: dict[str, Any] = field(default_factory=dict)
+
+
+class Instance(Entity, frozen=True, kw_only=True):
+    """A virtual machine, as it should be.
+
+    Attributes
+    ----------
+    disks
+        Uuids of the attached disks, in the order of their slots.
+    disks_active
+        Whether the disks are attached on the primary node.
+    admin_state
+        ``up``, ``down`` or ``offline``: what the operator wants.
+    """
+
+    name: str
+    primary_node: str
+    os: str = ""
+    hypervisor: str = "kvm"
+    hvparams: dict[str, Any] = field(default_factory=dict)
+    beparams: dict[str, Any] = field(default_factory=dict)
+    osparams: dict[str, Any] = field(default_factory=dict)
+    osparams_private: dict[str, Any] = field(default_factory=dict)
+    admin_state: str = "down"
+    admin_state_source: str = "admin"
+    nics: tuple[Nic, ...] = ()
+    disks: tuple[str, ...] = ()
+    disks_active: bool = False
+    network_port: int | None = None
+
+
+class Node(Entity, frozen=True, kw_only=True):
+    """A machine of the cluster.
+
+    Attributes
+    ----------
+    primary_ip, port
+        Where its agent listens.
+    """
+
+    name: str
+    primary_ip: str
+    secondary_ip: str
+    group: str
+    port: int = 1811
+    master_candidate: bool = True
+    offline: bool = False
+    drained: bool = False
+    master_capable: bool = True
+    vm_capable: bool = True
+    powered: bool = True
+    ndparams: dict[str, Any] = field(default_factory=dict)
+
+
+class NodeGroup(Entity, frozen=True, kw_only=True):
+    """Nodes that see the same storage and networks."""
+
+    name: str
+    alloc_policy: str = "preferred"
+    ndparams: dict[str, Any] = field(default_factory=dict)
+    ipolicy: dict[str, Any] = field(default_factory=dict)
+    diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    networks: dict[str, Any] = field(default_factory=dict)
+
+
+class Cluster(Entity, frozen=True, kw_only=True):
+    """Settings of the whole cluster."""
+
+    cluster_name: str
+    master_node: str
+    master_ip: str = ""
+    mac_prefix: str = "aa:00:00"
+    file_storage_dir: str = ""
+    shared_file_storage_dir: str = ""
+    enabled_hypervisors: tuple[str, ...] = ("kvm",)
+    enabled_disk_templates: tuple[str, ...] = ()
+    hvparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    beparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    nicparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    osparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    default_iallocator: str = ""
+    candidate_certs: dict[str, str] = field(default_factory=dict)
+
+
+E = TypeVar("E", bound=Entity)
+
+
+def successor(old: E, now: float, **changes: Any) -> E:  # noqa: ANN401
+    """Return the next version of `old`: changed, one serial number higher."""
+    return replace(old, serial_no=old.serial_no + 1, mtime=now, **changes)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a hypervisor is to the node agent: guests to start, drives to plug.
+
+Every verb is idempotent. A hypervisor keeps what it must remember in its run directory,
+so an agent that was killed and started again finds its guests.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from moorage.storage import Where
+from moorage.units import Mib
+
+
+class Drive(Struct, frozen=True, kw_only=True):
+    """A disk as a guest has it.
+
+    Attributes
+    ----------
+    disk
+        Uuid of the disk; the guest sees its first 20 characters as serial number.
+    slot
+        Position among the instance's disks, from 0.
+    size
+        In MiB.
+    where
+        How to reach the data on this node.
+    userspace
+        Whether the URI is to be used although there is a device.
+    mode
+        ``rw`` or ``ro``.
+    """
+
+    disk: str
+    slot: int
+    size: Mib
+    where: Where
+    userspace: bool = False
+    mode: str = "rw"
+
+
+class Card(Struct, frozen=True, kw_only=True):
+    """A network card as a guest has it; ``link`` names a bridge."""
+
+    mac: str
+    link: str = ""
+
+
+class GuestSpec(Struct, frozen=True, kw_only=True):
+    """All that is needed to start a guest.
+
+    Attributes
+    ----------
+    memory
+        In MiB.
+    hvparams
+        Hypervisor parameters, defaults filled in.
+    """
+
+    uuid: str
+    name: str
+    memory: Mib
+    vcpus: int = 1
+    hvparams: dict[str, Any] = field(default_factory=dict)
+    drives: tuple[Drive, ...] = ()
+    cards: tuple[Card, ...] = ()
+
+
+class GuestState(Struct, frozen=True, kw_only=True):
+    """A guest as it runs.
+
+    Attributes
+    ----------
+    state
+        ``running``, ``paused``, ``incoming`` (waits for a migration) or ``moved``
+        (its migration to another node is complete; only the process is left).
+    disks
+        Uuids of the disks that are plugged.
+    """
+
+    uuid: str
+    name: str
+    state: str
+    memory: Mib
+    vcpus: int
+    disks: tuple[str, ...] = ()
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """How a live migration went. Times in milliseconds, memory in MiB."""
+
+    total_ms: int
+    downtime_ms: int
+    transferred: int
+
+
+Report = Callable[[int, int, str, str], None]
+"""Progress: done, total, unit, note."""
+
+
+class Hypervisor(Protocol):
+    """The verbs; all but :meth:`guests` raise `Failed` with what the machine said."""
+
+    name: str
+
+    async def guests(self) -> list[GuestState]:
+        """Return every guest that has a process here."""
+
+    async def start(self, spec: GuestSpec) -> None:
+        """Start a guest; one that runs is left alone."""
+
+    async def stop(self, uuid: str, timeout: float) -> None:
+        """Ask the guest to power down; after `timeout` seconds, end its process.
+
+        A guest that does not run is left alone; 0 seconds is a pulled plug.
+        """
+
+    async def reboot(self, uuid: str) -> None:
+        """Reset the guest without giving up its process."""
+
+    async def plug(self, uuid: str, drive: Drive) -> None:
+        """Hot-plug a drive; one that is plugged is left alone."""
+
+    async def unplug(self, uuid: str, disk: str) -> None:
+        """Hot-unplug a drive and let go of its data before returning."""
+
+    async def resize(self, uuid: str, drive: Drive) -> None:
+        """Tell the guest that the drive's data has grown to ``drive.size``."""
+
+    async def incoming(self, spec: GuestSpec) -> str:
+        """Prepare a guest that waits for a migration; return where to send it."""
+
+    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
+        """Send a running guest to `target`.
+
+        Called again after an interruption it carries on: waits for a migration that
+        is under way, and answers for one that is complete. On failure the guest
+        runs here as before.
+        """
+
+    async def resume(self, uuid: str) -> None:
+        """Give up a migration: the guest runs here as before.
+
+        Raises `Failed` when the migration is complete (the guest runs elsewhere).
+        """
+
+    async def abort(self, uuid: str) -> None:
+        """End a guest that waits for a migration; raises `Failed` if it runs."""
+
+    async def discard(self, uuid: str) -> None:
+        """End the process of a guest that moved away; raises `Failed` if it runs."""
+
+    def console(self, uuid: str) -> str:
+        """Return the path of the Unix socket of the serial console."""

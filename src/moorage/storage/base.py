@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a disk template is: declared facts, and verbs that yield commands.
+
+A template never runs anything. A verb is a generator: it yields a :class:`Command`,
+receives an :class:`Output`, and returns what changed. The node agent runs the commands,
+the simulator answers them, ``--dry-run`` prints them, a test reads them from a file.
+Verbs are idempotent: twice is the same as once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, Flag, StrEnum, auto
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from msgspec import field as struct_field
+
+from moorage.errors import BadInput, NotSupported
+from moorage.model import Disk
+from moorage.units import Mib
+
+
+class Can(Flag):
+    """What a template can do beyond attach and detach."""
+
+    NOTHING = 0
+    CREATE = auto()
+    """Make and destroy volumes of its own."""
+    GROW = auto()
+    SNAPSHOT = auto()
+    ADOPT = auto()
+    """Take over a volume that exists."""
+    USERSPACE = auto()
+    """Let the hypervisor reach a volume through a URI, without a block device."""
+    OPEN = auto()
+    """Tell the storage who may write (open, close)."""
+    SETINFO = auto()
+    """Keep a note beside the volume."""
+
+
+class Mirror(StrEnum):
+    """Who keeps a second copy of the data."""
+
+    NONE = "none"
+    INTERNAL = "internal"
+    """The cluster does (DRBD): a secondary node is needed."""
+    EXTERNAL = "external"
+    """The storage does, or it is shared: every node that reaches it may run it."""
+
+
+class Reach(StrEnum):
+    """Where a volume can be used: its mobility domain."""
+
+    NODE = "node"
+    PAIR = "pair"
+    GROUP = "group"
+    """Every node of the groups that see the storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a template declares about itself; the core asks, and never its name."""
+
+    mirror: Mirror
+    reach: Reach
+    can: Can
+    provider: bool = False
+    """Whether scripts of a provider, named by a parameter, do the work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program to run on a node.
+
+    Attributes
+    ----------
+    argv
+        The program and its arguments.
+    env
+        All variables the program sees, besides PATH and LC_ALL.
+    cwd
+        Where it runs; empty for the root directory.
+    log
+        File name (without directory or time) that takes its output; empty when the
+        output is read instead.
+    check
+        Whether a non-zero exit is a failure; else the template looks at it.
+    failure
+        How Ganeti words the failure: the sentence before the output's last lines.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    log: str = ""
+    check: bool = True
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a program answered."""
+
+    stdout: str = ""
+    code: int = 0
+
+
+class Outcome(Enum):
+    """What a verb did: idempotency as a return value."""
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+
+
+class Where(Struct, frozen=True):
+    """How a hypervisor reaches a disk that was attached on a node.
+
+    Attributes
+    ----------
+    path
+        Block device or image file; None for a disk that has none (userspace only).
+    block
+        Whether `path` is a block device, or else a regular file.
+    uris
+        A URI by the hypervisor's name in lower case.
+    """
+
+    path: str | None = None
+    block: bool = False
+    uris: dict[str, str] = struct_field(default_factory=dict)
+
+    def for_hypervisor(self, name: str, *, userspace: bool) -> str:
+        """Return the URI or path to use; a URI is preferred if userspace is wanted.
+
+        Raises
+        ------
+        NotSupported
+            If the disk offers neither to this hypervisor.
+        """
+        uri = self.uris.get(name.lower())
+        if uri and (userspace or not self.path):
+            return uri
+        if self.path and not userspace:
+            return self.path
+        raise NotSupported(
+            f"the disk offers no userspace access to the {name} hypervisor"
+            if userspace
+            else f"the disk offers neither a device nor a URI for {name}",
+            offered=sorted(self.uris),
+        )
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """An ExtStorage provider as one node has it; see :mod:`moorage.storage.provider`.
+
+    Attributes
+    ----------
+    name
+        Name of the directory.
+    path
+        The directory.
+    optional
+        The optional scripts that are there.
+    parameters
+        Name and description of each parameter.
+    problem
+        Why it is not valid; empty when it is.
+    """
+
+    name: str
+    path: str
+    optional: tuple[str, ...] = ()
+    parameters: dict[str, str] = struct_field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What a template must know of the node that its commands run on."""
+
+    node: str
+    hypervisor: str = "kvm"
+    shared_file_dir: str = ""
+    file_dir: str = ""
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+
+
+Steps = Generator[Command, Output, Outcome]
+"""Yield commands, receive outputs, return what changed."""
+Finding = Generator[Command, Output, Where]
+"""Yield commands, receive outputs, return where the disk is."""
+
+
+class Template(ABC):
+    """A disk template, bound to the node where its commands run.
+
+    The class declares; `name` and `capabilities` are all that the core reads.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    # -- pure questions -----------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def logical_id(cls, born: "Birth") -> tuple[Any, ...]:
+        """Return the identity of a new volume, in Ganeti's terms."""
+
+    @classmethod
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that the disk keeps.
+
+        Raises
+        ------
+        BadInput
+            If the template has no such parameter.
+        """
+        if given:
+            raise BadInput(
+                f"disk template '{cls.name}' has no parameter '{min(given)}'",
+                parameters=sorted(given),
+            )
+        return {}
+
+    # -- verbs --------------------------------------------------------------------
+
+    def create(self, disk: Disk) -> Steps:
+        """Make the volume. One that is there already is left alone."""
+        raise self._lacks("create a volume", disk)
+
+    def remove(self, disk: Disk) -> Steps:
+        """Destroy the volume, if it is there."""
+        raise self._lacks("remove a volume", disk)
+
+    @abstractmethod
+    def attach(self, disk: Disk) -> Finding:
+        """Make the volume usable on this node, and say where it is."""
+
+    @abstractmethod
+    def detach(self, disk: Disk) -> Steps:
+        """Take back :meth:`attach`; the data stays."""
+
+    def open(self, disk: Disk, *, exclusive: bool) -> Steps:
+        """Tell the storage that this node may write, alone or with others."""
+        del disk, exclusive
+        return nothing()
+
+    def close(self, disk: Disk) -> Steps:
+        """Tell the storage that this node stops writing."""
+        del disk
+        return nothing()
+
+    def grow(self, disk: Disk, to: Mib) -> Steps:
+        """Enlarge the volume to `to` MiB; a larger one is left alone."""
+        raise self._lacks(f"grow to {to} MiB", disk)
+
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+        """Make a copy-in-time called `name`, `size` MiB large."""
+        raise self._lacks(f"take snapshot {name} of {size} MiB", disk)
+
+    def setinfo(self, disk: Disk, text: str) -> Steps:
+        """Keep `text` beside the volume, where the storage has a place for it."""
+        del disk, text
+        return nothing()
+
+    def _lacks(self, what: str, disk: Disk) -> NotSupported:
+        return NotSupported(
+            f"disk template '{self.name}' cannot {what} (disk {disk.label})",
+            disk=disk.uuid,
+            template=self.name,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Birth:
+    """What a template may use to name a new volume.
+
+    Attributes
+    ----------
+    unique
+        A fresh uuid for the volume's name; the disk's own uuid is another one.
+    index
+        Slot at creation; 0 for a disk that belongs to nobody.
+    instance
+        Name of the instance it is made for; empty for nobody.
+    params
+        All the parameters that were given, before :meth:`Template.parameters`.
+    """
+
+    unique: str
+    index: int = 0
+    instance: str = ""
+    file_dir: str = ""
+    shared_file_dir: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def nothing() -> Steps:
+    """Return steps that do nothing."""
+    return Outcome.UNCHANGED
+    yield  # what makes this a generator
+
+
+def commands_of(steps: Generator[Command, Output, object]) -> Iterable[Command]:
+    """Yield the commands of `steps`, each answered by a bare success.
+
+    For ``--dry-run``: what would run if every question got an empty answer.
+    """
+    try:
+        command = next(steps)
+        while True:
+            yield command
+            command = steps.send(Output())
+    except StopIteration:
+        return
