@@ -39,7 +39,7 @@ def parse_size(text: str) -> Mib:
     return Mib(-(-mib // _STEP) * _STEP)
 
 
-def format_size(mib: int | float, unit: str = "h") -> str:
+def format_size(mib: float, unit: str = "h") -> str:
     """Return a size as tables print it.
 
     Parameters

@@ -3,6 +3,7 @@
 
 from .change import KIND_OF, KINDS, Change
 from .config import Config, load, nice
+from .facts import GuestState, Held, NodeFacts, Os, Provider, Unit
 from .objects import (
     DISKLESS,
     MIXED,
@@ -26,10 +27,16 @@ __all__ = [
     "Config",
     "Disk",
     "Entity",
+    "GuestState",
+    "Held",
     "Instance",
     "Nic",
     "Node",
+    "NodeFacts",
     "NodeGroup",
+    "Os",
+    "Provider",
+    "Unit",
     "load",
     "nice",
     "successor",

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, NotSupported
-from moorage.model import Disk
+from moorage.model import Disk, Provider
 from moorage.units import Mib
 
 
@@ -149,30 +149,6 @@ class Where(Struct, frozen=True):
             else f"the disk offers neither a device nor a URI for {name}",
             offered=sorted(self.uris),
         )
-
-
-class Provider(Struct, frozen=True, kw_only=True):
-    """An ExtStorage provider as one node has it; see :mod:`moorage.storage.provider`.
-
-    Attributes
-    ----------
-    name
-        Name of the directory.
-    path
-        The directory.
-    optional
-        The optional scripts that are there.
-    parameters
-        Name and description of each parameter.
-    problem
-        Why it is not valid; empty when it is.
-    """
-
-    name: str
-    path: str
-    optional: tuple[str, ...] = ()
-    parameters: dict[str, str] = struct_field(default_factory=dict)
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from moorage.model import GuestState
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -66,26 +67,6 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     hvparams: dict[str, Any] = field(default_factory=dict)
     drives: tuple[Drive, ...] = ()
     cards: tuple[Card, ...] = ()
-
-
-class GuestState(Struct, frozen=True, kw_only=True):
-    """A guest as it runs.
-
-    Attributes
-    ----------
-    state
-        ``running``, ``paused``, ``incoming`` (waits for a migration) or ``moved``
-        (its migration to another node is complete; only the process is left).
-    disks
-        Uuids of the disks that are plugged.
-    """
-
-    uuid: str
-    name: str
-    state: str
-    memory: Mib
-    vcpus: int
-    disks: tuple[str, ...] = ()
 
 
 class Moved(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a node says of itself: measured, never stored, never the truth.
+
+The configuration says what should be; these records say what one node's agent saw when
+it was asked. Sizes are MiB.
+"""
+
+from msgspec import Struct, field
+
+from moorage.units import Mib
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """An ExtStorage provider as one node has it.
+
+    Attributes
+    ----------
+    name
+        Name of the directory.
+    path
+        The directory.
+    optional
+        The optional scripts that are there.
+    parameters
+        Description by name of each parameter.
+    problem
+        Why it is not valid; empty when it is.
+    """
+
+    name: str
+    path: str
+    optional: tuple[str, ...] = ()
+    parameters: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the node can use it."""
+        return not self.problem
+
+
+class Os(Struct, frozen=True, kw_only=True):
+    """An operating system definition as one node has it."""
+
+    name: str
+    path: str
+    variants: tuple[str, ...] = ()
+    parameters: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the node can use it."""
+        return not self.problem
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """A storage unit: what one node has of a template or pool."""
+
+    template: str
+    key: str
+    total: Mib
+    free: Mib
+
+
+class GuestState(Struct, frozen=True, kw_only=True):
+    """A guest as it runs.
+
+    Attributes
+    ----------
+    state
+        ``running``, ``paused``, ``incoming`` (waits for a migration) or ``moved``
+        (its migration to another node is complete; only the process is left).
+    disks
+        Uuids of the disks that are plugged.
+    """
+
+    uuid: str
+    name: str
+    state: str
+    memory: Mib
+    vcpus: int
+    disks: tuple[str, ...] = ()
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """A disk that is attached on a node.
+
+    Attributes
+    ----------
+    path
+        Device or image file; None for userspace only.
+    uris
+        URI by hypervisor.
+    epoch
+        The epoch it was attached with.
+    """
+
+    disk: str
+    path: str | None
+    uris: dict[str, str]
+    epoch: int
+
+
+class NodeFacts(Struct, frozen=True, kw_only=True):
+    """All that an agent reports.
+
+    Attributes
+    ----------
+    memory_total, memory_used, memory_free
+        Of the machine; guests' memory included in used.
+    """
+
+    version: str
+    hypervisors: tuple[str, ...] = ()
+    memory_total: Mib = Mib(0)
+    memory_used: Mib = Mib(0)
+    memory_free: Mib = Mib(0)
+    cpus: int = 0
+    bootid: str = ""
+    units: tuple[Unit, ...] = ()
+    guests: tuple[GuestState, ...] = ()
+    held: tuple[Held, ...] = ()
