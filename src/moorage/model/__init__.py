@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Frozen objects, their invariants, and codecs to and from Ganeti's JSON."""
 
+from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
-from .config import Config, load, nice
+from .config import Config, nice
 from .facts import GuestState, Held, NodeFacts, Os, Provider, Unit
 from .objects import (
     DISKLESS,
@@ -37,6 +38,7 @@ __all__ = [
     "Os",
     "Provider",
     "Unit",
+    "apply",
     "load",
     "nice",
     "successor",

@@ -1,1 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""One truth: engines that keep records, and the configuration on top."""
+
+from .base import Key, Store, Stored, Write
+from .memory import MemoryStore
+from .sqlite import SqliteStore
+from .truth import Truth, create, require_cluster
+
+__all__ = [
+    "Key",
+    "MemoryStore",
+    "SqliteStore",
+    "Store",
+    "Stored",
+    "Truth",
+    "Write",
+    "create",
+    "require_cluster",
+]

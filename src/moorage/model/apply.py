@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From one snapshot to the next: objects in and out, indexes kept, rules held.
+
+The rules that no commit can break: an object is replaced only by its successor; a name
+stands for one instance, node or group; a disk has at most one owner; an epoch never
+falls; no reference dangles.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from rpds import HashTrieMap
+
+from moorage.errors import Conflict
+
+from .change import KIND_OF, KINDS, Change
+from .config import NO_UUIDS, Config, Uuids
+from .objects import Disk, Entity, Instance, Node, NodeGroup
+
+K = TypeVar("K")
+
+
+def load(serial_no: int, entities: Iterable[Entity]) -> Config:
+    """Return the snapshot of everything a store holds."""
+    order = list(KINDS.values())
+    config = Config()
+    for entity in sorted(entities, key=lambda entity: order.index(type(entity))):
+        config = _put(config, entity)
+    return replace(config, serial_no=serial_no)
+
+
+def apply(config: Config, change: Change) -> Config:
+    """Return the snapshot after `change`.
+
+    Raises
+    ------
+    Conflict
+        If a rule would be broken.
+    """
+    new = replace(config, serial_no=config.serial_no + 1)
+    for entity in change.drop:
+        new = _dropped(new, entity)
+    for entity in change.put:
+        new = _put(new, entity)
+    for entity in change.put:
+        _check_references(new, entity)
+    for entity in change.drop:
+        _check_unused(new, entity)
+    return new
+
+
+def _dropped(config: Config, entity: Entity) -> Config:
+    old = config.objects.get(entity.uuid)
+    if old is None or old.serial_no != entity.serial_no:
+        raise _moved(entity)
+    config = replace(
+        config,
+        objects=config.objects.remove(old.uuid),
+        kinds=_without(config.kinds, KIND_OF[type(old)], old.uuid),
+    )
+    return _unindexed(config, old)
+
+
+def _put(config: Config, new: Entity) -> Config:
+    old = config.objects.get(new.uuid)
+    if old is not None:
+        _check_succeeds(old, new)
+        config = _unindexed(config, old)
+    config = replace(
+        config,
+        objects=config.objects.insert(new.uuid, new),
+        kinds=_with(config.kinds, KIND_OF[type(new)], new.uuid),
+    )
+    return _indexed(config, new)
+
+
+def _unindexed(config: Config, old: Entity) -> Config:
+    name = getattr(old, "name", None)
+    if name:
+        names = _without(config.names, (KIND_OF[type(old)], name), old.uuid)
+        config = replace(config, names=names)
+    if isinstance(old, Instance):
+        owners = config.owners
+        for disk in old.disks:
+            owners = owners.discard(disk)
+        residents = _without(config.residents, old.primary_node, old.uuid)
+        config = replace(config, owners=owners, residents=residents)
+    if isinstance(old, Node):
+        members = _without(config.members, old.group, old.uuid)
+        config = replace(config, members=members)
+    return config
+
+
+def _indexed(config: Config, new: Entity) -> Config:
+    name = getattr(new, "name", None)
+    if name:
+        key = (KIND_OF[type(new)], name)
+        if not isinstance(new, Disk) and config.names.get(key, NO_UUIDS):
+            raise Conflict(f"the name '{name}' is taken", name=name)
+        config = replace(config, names=_with(config.names, key, new.uuid))
+    if isinstance(new, Instance):
+        residents = _with(config.residents, new.primary_node, new.uuid)
+        config = replace(config, residents=residents, owners=_owners(config, new))
+    if isinstance(new, Node):
+        members = _with(config.members, new.group, new.uuid)
+        config = replace(config, members=members)
+    return config
+
+
+def _owners(config: Config, instance: Instance) -> HashTrieMap[str, str]:
+    owners = config.owners
+    for disk in instance.disks:
+        if disk in owners:
+            raise Conflict(
+                f"disk {disk} is attached to {_word(config.objects[owners[disk]])}: "
+                f"it cannot be attached to {_word(instance)} too",
+                disk=disk,
+            )
+        owners = owners.insert(disk, instance.uuid)
+    return owners
+
+
+def _check_succeeds(old: Entity, new: Entity) -> None:
+    if new.serial_no != old.serial_no + 1:
+        raise _moved(new)
+    if isinstance(new, Disk) and isinstance(old, Disk) and new.epoch < old.epoch:
+        raise Conflict(f"the epoch of disk {new.label} would fall", disk=new.uuid)
+
+
+def _check_references(config: Config, entity: Entity) -> None:
+    wanted: Iterable[str] = ()
+    if isinstance(entity, Instance):
+        wanted = (*entity.disks, entity.primary_node)
+    elif isinstance(entity, Node):
+        wanted = (entity.group,)
+    for uuid in wanted:
+        if uuid not in config.objects:
+            raise Conflict(f"{_word(entity)} refers to {uuid}, which is not there")
+
+
+def _check_unused(config: Config, entity: Entity) -> None:
+    if (
+        entity.uuid in config.owners
+        or config.residents.get(entity.uuid)
+        or (isinstance(entity, NodeGroup) and config.members.get(entity.uuid))
+    ):
+        raise Conflict(f"{_word(entity)} is still in use")
+
+
+def _moved(entity: Entity) -> Conflict:
+    return Conflict(f"{_word(entity)} changed meanwhile", hint="look again, then retry")
+
+
+def _word(entity: Entity) -> str:
+    name = getattr(entity, "name", None) or entity.uuid
+    return f"{KIND_OF[type(entity)]} {name}"
+
+
+def _with(index: HashTrieMap[K, Uuids], key: K, uuid: str) -> HashTrieMap[K, Uuids]:
+    return index.insert(key, index.get(key, NO_UUIDS).insert(uuid))
+
+
+def _without(index: HashTrieMap[K, Uuids], key: K, uuid: str) -> HashTrieMap[K, Uuids]:
+    left = index.get(key, NO_UUIDS).discard(uuid)
+    return index.insert(key, left) if left else index.discard(key)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The configuration in Ganeti's layout, as ``config.data`` has it."""
+
+from typing import Any
+
+from .change import KINDS, encode
+from .config import Config
+
+VERSION = 3_010_000
+"""The configuration version that is written: Ganeti 3.1's."""
+_PLURAL = {
+    "node": "nodes",
+    "nodegroup": "nodegroups",
+    "instance": "instances",
+    "disk": "disks",
+}
+
+
+def config_data(config: Config) -> dict[str, Any]:
+    """Return the whole configuration as Ganeti's JSON values."""
+    cluster = config.cluster
+    data: dict[str, Any] = {
+        "version": VERSION,
+        "serial_no": config.serial_no,
+        "ctime": cluster.ctime,
+        "mtime": cluster.mtime,
+        "cluster": encode(cluster),
+        "networks": {},
+        "filters": {},
+    }
+    for kind, name in _PLURAL.items():
+        data[name] = {one.uuid: encode(one) for one in config.all(KINDS[kind])}
+    return data

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The store of tests: a dictionary that outlives the process that a test kills."""
+
+from collections.abc import Sequence
+
+from moorage.errors import Conflict
+
+from .base import Key, Stored, Write
+
+
+class MemoryStore:
+    """A store in memory. A new leader takes over at once, as after a crash."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.term = 0
+        self.records: dict[Key, bytes] = {}
+
+    async def lead(self) -> int:
+        """Become the only writer; return the term."""
+        self.term += 1
+        return self.term
+
+    async def load(self) -> Stored:
+        """Return all records."""
+        return Stored(self.version, dict(self.records))
+
+    async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
+        """Apply `writes` at version `expected`; return the new version."""
+        if expected != self.version:
+            raise Conflict(f"the store is at version {self.version}, not {expected}")
+        for key, value in writes:
+            if value is None:
+                self.records.pop(key, None)
+            else:
+                self.records[key] = value
+        self.version += 1
+        return self.version
+
+    async def close(self) -> None:
+        """Keep everything: the test may open it again."""
