@@ -1,1 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""Jobs: locks, journalled tasks with do and undo, and the engine that runs them."""
+
+from .carrier import Nodes, Report
+from .engine import COMMON, Engine, World
+from .operation import Lock, Operation, Question, View
+from .record import Job, Op
+from .task import Call, Commit, Run, Task, commit
+
+__all__ = [
+    "COMMON",
+    "Call",
+    "Commit",
+    "Engine",
+    "Job",
+    "Lock",
+    "Nodes",
+    "Op",
+    "Operation",
+    "Question",
+    "Report",
+    "Run",
+    "Task",
+    "View",
+    "World",
+    "commit",
+]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Locks: shared or exclusive, in one fixed order, first come first served by priority.
+
+A job takes all its locks before it starts, level by level and by name within a level.
+Everybody climbing the same stairs, nobody can wait for somebody who waits for them.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
+
+from .operation import LEVELS, Lock
+
+
+@dataclass(slots=True)
+class _Waiter:
+    owner: int
+    shared: bool
+    turn: tuple[int, int]
+    granted: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(slots=True)
+class _State:
+    holders: dict[int, bool] = field(default_factory=dict)
+    waiters: list[_Waiter] = field(default_factory=list)
+
+    def admit(self) -> None:
+        """Let in everybody at the head of the queue who can come in."""
+        self.waiters.sort(key=lambda waiter: waiter.turn)
+        while self.waiters and self._fits(self.waiters[0]):
+            waiter = self.waiters.pop(0)
+            self.holders[waiter.owner] = waiter.shared
+            waiter.granted.set()
+
+    def _fits(self, waiter: _Waiter) -> bool:
+        others = [shared for who, shared in self.holders.items() if who != waiter.owner]
+        return not others or (waiter.shared and all(others))
+
+
+def in_order(locks: Iterable[Lock]) -> list[Lock]:
+    """Return the locks in the order to take them; exclusive wins over shared."""
+    strongest: dict[tuple[int, str], Lock] = {}
+    for lock in locks:
+        key = (LEVELS.index(lock.level), lock.name)
+        if key not in strongest or not lock.shared:
+            strongest[key] = lock
+    return [strongest[key] for key in sorted(strongest)]
+
+
+class Locks:
+    """Who holds what, and who waits. Owners are job numbers."""
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[str, str], _State] = {}
+        self._turns = count()
+
+    async def acquire(self, owner: int, locks: Iterable[Lock], priority: int) -> None:
+        """Take all of `locks` for `owner`, waiting where others hold them.
+
+        Parameters
+        ----------
+        priority
+            From -20 (first) to 19 (last), as in Ganeti.
+        """
+        try:
+            for lock in in_order(locks):
+                await self._take(owner, lock, priority)
+        except BaseException:
+            self.release(owner)
+            raise
+
+    async def _take(self, owner: int, lock: Lock, priority: int) -> None:
+        state = self._states.setdefault((lock.level, lock.name), _State())
+        waiter = _Waiter(owner, lock.shared, (priority, next(self._turns)))
+        state.waiters.append(waiter)
+        state.admit()
+        try:
+            await waiter.granted.wait()
+        finally:
+            if waiter in state.waiters:
+                state.waiters.remove(waiter)
+
+    def release(self, owner: int) -> None:
+        """Let go of everything that `owner` holds."""
+        for key, state in list(self._states.items()):
+            if state.holders.pop(owner, None) is not None:
+                state.admit()
+            if not state.holders and not state.waiters:
+                del self._states[key]
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return what ``gnt-debug locks`` shows, one row a lock."""
+        return [
+            {
+                "name": "/".join(key),
+                "mode": _mode(state),
+                "owner": sorted(state.holders),
+                "pending": [waiter.owner for waiter in state.waiters],
+            }
+            for key, state in sorted(self._states.items())
+        ]
+
+
+def _mode(state: _State) -> str | None:
+    if not state.holders:
+        return None
+    return "shared" if all(state.holders.values()) else "exclusive"

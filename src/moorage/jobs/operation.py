@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an operation is: the request as data, then pure questions about a frozen view.
+
+The engine owns everything else: locks, facts, journal, progress, retries, undo.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from moorage.errors import MoorageError, Unreachable
+from moorage.model import Config
+
+from .task import Task
+
+LEVELS = ("cluster", "group", "node", "instance", "disk", "network")
+"""The one order in which locks are taken."""
+
+
+class Lock(Struct, frozen=True, order=True):
+    """One thing to hold, and whether others may hold it too.
+
+    Attributes
+    ----------
+    level
+        One of :data:`LEVELS`.
+    name
+        Uuid of the object, or the name of one that is to be made.
+    """
+
+    level: str
+    name: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A fact that an operation must know: a reading verb of a node's agent."""
+
+    node: str
+    verb: str
+    args: tuple[tuple[str, Any], ...] = ()
+
+
+Answers = Mapping[Question, Any]
+"""What the nodes said; a `MoorageError` where one failed to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What an operation reasons on; nothing in it changes while it does.
+
+    Attributes
+    ----------
+    now
+        The time, in seconds.
+    fresh
+        Returns a new uuid at each call.
+    job
+        Number of the job, for the notes that a change leaves.
+    """
+
+    config: Config
+    answers: Answers = field(default_factory=dict)
+    now: float = 0.0
+    fresh: Callable[[], str] = lambda: ""
+    job: int = 0
+
+    def answer(self, question: Question) -> Any:  # noqa: ANN401
+        """Return what a node said.
+
+        Raises
+        ------
+        MoorageError
+            What came instead of an answer.
+        """
+        found = self.answers.get(question)
+        if isinstance(found, MoorageError):
+            raise found
+        return found
+
+    def reached(self, question: Question) -> bool:
+        """Whether the node said something, were it only that it failed."""
+        return not isinstance(self.answers.get(question), Unreachable)
+
+
+class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request. Subclasses are named after it and hold its parameters as fields."""
+
+    op_id: ClassVar[str]
+
+    def summary(self) -> str:
+        """Return what job lists show: the opcode and what it is about."""
+        target = next((getattr(self, name) for name in self.__struct_fields__), "")
+        word = self.op_id.removeprefix("OP_")
+        return f"{word}({target})" if isinstance(target, str) and target else word
+
+    @abstractmethod
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Say what to hold while the operation runs."""
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Say which facts the nodes must tell before :meth:`check`."""
+        del view
+        return iter(())
+
+    @abstractmethod
+    def check(self, view: View) -> None:
+        """Raise `Refused`, or approve in silence."""
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Say what to do, in order. Pure: nothing has happened yet."""
+        del view
+        return iter(())
+
+    def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Return what the job reports, given the results of its tasks.
+
+        `view` is the one that the tasks were made from.
+        """
+        del view, results
+        return None
+
+    def jobs(self, view: View) -> list[list[dict[str, Any]]]:
+        """Return jobs to submit when this one has succeeded, as lists of opcodes."""
+        del view
+        return []

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A job as the journal has it: everything that a new process must know to carry on.
+
+States, priorities, dependencies and log entries are Ganeti's.
+"""
+
+from typing import Any
+
+from msgspec import Struct, field, json
+
+from .operation import Lock
+from .task import Commit, Run, Task
+
+QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running"
+CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
+FINISHED = frozenset({CANCELED, SUCCESS, ERROR})
+
+Stamp = tuple[int, int]
+"""Seconds and microseconds."""
+
+
+def stamp(now: float) -> Stamp:
+    """Return a time as the pair that Ganeti writes."""
+    return int(now), int(now % 1 * 1_000_000)
+
+
+class Op(Struct, kw_only=True):
+    """One operation of a job, and how far it has come.
+
+    Attributes
+    ----------
+    input
+        The opcode as it was submitted.
+    tasks, results
+        The journal: what is to be done, in order, and what came of it so far.
+    cursor
+        The task that may have begun; those before it are done.
+    undoing
+        Whether the cursor runs backwards.
+    error
+        Why it failed, as JSON values.
+    locks
+        What the operation holds; a new process takes them again before all others.
+    log
+        Ganeti's entries: serial, time, type, message.
+    """
+
+    input: dict[str, Any]
+    summary: str = ""
+    status: str = QUEUED
+    result: Any = None
+    log: list[tuple[int, Stamp, str, Any]] = field(default_factory=list)
+    start_timestamp: Stamp | None = None
+    exec_timestamp: Stamp | None = None
+    end_timestamp: Stamp | None = None
+    tasks: list[Task] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+    cursor: int = 0
+    undoing: bool = False
+    error: dict[str, Any] | None = None
+    locks: list[Lock] = field(default_factory=list)
+
+    def begun(self) -> list[Task]:
+        """Return the tasks that may have taken effect.
+
+        A commit at the cursor has not: it would have moved the cursor in the same
+        transaction.
+        """
+        reached = self.tasks[: self.cursor + 1]
+        if self.cursor < len(self.tasks) and isinstance(reached[-1], Commit):
+            reached.pop()
+        return reached
+
+    def committed_to(self) -> bool:
+        """Whether there is no way back."""
+        return not self.undoing and any(task.final for task in self.begun())
+
+
+class Job(Struct, kw_only=True):
+    """A job: operations, one after the other."""
+
+    id: int
+    ops: list[Op]
+    priority: int = 0
+    received_timestamp: Stamp | None = None
+    start_timestamp: Stamp | None = None
+    end_timestamp: Stamp | None = None
+    archived: bool = False
+
+    @property
+    def status(self) -> str:
+        """The status that Ganeti computes from those of the operations."""
+        states = [op.status for op in self.ops]
+        for decisive in (ERROR, CANCELING, CANCELED):
+            if decisive in states:
+                return decisive
+        if all(state == SUCCESS for state in states):
+            return SUCCESS
+        if RUNNING in states or SUCCESS in states:
+            return RUNNING
+        return WAITING if WAITING in states else QUEUED
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.status in FINISHED
+
+    @property
+    def current(self) -> Op:
+        """The operation that is next or under way; the last when all are done."""
+        unfinished = (op for op in self.ops if op.status not in FINISHED)
+        return next(unfinished, self.ops[-1])
+
+
+def encode(job: Job) -> bytes:
+    """Return the job as the store keeps it."""
+    return json.encode(job)
+
+
+def decode(data: bytes) -> Job:
+    """Return the job that :func:`encode` wrote."""
+    return json.decode(data, type=Job)
+
+
+__all__ = [
+    "CANCELED",
+    "CANCELING",
+    "ERROR",
+    "FINISHED",
+    "QUEUED",
+    "RUNNING",
+    "SUCCESS",
+    "WAITING",
+    "Commit",
+    "Job",
+    "Op",
+    "Run",
+    "Stamp",
+    "decode",
+    "encode",
+    "stamp",
+]

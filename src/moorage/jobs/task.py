@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tasks: the smallest things that are done, undone, retried and shown.
+
+A task is data. It stands in the journal before it takes effect, so a new process can
+carry it on, or take it back, from the journal alone. There are two kinds: :class:`Run`
+asks a node to do something; :class:`Commit` changes the configuration, in the same
+transaction that notes in the journal that it did.
+"""
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from moorage.model import Change
+from moorage.model import change as changes
+
+
+class Call(Struct, frozen=True):
+    """A verb of the node agent, with its arguments."""
+
+    verb: str
+    args: dict[str, Any] = field(default_factory=dict)
+
+
+class Run(Struct, frozen=True, kw_only=True, tag="run"):
+    """Ask a node to do something.
+
+    Attributes
+    ----------
+    what
+        What a person reads: ``attach disk data1 on node2``.
+    node
+        Uuid of the node.
+    do
+        The verb; idempotent.
+    undo
+        What takes it back on the same node, whether or not it was done; None when
+        there is nothing to take back.
+    final
+        Once this task has begun there is no way back: the job only goes forward.
+    tolerant
+        Whether the job goes on when this fails; the failure becomes a warning.
+    use
+        Arguments whose values are the results of earlier tasks, by their position.
+    """
+
+    what: str
+    node: str
+    do: Call
+    undo: Call | None = None
+    final: bool = False
+    tolerant: bool = False
+    use: dict[str, int] = field(default_factory=dict)
+
+    def disk(self) -> dict[str, Any] | None:
+        """Return the disk that the task works on, if any, as JSON values."""
+        found = self.do.args.get("disk")
+        return found if isinstance(found, dict) else None
+
+
+class Commit(Struct, frozen=True, kw_only=True, tag="commit"):
+    """Change the configuration.
+
+    Attributes
+    ----------
+    what
+        What a person reads.
+    change, back
+        The change set and the one that takes it back, as JSON values.
+    final
+        Once this is committed there is no way back.
+    """
+
+    what: str
+    change: dict[str, Any]
+    back: dict[str, Any]
+    final: bool = False
+
+
+Task = Run | Commit
+
+
+def commit(
+    what: str, change: Change, before: dict[str, Any], *, final: bool = False
+) -> Commit:
+    """Return the task that commits `change`.
+
+    Parameters
+    ----------
+    before
+        The objects that it replaces, by uuid (:meth:`Config.before`).
+    """
+    back = change.back(before)
+    return Commit(
+        what=what,
+        change=changes.to_json(change),
+        back=changes.to_json(back),
+        final=final,
+    )
