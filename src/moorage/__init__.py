@@ -1,1 +1,2 @@
 """Moorage: virtual machines on ordinary nodes, disks as citizens of their own."""
+__version__ = "0.1.0"

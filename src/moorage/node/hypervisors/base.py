@@ -89,6 +89,9 @@ class Hypervisor(Protocol):
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
 
+    async def find(self, uuid: str) -> GuestState | None:
+        """Return one guest, without looking at the others; None if it has none."""
+
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone."""
 

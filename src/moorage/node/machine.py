@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the agent needs of the machine that it runs on; the simulator has its own."""
+
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from moorage.model import Os, Provider, Unit
+from moorage.storage import Command, Output
+from moorage.units import Mib
+
+
+class Memory(Struct, frozen=True, kw_only=True):
+    """Memory and processors of a machine; sizes in MiB."""
+
+    total: Mib
+    free: Mib
+    cpus: int
+    bootid: str
+
+
+class Machine(Protocol):
+    """A machine: runs commands, and knows what is installed."""
+
+    async def run(self, command: Command, limit: float) -> Output:
+        """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
+
+    def providers(self) -> list[Provider]:
+        """Return every entry of the ExtStorage search path."""
+
+    def oses(self) -> list[Os]:
+        """Return every entry of the search path of OS definitions."""
+
+    def memory(self) -> Memory:
+        """Return how large the machine is."""
+
+    def units(self, directories: dict[str, str]) -> list[Unit]:
+        """Return the room in each template's directory, by the template's name."""
+
+    def device(self, path: str) -> dict[str, object]:
+        """Return ``present``, ``size`` (MiB) and ``identity`` of a block device."""
+
+
+def memory_of(proc: Path) -> Memory:
+    """Return what Linux says under ``/proc``."""
+    rows = (line.split() for line in (proc / "meminfo").read_text().splitlines())
+    kib = {row[0].rstrip(":"): int(row[1]) for row in rows}
+    cpus = (proc / "cpuinfo").read_text().count("processor\t")
+    bootid = (proc / "sys/kernel/random/boot_id").read_text().strip()
+    return Memory(
+        total=Mib(kib["MemTotal"] // 1024),
+        free=Mib(kib["MemAvailable"] // 1024),
+        cpus=cpus,
+        bootid=bootid,
+    )

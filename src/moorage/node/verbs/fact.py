@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reading verbs: what this node says of itself."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from moorage import __version__
+from moorage.model import GuestState, NodeFacts, Os, Provider
+from moorage.node.hypervisors.base import Report
+from moorage.units import Mib
+
+from .station import Station
+
+
+class FactArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of the reading verbs.
+
+    Attributes
+    ----------
+    directories
+        Directory by disk template: where the cluster keeps image files.
+    path
+        A block device.
+    uuid
+        A guest.
+    """
+
+    directories: dict[str, str] = {}
+    path: str = ""
+    uuid: str = ""
+
+
+async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
+    """Return all that there is to know of this node."""
+    memory = at.machine.memory()
+    return NodeFacts(
+        version=__version__,
+        hypervisors=tuple(sorted(at.hypervisors)),
+        memory_total=memory.total,
+        memory_free=memory.free,
+        memory_used=Mib(memory.total - memory.free),
+        cpus=memory.cpus,
+        bootid=memory.bootid,
+        units=tuple(at.machine.units(args.directories)),
+        guests=tuple(await _all_guests(at)),
+        held=tuple(at.held.all()),
+    )
+
+
+async def guests(at: Station, _args: FactArgs, _report: Report) -> list[GuestState]:
+    """Return every guest that has a process here."""
+    return await _all_guests(at)
+
+
+async def guest(at: Station, args: FactArgs, _report: Report) -> GuestState | None:
+    """Return one guest, if it has a process here."""
+    for hypervisor in at.hypervisors.values():
+        found = await hypervisor.find(args.uuid)
+        if found:
+            return found
+    return None
+
+
+async def providers(at: Station, _args: FactArgs, _report: Report) -> list[Provider]:
+    """Return every entry of the ExtStorage search path."""
+    return at.machine.providers()
+
+
+async def oses(at: Station, _args: FactArgs, _report: Report) -> list[Os]:
+    """Return every entry of the search path of OS definitions."""
+    return at.machine.oses()
+
+
+async def device(at: Station, args: FactArgs, _report: Report) -> dict[str, object]:
+    """Return what there is at the path of a block device."""
+    return at.machine.device(args.path)
+
+
+async def _all_guests(at: Station) -> list[GuestState]:
+    found = [await one.guests() for one in at.hypervisors.values()]
+    return [guest for guests in found for guest in guests]
+
+
+VERBS: dict[str, Any] = {
+    "facts": facts,
+    "guests": guests,
+    "guest": guest,
+    "providers": providers,
+    "oses": oses,
+    "device": device,
+}
+"""Every reading verb."""
