@@ -189,7 +189,7 @@ class Carrier:
         """End where there is neither a way forward nor one back."""
         op.error = error.to_json()
         disk = task.disk()
-        if disk:
+        if disk and task.spoils:
             await self._quarantine(job, op, [(disk, f"{task.what}: {error.message}")])
         else:
             await self._save(job)
@@ -265,7 +265,7 @@ class Carrier:
         """Commit a change and move the cursor, in one transaction."""
         was, op.cursor = op.cursor, cursor
         if cursor > was:
-            op.results.append(None)
+            op.results.append([values["uuid"] for _, values in change["put"]])
         try:
             decoded = changes.from_json(change)
             await self._truth.commit(decoded, [self._entry(job)])
@@ -303,7 +303,7 @@ def _quarantined(config: Config, disk: Disk, cause: str, now: float) -> Disk:
     known = config.objects.get(disk.uuid)
     if isinstance(known, Disk):
         return successor(known, now, quarantine=cause)
-    return successor(disk, now, quarantine=cause, iv_name=None)
+    return successor(disk, now, quarantine=cause)
 
 
 def sentence(error: Exception) -> MoorageError:

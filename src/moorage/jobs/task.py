@@ -40,6 +40,8 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
         Once this task has begun there is no way back: the job only goes forward.
     tolerant
         Whether the job goes on when this fails; the failure becomes a warning.
+    spoils
+        Whether a failure leaves the disk in doubt: it is quarantined then.
     use
         Arguments whose values are the results of earlier tasks, by their position.
     """
@@ -50,6 +52,7 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     undo: Call | None = None
     final: bool = False
     tolerant: bool = False
+    spoils: bool = False
     use: dict[str, int] = field(default_factory=dict)
 
     def disk(self) -> dict[str, Any] | None:
@@ -59,7 +62,7 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
 
 
 class Commit(Struct, frozen=True, kw_only=True, tag="commit"):
-    """Change the configuration.
+    """Change the configuration; its result is the list of the uuids that it put.
 
     Attributes
     ----------

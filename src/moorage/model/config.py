@@ -8,7 +8,7 @@ touch, so applying a change costs what the change touches, at any size of cluste
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from rpds import HashTrieMap, HashTrieSet
 
@@ -18,7 +18,7 @@ from .change import KIND_OF, Change
 from .objects import DISKLESS, MIXED, Cluster, Disk, Entity, Instance, Node, NodeGroup
 
 E = TypeVar("E", bound=Entity)
-Uuids = HashTrieSet[str]
+Uuids: TypeAlias = "HashTrieSet[str]"
 NO_UUIDS: Uuids = HashTrieSet()
 
 
@@ -123,6 +123,14 @@ class Config:
         """Return the instance that a disk is attached to."""
         uuid = self.owners.get(disk.uuid)
         return cast("Instance", self.objects[uuid]) if uuid else None
+
+    def iv_name(self, disk: Disk) -> str | None:
+        """Return ``disk/N`` for the N-th disk of an instance; None while detached.
+
+        It is computed: an insertion in front must not touch the disks behind it.
+        """
+        owner = self.owner(disk)
+        return f"disk/{owner.disks.index(disk.uuid)}" if owner else None
 
     def detached(self) -> list[Disk]:
         """Return the disks that belong to no instance."""

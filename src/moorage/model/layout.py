@@ -5,6 +5,7 @@ from typing import Any
 
 from .change import KINDS, encode
 from .config import Config
+from .objects import Disk
 
 VERSION = 3_010_000
 """The configuration version that is written: Ganeti 3.1's."""
@@ -30,4 +31,8 @@ def config_data(config: Config) -> dict[str, Any]:
     }
     for kind, name in _PLURAL.items():
         data[name] = {one.uuid: encode(one) for one in config.all(KINDS[kind])}
+    for disk in config.all(Disk):
+        slot = config.iv_name(disk)
+        if slot:
+            data["disks"][disk.uuid]["iv_name"] = slot
     return data

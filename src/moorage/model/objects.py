@@ -57,8 +57,8 @@ class Disk(Entity, frozen=True, kw_only=True):
         The nodes that hold the data; empty when every node of its groups reaches it.
     params
         Parameters handed to the template or the provider.
-    iv_name
-        ``disk/N`` while attached as the N-th disk; None while detached.
+    group
+        Uuid of the node group where it is used, or was last.
     epoch
         Rises with every attach and every forced move; steps that carry an older
         one are refused by the nodes.
@@ -74,7 +74,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     nodes: tuple[str, ...] = ()
     params: dict[str, Any] = field(default_factory=dict)
     children: tuple[Any, ...] = ()
-    iv_name: str | None = None
+    group: str | None = None
     spindles: int | None = None
     epoch: int = 0
     quarantine: str | None = None

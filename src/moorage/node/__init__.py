@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""The node: its agent, its machine, its hypervisors."""

@@ -1,1 +1,39 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""Operations: one file each, data and pure questions about a frozen view."""
+
+from difflib import get_close_matches
+from typing import Any
+
+from msgspec import ValidationError, convert
+
+from moorage.errors import BadInput
+from moorage.jobs import COMMON, Operation
+
+from . import cluster, disk, group, instance, node, storage
+
+OPERATIONS: dict[str, type[Operation]] = {
+    operation.op_id: operation
+    for floor in (cluster, disk, group, instance, node, storage)
+    for operation in floor.OPERATIONS
+}
+"""Every operation by its opcode."""
+
+
+def parse(opcode: dict[str, Any]) -> Operation:
+    """Return the operation that answers an opcode.
+
+    Raises
+    ------
+    BadInput
+        If there is none, or a field is off.
+    """
+    name = str(opcode.get("OP_ID"))
+    if name not in OPERATIONS:
+        close = get_close_matches(name, OPERATIONS, n=1)
+        hint = f"did you mean {close[0]}?" if close else ""
+        raise BadInput(f"there is no operation '{name}'", hint=hint)
+    own = {key: value for key, value in opcode.items() if key not in COMMON}
+    try:
+        return convert(own, OPERATIONS[name])
+    except ValidationError as error:
+        raise BadInput(f"{name}: {error}") from None

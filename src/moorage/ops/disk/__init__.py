@@ -1,1 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""Operations on disks as objects of their own."""
+
+from .add import DiskAdd
+from .attach import DiskAttach
+from .detach import DiskDetach
+from .grow import DiskGrow
+from .remove import DiskRemove
+from .rename import DiskRename, DiskSetParams
+from .snapshot import DiskSnapshot
+
+OPERATIONS = (
+    DiskAdd,
+    DiskAttach,
+    DiskDetach,
+    DiskGrow,
+    DiskRemove,
+    DiskRename,
+    DiskSetParams,
+    DiskSnapshot,
+)

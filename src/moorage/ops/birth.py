@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""New disks: from the words of a request to a disk that has an identity.
+
+A disk's volume is named once, here, and keeps the name whatever happens to its owner,
+its slot or its own name.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from moorage.errors import BadInput, Exists, NotSupported, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, Node, NodeGroup
+from moorage.storage import Birth, Can, Reach, Template
+from moorage.storage.provider import check_parameters, usable
+from moorage.storage.templates import template_named
+from moorage.storage.words import check_name
+from moorage.units import Mib
+
+from .calls import device_on, providers_on
+from .reach import check_provider, online, providers
+
+KEYS = frozenset(
+    {"size", "mode", "name", "adopt", "spindles", "dev_type", "vg", "metavg"}
+)
+"""What a disk's description may hold besides parameters of its template."""
+MODES = ("rw", "ro")
+LARGEST = Mib(16 * 1024 * 1024 * 1024)
+"""16 PiB: more is a slip of the hand."""
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """A disk as somebody wants it.
+
+    Attributes
+    ----------
+    template
+        Name of the disk template.
+    size
+        In MiB; None when it comes from the device that is adopted.
+    adopt
+        A volume that exists.
+    params
+        Parameters of the template or the provider, `provider` and `access` included.
+    force
+        Whether parameters that the provider does not list are accepted.
+    """
+
+    template: str
+    size: Mib | None = None
+    mode: str = "rw"
+    name: str | None = None
+    adopt: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    force: bool = False
+    tags: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> type[Template]:
+        """The template."""
+        return template_named(self.template)
+
+
+def wish(given: Mapping[str, Any], default: str | None = None) -> Wish:
+    """Return the disk that ``{size: 1024, provider: nas, …}`` describes.
+
+    Parameters
+    ----------
+    default
+        The template of a disk that names none.
+
+    Raises
+    ------
+    BadInput
+        If there is no template, or a value is off.
+    """
+    template = given.get("dev_type") or default
+    if not template:
+        raise BadInput("the disk names no template", hint="add dev_type=… or use -t")
+    params = {key: value for key, value in given.items() if key not in KEYS}
+    return Wish(
+        template=str(template),
+        size=_size(given.get("size")),
+        mode=_mode(given.get("mode", "rw")),
+        name=_name(given.get("name")),
+        adopt=given.get("adopt"),
+        params={key: value for key, value in params.items() if value is not None},
+    )
+
+
+def _size(value: object) -> Mib | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise BadInput(f"a disk's size is a whole number of MiB, not '{value}'")
+    if not 0 < value <= LARGEST:
+        raise BadInput(f"a disk has between 1 and {LARGEST} MiB, not {value}")
+    return Mib(value)
+
+
+def _mode(value: object) -> str:
+    if value not in MODES:
+        raise BadInput(f"a disk's mode is rw or ro, not '{value}'")
+    return str(value)
+
+
+def _name(value: object) -> str | None:
+    if value is None or value == "none":
+        return None
+    return check_name("disk", str(value))
+
+
+def ask(config: Config, wanted: Wish, group: NodeGroup) -> Iterator[Question]:
+    """Ask the nodes of a group what :func:`check` must know."""
+    capabilities = wanted.kind.capabilities
+    for node in online(config, group):
+        if capabilities.provider:
+            yield providers_on(node.uuid)
+        if wanted.adopt:
+            yield device_on(node.uuid, wanted.adopt)
+
+
+def bear(
+    view: View, wanted: Wish, node: Node, *, index: int = 0, instance: str = ""
+) -> Disk:
+    """Return the new disk, with the identity that it keeps for life.
+
+    Parameters
+    ----------
+    node
+        Where it is made, or where its instance runs.
+    index, instance
+        The slot and the instance it is made for; 0 and empty for nobody.
+    """
+    cluster, kind = view.config.cluster, wanted.kind
+    adopted = {"adopt": wanted.adopt} if wanted.adopt else {}
+    born = Birth(
+        unique=view.fresh(),
+        index=index,
+        instance=instance,
+        file_dir=cluster.file_storage_dir,
+        shared_file_dir=cluster.shared_file_storage_dir,
+        params=wanted.params | adopted,
+    )
+    local = kind.capabilities.reach is not Reach.GROUP
+    return Disk(
+        uuid=view.fresh(),
+        dev_type=wanted.template,
+        logical_id=kind.logical_id(born),
+        size=_born_size(view, wanted, node),
+        mode=wanted.mode,
+        name=wanted.name,
+        nodes=(node.uuid,) if local else (),
+        params=kind.parameters(wanted.params),
+        group=node.group,
+        ctime=view.now,
+        mtime=view.now,
+        tags=wanted.tags,
+    )
+
+
+def _born_size(view: View, wanted: Wish, node: Node) -> Mib:
+    if wanted.adopt:
+        return Mib(int(view.answer(device_on(node.uuid, wanted.adopt))["size"]))
+    if wanted.size is None:
+        raise BadInput("the disk has no size", hint="add size=10G")
+    return wanted.size
+
+
+def check(view: View, wanted: Wish, node: Node) -> None:
+    """Raise `Refused` unless the disk can be made for use on `node` and its group."""
+    kind = wanted.kind
+    enabled = view.config.cluster.enabled_disk_templates
+    if enabled and wanted.template not in enabled:
+        raise WrongState(
+            f"disk template '{wanted.template}' is not enabled in this cluster",
+            hint="gnt-cluster modify --enabled-disk-templates=…",
+            enabled=list(enabled),
+        )
+    if wanted.adopt and Can.ADOPT not in kind.capabilities.can:
+        raise NotSupported(f"disk template '{wanted.template}' adopts no volumes")
+    if not wanted.adopt and Can.CREATE not in kind.capabilities.can:
+        raise BadInput(
+            f"disk template '{wanted.template}' makes no volumes: it adopts devices",
+            hint="add adopt=/dev/disk/…",
+        )
+    disk = bear(view, wanted, node)
+    _check_group(view, wanted, disk, view.config.group(node.group))
+
+
+def _check_group(view: View, wanted: Wish, disk: Disk, group: NodeGroup) -> None:
+    """Every node of the group must be able to use the disk, before it is made."""
+    for node in online(view.config, group):
+        if wanted.kind.capabilities.provider:
+            check_provider(view, disk, node)
+            provider = usable(providers(view, node))[str(disk.logical_id[0])]
+            check_parameters(wanted.params, provider, force=wanted.force)
+    if wanted.adopt:
+        _check_adopted(view, wanted.adopt, group)
+
+
+def _check_adopted(view: View, path: str, group: NodeGroup) -> None:
+    """Raise `Refused` unless it is one device on every node, and nobody else's."""
+    seen: dict[tuple[object, object], str] = {}
+    for node in online(view.config, group):
+        found = view.answer(device_on(node.uuid, path))
+        if not found["present"]:
+            raise WrongState(
+                f"node {node.name} of group {group.name} has no block device {path}",
+                hint="every node of the group must see it under this name",
+            )
+        seen.setdefault((found["size"], found["identity"]), node.name)
+    if len(seen) > 1:
+        told = ", ".join(f"{size} MiB on {name}" for (size, _), name in seen.items())
+        raise WrongState(f"{path} is not the same device on every node: {told}")
+    for disk in view.config.all(Disk):
+        if disk.volume == path:
+            raise Exists(
+                f"device {path} is disk {disk.label} already",
+                hint=f"gnt-disk info {disk.uuid}",
+            )

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls of the node agent, and the tasks that are made of them.
+
+Every operation on disks and guests is built of these few tasks; each names its undo.
+"""
+
+from typing import Any
+
+from msgspec import to_builtins
+
+from moorage.jobs import Call, Question, Run
+from moorage.model import Config, Disk, Instance, Node
+from moorage.model.change import encode
+
+EXCLUSIVE, SHARED = "exclusive", "shared"
+
+
+def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
+    """Return the hypervisor parameters: the cluster's, then the instance's own."""
+    return config.cluster.hvparams.get(instance.hypervisor, {}) | instance.hvparams
+
+
+def beparams(config: Config, instance: Instance) -> dict[str, Any]:
+    """Return memory (MiB) and processors: the cluster's, then the instance's own."""
+    builtin = {"minmem": 128, "maxmem": 128, "vcpus": 1, "auto_balance": True}
+    return builtin | config.cluster.beparams.get("default", {}) | instance.beparams
+
+
+# -- calls ---------------------------------------------------------------------------
+
+
+def disk_call(config: Config, verb: str, disk: Disk, **more: Any) -> Call:  # noqa: ANN401
+    """Return a verb on one disk."""
+    cluster, owner = config.cluster, config.owner(disk)
+    hypervisor = owner.hypervisor if owner else cluster.enabled_hypervisors[0]
+    args = {
+        "disk": encode(disk),
+        "hypervisor": hypervisor,
+        "shared_file_dir": cluster.shared_file_storage_dir,
+        "file_dir": cluster.file_storage_dir,
+    }
+    return Call(verb, args | more)
+
+
+def guest_call(
+    config: Config,
+    verb: str,
+    instance: Instance,
+    disks: list[Disk] | None = None,
+    **more: Any,  # noqa: ANN401
+) -> Call:
+    """Return a verb on one guest; `disks` fence the step and are what it gets."""
+    backend = beparams(config, instance)
+    args = {
+        "uuid": instance.uuid,
+        "name": instance.name,
+        "hypervisor": instance.hypervisor,
+        "memory": backend["maxmem"],
+        "vcpus": backend["vcpus"],
+        "hvparams": hvparams(config, instance),
+        "disks": [encode(disk) for disk in disks or ()],
+        "nics": to_builtins(instance.nics),
+    }
+    return Call(verb, args | more)
+
+
+# -- questions -----------------------------------------------------------------------
+
+
+def guest_on(node: str, instance: Instance) -> Question:
+    """Ask a node for one guest: its state, or None."""
+    return Question(node, "guest", (("uuid", instance.uuid),))
+
+
+def providers_on(node: str) -> Question:
+    """Ask a node for its ExtStorage providers."""
+    return Question(node, "providers")
+
+
+def oses_on(node: str) -> Question:
+    """Ask a node for its OS definitions."""
+    return Question(node, "oses")
+
+
+def device_on(node: str, path: str) -> Question:
+    """Ask a node what there is at the path of a block device."""
+    return Question(node, "device", (("path", path),))
+
+
+# -- tasks on disks ------------------------------------------------------------------
+
+
+def create(config: Config, disk: Disk, node: Node) -> Run:
+    """Make the volume; undone by removing it."""
+    return Run(
+        what=f"create disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.create", disk),
+        undo=disk_call(config, "disk.remove", disk),
+    )
+
+
+def attach(config: Config, disk: Disk, node: Node, opened: str = EXCLUSIVE) -> Run:
+    """Attach and open on a node; undone by detaching."""
+    return Run(
+        what=f"attach disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.attach", disk, opened=opened),
+        undo=disk_call(config, "disk.detach", disk),
+    )
+
+
+def detach(config: Config, disk: Disk, node: Node, *, tolerant: bool = False) -> Run:
+    """Detach on a node; undone by attaching, but for a tolerant one."""
+    again = disk_call(config, "disk.attach", disk, opened=EXCLUSIVE)
+    return Run(
+        what=f"detach disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.detach", disk),
+        undo=None if tolerant else again,
+        tolerant=tolerant,
+    )
+
+
+def remove(config: Config, disk: Disk, node: Node) -> Run:
+    """Destroy the volume: no way back."""
+    return Run(
+        what=f"remove disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.remove", disk),
+        final=True,
+        spoils=True,
+    )
+
+
+def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:
+    """Leave a note beside the volume; nobody fails for its lack."""
+    return Run(
+        what=f"note the owner of disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.setinfo", disk, text=text),
+        tolerant=True,
+    )
+
+
+# -- tasks on guests -----------------------------------------------------------------
+
+
+def start(config: Config, instance: Instance, disks: list[Disk], node: Node) -> Run:
+    """Start a guest; undone by pulling its plug."""
+    return Run(
+        what=f"start {instance.name} on {node.name}",
+        node=node.uuid,
+        do=guest_call(config, "instance.start", instance, disks),
+        undo=guest_call(config, "instance.stop", instance, disks),
+    )
+
+
+def stop(
+    config: Config, instance: Instance, disks: list[Disk], node: Node, patience: float
+) -> Run:
+    """Power a guest down within `patience` seconds; undone by starting it."""
+    return Run(
+        what=f"stop {instance.name} on {node.name}",
+        node=node.uuid,
+        do=guest_call(config, "instance.stop", instance, disks, timeout=patience),
+        undo=guest_call(config, "instance.start", instance, disks),
+    )
+
+
+def plug(config: Config, instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
+    """Hot-plug a disk; undone by unplugging."""
+    one: dict[str, Any] = {"disk": encode(disk), "slot": slot}
+    return Run(
+        what=f"plug disk {disk.label} into {instance.name} on {node.name}",
+        node=node.uuid,
+        do=guest_call(config, "instance.plug", instance, **one),
+        undo=guest_call(config, "instance.unplug", instance, **one),
+    )
+
+
+def unplug(
+    config: Config, instance: Instance, disk: Disk, node: Node, slot: int
+) -> Run:
+    """Hot-unplug a disk; undone by plugging."""
+    one: dict[str, Any] = {"disk": encode(disk), "slot": slot}
+    return Run(
+        what=f"unplug disk {disk.label} from {instance.name} on {node.name}",
+        node=node.uuid,
+        do=guest_call(config, "instance.unplug", instance, **one),
+        undo=guest_call(config, "instance.plug", instance, **one),
+    )

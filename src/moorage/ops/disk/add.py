@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk add``: a disk that belongs to nobody."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import field
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Node
+from moorage.ops import birth, calls
+from moorage.ops.reach import online, only_group
+from moorage.storage import Reach
+
+
+class DiskAdd(Operation, frozen=True, kw_only=True):
+    """Make a disk, or adopt one, and attach it to nothing.
+
+    Attributes
+    ----------
+    size
+        In MiB; not for an adopted device.
+    params
+        Parameters of the template or the provider.
+    node, group
+        Where: a node for templates that stay on one, else a group; the only group
+        when there is one.
+    force
+        Accept parameters that the provider does not list.
+    """
+
+    op_id = "OP_DISK_ADD"
+
+    name: str | None = None
+    disk_template: str
+    size: int | None = None
+    provider: str | None = None
+    access: str | None = None
+    adopt: str | None = None
+    mode: str = "rw"
+    params: dict[str, Any] = field(default_factory=dict)
+    node: str | None = None
+    group: str | None = None
+    force: bool = False
+    tags: tuple[str, ...] = ()
+
+    def wish(self) -> birth.Wish:
+        """Return the disk that is wanted."""
+        given = self.params | {
+            "name": self.name,
+            "size": self.size,
+            "mode": self.mode,
+            "adopt": self.adopt,
+            "provider": self.provider,
+            "access": self.access,
+        }
+        wanted = birth.wish(given, self.disk_template)
+        return replace(wanted, force=self.force, tags=self.tags)
+
+    def where(self, view: View) -> Node:
+        """Return the node that makes the disk."""
+        config = view.config
+        if self.node:
+            return config.node(self.node)
+        if self.wish().kind.capabilities.reach is not Reach.GROUP:
+            raise BadInput(
+                f"a disk of template '{self.disk_template}' stays on one node",
+                hint="say which: -n NODE",
+            )
+        group = config.group(self.group) if self.group else only_group(config)
+        nodes = online(config, group)
+        if not nodes:
+            raise WrongState(f"no node of group {group.name} is online")
+        return nodes[0]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Share the node; the disk is nobody's business yet."""
+        yield Lock("node", self.where(view).uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask what the group's nodes offer."""
+        config = view.config
+        group = config.group(self.where(view).group)
+        yield from birth.ask(config, self.wish(), group)
+
+    def check(self, view: View) -> None:
+        """Refuse what the group cannot use."""
+        node = self.where(view)
+        if node.offline:
+            raise WrongState(f"node {node.name} is marked offline")
+        birth.check(view, self.wish(), node)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the volume, then let the cluster know the disk."""
+        node, wanted = self.where(view), self.wish()
+        disk = birth.bear(view, wanted, node)
+        if not wanted.adopt:
+            yield calls.create(view.config, disk, node)
+        yield commit(f"record disk {disk.label}", Change((disk,)), {})
+
+    def result(self, view: View, results: Sequence[Any]) -> str:
+        """Return the uuid."""
+        del view
+        return str(results[-1][0])

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk attach``: a disk gets an owner, running or not."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Disk, Instance, successor
+from moorage.ops import calls
+from moorage.ops.guests import check_known, runs
+from moorage.ops.reach import ask_reach, check_reach
+
+MOST = 16
+"""Disks that an instance can have, as in Ganeti."""
+
+
+def check_free(view: View, disk: Disk, instance: Instance) -> None:
+    """Raise `Refused` if `disk` cannot be attached to `instance`."""
+    if disk.quarantine:
+        raise WrongState(
+            f"disk {disk.label} is quarantined: {disk.quarantine}",
+            hint=f"gnt-disk info {disk.label}",
+            disk=disk.uuid,
+        )
+    owner = view.config.owner(disk)
+    if owner:
+        where = view.config.node(owner.primary_node).name
+        raise WrongState(
+            f"disk {disk.label} is attached to instance {owner.name} on node {where}: "
+            f"it cannot be attached to {instance.name} too",
+            hint=f"gnt-disk detach {disk.label}",
+            disk=disk.uuid,
+            instance=owner.name,
+        )
+    check_reach(view, disk, view.config.node(instance.primary_node))
+
+
+def check_index(instance: Instance, index: int) -> None:
+    """Raise `Refused` if no disk can go to this slot; -1 is the end."""
+    if not -1 <= index <= len(instance.disks):
+        raise BadInput(
+            f"instance {instance.name} has {len(instance.disks)} disks: a new one goes "
+            f"to slot 0 to {len(instance.disks)}, not {index}"
+        )
+    if len(instance.disks) >= MOST:
+        raise WrongState(f"instance {instance.name} has {MOST} disks, the most it can")
+
+
+def inserted(instance: Instance, disk: str, index: int) -> tuple[str, ...]:
+    """Return the instance's disks with one more."""
+    at = len(instance.disks) if index == -1 else index
+    return (*instance.disks[:at], disk, *instance.disks[at:])
+
+
+def claimed(disk: Disk, instance: Instance, view: View) -> Disk:
+    """Return the disk in its next epoch, in the group of its new owner."""
+    group = view.config.node(instance.primary_node).group
+    return successor(disk, view.now, epoch=disk.epoch + 1, group=group)
+
+
+def attach_tasks(
+    view: View, instance: Instance, disk: Disk, index: int, *, hot: bool
+) -> Iterator[Task]:
+    """Yield the tasks of one attach.
+
+    The owner is recorded first: from then on nobody else can have the disk, and only
+    steps of the new epoch can touch it.
+    """
+    config = view.config
+    node = config.node(instance.primary_node)
+    mine = claimed(disk, instance, view)
+    disks = inserted(instance, disk.uuid, index)
+    owner = successor(instance, view.now, disks=disks)
+    change = Change((mine, owner))
+    what = f"give disk {disk.label} to {instance.name}, epoch {mine.epoch}"
+    yield commit(what, change, config.before(change))
+    if hot or instance.disks_active:
+        yield calls.attach(config, mine, node)
+    if hot:
+        slot = disks.index(disk.uuid)
+        yield calls.plug(config, owner, mine, node, slot)
+
+
+class DiskAttach(Operation, frozen=True, kw_only=True):
+    """Attach a disk to an instance; hot when the instance runs.
+
+    Attributes
+    ----------
+    index
+        The slot; -1 for the end.
+    """
+
+    op_id = "OP_DISK_ATTACH"
+
+    disk: str
+    instance_name: str
+    index: int = -1
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk and the instance; share its node."""
+        instance = view.config.instance(self.instance_name)
+        yield Lock("node", instance.primary_node, shared=True)
+        yield Lock("instance", instance.uuid)
+        yield Lock("disk", view.config.disk(self.disk).uuid)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether the instance runs, and whether its node reaches the disk."""
+        instance = view.config.instance(self.instance_name)
+        node = view.config.node(instance.primary_node)
+        yield calls.guest_on(node.uuid, instance)
+        yield from ask_reach([view.config.disk(self.disk)], node)
+
+    def check(self, view: View) -> None:
+        """Refuse a disk that is taken, out of reach, or quarantined."""
+        instance = view.config.instance(self.instance_name)
+        check_index(instance, self.index)
+        check_free(view, view.config.disk(self.disk), instance)
+        check_known(view, instance)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record the owner, attach on its node, plug."""
+        instance = view.config.instance(self.instance_name)
+        disk = view.config.disk(self.disk)
+        hot = runs(view, instance)
+        yield from attach_tasks(view, instance, disk, self.index, hot=hot)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+        """Return the change in the words of ``gnt-instance modify``."""
+        del results
+        instance = view.config.instance(self.instance_name)
+        disk = view.config.disk(self.disk)
+        slot = inserted(instance, disk.uuid, self.index).index(disk.uuid)
+        return [[f"disk/{slot}", f"attach:size={disk.size},mode={disk.mode}"]]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk detach``: a disk loses its owner and keeps its data."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from moorage.errors import WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Config, Disk, Instance, successor
+from moorage.ops import calls
+from moorage.ops.guests import check_known, runs
+
+
+def owner_of(config: Config, disk: Disk) -> Instance:
+    """Return the instance that has the disk; raise `WrongState` if none does."""
+    owner = config.owner(disk)
+    if owner is None:
+        raise WrongState(
+            f"disk {disk.label} is not attached to any instance", disk=disk.uuid
+        )
+    return owner
+
+
+def detach_tasks(
+    view: View, instance: Instance, disk: Disk, *, hot: bool
+) -> Iterator[Task]:
+    """Yield the tasks of one detach: the guest lets go first, the record is last."""
+    config = view.config
+    node = config.node(instance.primary_node)
+    slot = instance.disks.index(disk.uuid)
+    if hot:
+        yield calls.unplug(config, instance, disk, node, slot)
+    if (hot or instance.disks_active) and not node.offline:
+        yield calls.detach(config, disk, node)
+    left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
+    change = Change((successor(instance, view.now, disks=left),))
+    what = f"take disk {disk.label} from {instance.name}"
+    yield commit(what, change, config.before(change))
+
+
+class DiskDetach(Operation, frozen=True, kw_only=True):
+    """Detach a disk from its instance; hot when the instance runs."""
+
+    op_id = "OP_DISK_DETACH"
+
+    disk: str
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk and its instance; share the node."""
+        disk = view.config.disk(self.disk)
+        instance = owner_of(view.config, disk)
+        yield Lock("node", instance.primary_node, shared=True)
+        yield Lock("instance", instance.uuid)
+        yield Lock("disk", disk.uuid)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether the instance runs."""
+        instance = owner_of(view.config, view.config.disk(self.disk))
+        yield calls.guest_on(instance.primary_node, instance)
+
+    def check(self, view: View) -> None:
+        """Refuse while nobody can tell whether the instance runs."""
+        check_known(view, owner_of(view.config, view.config.disk(self.disk)))
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Unplug, detach, record."""
+        disk = view.config.disk(self.disk)
+        instance = owner_of(view.config, disk)
+        yield from detach_tasks(view, instance, disk, hot=runs(view, instance))
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+        """Return the change in the words of ``gnt-instance modify``."""
+        del results
+        disk = view.config.disk(self.disk)
+        slot = owner_of(view.config, disk).disks.index(disk.uuid)
+        return [[f"disk/{slot}", "detach"]]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk remove``: the end of a disk that belongs to nobody."""
+
+from collections.abc import Iterator
+
+from moorage.errors import WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change
+from moorage.ops import calls
+from moorage.ops.reach import ask_candidates, candidates, worker
+
+
+class DiskRemove(Operation, frozen=True, kw_only=True):
+    """Destroy a detached disk and its data."""
+
+    op_id = "OP_DISK_REMOVE"
+
+    disk: str
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk; share the nodes that may do the work."""
+        disk = view.config.disk(self.disk)
+        yield Lock("disk", disk.uuid)
+        for node in candidates(view.config, disk):
+            yield Lock("node", node.uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask who can do it."""
+        yield from ask_candidates(view.config, view.config.disk(self.disk))
+
+    def check(self, view: View) -> None:
+        """Refuse while an instance has the disk."""
+        disk = view.config.disk(self.disk)
+        owner = view.config.owner(disk)
+        if owner:
+            raise WrongState(
+                f"Cannot remove disk {disk.label}. "
+                f"Disk is attached to instance {owner.name}",
+                hint=f"gnt-disk detach {disk.label}",
+                disk=disk.uuid,
+                instance=owner.name,
+            )
+        worker(view, disk)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Detach what may be left, destroy the volume, forget the disk."""
+        disk = view.config.disk(self.disk)
+        node = worker(view, disk)
+        yield calls.detach(view.config, disk, node, tolerant=True)
+        yield calls.remove(view.config, disk, node)
+        yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})

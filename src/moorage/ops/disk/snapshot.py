@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk snapshot``: a copy-in-time, as a disk of its own."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.errors import NotSupported, WrongState
+from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
+from moorage.model import Change, Disk
+from moorage.ops import calls
+from moorage.ops.disk.grow import grow_locks, grow_questions
+from moorage.ops.guests import check_known, runs
+from moorage.ops.reach import can, check_provider, providers, template, worker
+from moorage.storage import Can
+from moorage.storage.provider import usable
+from moorage.storage.words import check_name
+
+
+class DiskSnapshot(Operation, frozen=True, kw_only=True):
+    """Take a snapshot; the new disk belongs to nobody.
+
+    Attributes
+    ----------
+    new_name
+        Name of the new disk; empty for none.
+    """
+
+    op_id = "OP_DISK_SNAPSHOT"
+
+    disk: str
+    new_name: str | None = None
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk and its instance, so that neither moves meanwhile."""
+        yield from grow_locks(view, view.config.disk(self.disk))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask who runs it, and who can work on it."""
+        disk = view.config.disk(self.disk)
+        yield from grow_questions(view, disk)
+        owner = view.config.owner(disk)
+        if owner:
+            yield calls.providers_on(owner.primary_node)
+
+    def check(self, view: View) -> None:
+        """Refuse templates and providers that take no snapshots."""
+        disk = view.config.disk(self.disk)
+        if self.new_name:
+            check_name("disk", self.new_name)
+        if disk.quarantine:
+            raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
+        if not can(disk, Can.SNAPSHOT):
+            raise NotSupported(
+                f"disk {disk.label} takes no snapshots: template "
+                f"'{disk.dev_type}' has none",
+                disk=disk.uuid,
+            )
+        self._check_worker(view, disk)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the copy, then let the cluster know it."""
+        config, disk = view.config, view.config.disk(self.disk)
+        node, active = self._where(view, disk)
+        copy = self._copy(view, disk)
+        if not active:
+            yield calls.attach(config, disk, node)
+        yield Run(
+            what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
+            node=node.uuid,
+            do=calls.disk_call(
+                config, "disk.snapshot", disk, name=copy.volume, to=copy.size
+            ),
+            undo=calls.disk_call(config, "disk.remove", copy),
+        )
+        if not active:
+            yield calls.detach(config, disk, node)
+        yield commit(f"record disk {copy.label}", Change((copy,)), {})
+
+    def _where(self, view: View, disk: Disk) -> tuple[Any, bool]:
+        """Return the node that does it, and whether the disk is attached there."""
+        owner = view.config.owner(disk)
+        if owner is None or view.config.node(owner.primary_node).offline:
+            return worker(view, disk), False
+        node = view.config.node(owner.primary_node)
+        return node, owner.disks_active or runs(view, owner)
+
+    def _check_worker(self, view: View, disk: Disk) -> None:
+        owner = view.config.owner(disk)
+        if owner:
+            check_known(view, owner)
+        node, _ = self._where(view, disk)
+        check_provider(view, disk, node)
+        if not template(disk).capabilities.provider:
+            return
+        name = str(disk.logical_id[0])
+        provider = usable(providers(view, node))[name]
+        if "snapshot" not in provider.optional:
+            raise NotSupported(
+                f"ExtStorage provider '{name}' takes no snapshots: it has no script "
+                "'snapshot'",
+                disk=disk.uuid,
+            )
+
+    def _copy(self, view: View, disk: Disk) -> Disk:
+        uuid = view.fresh()
+        return replace(
+            disk,
+            uuid=uuid,
+            serial_no=1,
+            name=self.new_name,
+            logical_id=template(disk).snapshot_id(disk, f"{uuid}.snap"),
+            epoch=0,
+            quarantine=None,
+            ctime=view.now,
+            mtime=view.now,
+            tags=(),
+        )
+
+    def result(self, view: View, results: Sequence[Any]) -> str:
+        """Return the uuid of the new disk."""
+        del view
+        return str(results[-1][0])

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which nodes reach a disk, and which node to ask for one that belongs to nobody.
+
+Nothing here knows a template by name: its capability record says all.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import convert
+
+from moorage.errors import MoorageError, NotFound, Refused, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, Node, NodeGroup, Provider
+from moorage.storage import Can, Capabilities, Reach, Template
+from moorage.storage.provider import usable
+from moorage.storage.templates import template_named
+
+from .calls import device_on, providers_on
+
+TRIED = 3
+"""How many nodes of a group are asked before giving up on finding one that answers."""
+
+
+def template(disk: Disk) -> type[Template]:
+    """Return the disk's template."""
+    return template_named(disk.dev_type)
+
+
+def able(disk: Disk) -> Capabilities:
+    """Return what the disk's template declares about itself."""
+    return template(disk).capabilities
+
+
+def can(disk: Disk, what: Can) -> bool:
+    """Whether the disk's template has a capability."""
+    return what in able(disk).can
+
+
+def online(config: Config, group: NodeGroup) -> list[Node]:
+    """Return the nodes of a group that may run storage commands."""
+    nodes = config.nodes_in(group)
+    return [node for node in nodes if node.vm_capable and not node.offline]
+
+
+def group_of(config: Config, disk: Disk) -> NodeGroup:
+    """Return the group where the disk is used, or was last."""
+    owner = config.owner(disk)
+    if owner:
+        return config.group(config.node(owner.primary_node).group)
+    if disk.group and disk.group in config.objects:
+        return config.group(disk.group)
+    return only_group(config)
+
+
+def only_group(config: Config) -> NodeGroup:
+    """Return the cluster's node group, when there is one alone.
+
+    Raises
+    ------
+    Refused
+        If there are several: somebody has to choose.
+    """
+    groups = config.named(NodeGroup)
+    if len(groups) > 1:
+        names = ", ".join(group.name for group in groups)
+        raise Refused(f"there are several node groups: {names}", hint="name one: -g")
+    return groups[0]
+
+
+def candidates(config: Config, disk: Disk) -> list[Node]:
+    """Return the nodes that may work on a detached disk, best first."""
+    if able(disk).reach is not Reach.GROUP:
+        held = [config.node(uuid) for uuid in disk.nodes if uuid in config.objects]
+        return [node for node in held if not node.offline]
+    return online(config, group_of(config, disk))[:TRIED]
+
+
+def ask_candidates(config: Config, disk: Disk) -> Iterator[Question]:
+    """Ask the nodes that may work on a detached disk."""
+    for node in candidates(config, disk):
+        yield providers_on(node.uuid)
+
+
+def worker(view: View, disk: Disk) -> Node:
+    """Return the node that is to work on a detached disk.
+
+    Raises
+    ------
+    WrongState
+        If none answers, or none has a valid provider.
+    """
+    reasons = []
+    for node in candidates(view.config, disk):
+        try:
+            check_provider(view, disk, node)
+        except MoorageError as error:
+            reasons.append(error.message)
+        else:
+            return node
+    group = group_of(view.config, disk)
+    told = "; ".join(reasons) or f"no node of group {group.name} is online"
+    raise WrongState(f"no node can work on disk {disk.label}: {told}", disk=disk.uuid)
+
+
+def check_provider(view: View, disk: Disk, node: Node) -> None:
+    """Raise unless `node` answered, and has what the disk's template needs."""
+    found: Iterable[Provider] = providers(view, node)
+    if not able(disk).provider:
+        return
+    name = str(disk.logical_id[0])
+    provider = usable(found).get(name)
+    if provider is None:
+        raise NotFound(
+            f"node {node.name} has no ExtStorage provider '{name}'",
+            hint="gnt-storage diagnose",
+            node=node.name,
+            provider=name,
+        )
+    if provider.problem:
+        raise WrongState(
+            f"ExtStorage provider '{name}' is not valid on node {node.name}: "
+            f"{provider.problem}",
+            hint="gnt-storage diagnose",
+        )
+
+
+def providers(view: View, node: Node) -> list[Provider]:
+    """Return what a node answered to :func:`providers_on`."""
+    return convert(view.answer(providers_on(node.uuid)) or [], list[Provider])
+
+
+def ask_reach(disks: Iterable[Disk], node: Node) -> Iterator[Question]:
+    """Ask a node for what :func:`check_reach` must know."""
+    yield providers_on(node.uuid)
+    for disk in disks:
+        if can(disk, Can.ADOPT) and not can(disk, Can.CREATE):
+            yield device_on(node.uuid, disk.volume)
+
+
+def check_reach(view: View, disk: Disk, node: Node) -> None:
+    """Raise `Refused` unless the disk can be used on `node`."""
+    if able(disk).reach is not Reach.GROUP and node.uuid not in disk.nodes:
+        held = ", ".join(view.config.node(uuid).name for uuid in disk.nodes)
+        raise WrongState(
+            f"disk {disk.label} is on {held or 'no node'}: node {node.name} does not "
+            "reach it",
+            disk=disk.uuid,
+            node=node.name,
+        )
+    check_provider(view, disk, node)
+    question = device_on(node.uuid, disk.volume)
+    if question in view.answers:
+        found = view.answer(question)
+        if not found["present"]:
+            raise WrongState(
+                f"node {node.name} has no block device {disk.volume}", disk=disk.uuid
+            )
