@@ -1,0 +1,100 @@
+# Moorage: build, test, run. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := .build
+RUN_DIR := $(BUILD)/run
+GUEST := $(BUILD)/guest
+REPORTS := $(BUILD)/requirements
+# An empty PYTHON lets scripts/make-venv.sh choose: /usr/bin/python3 when it is 3.11 or
+# later, else python3. It chooses late, because a bare machine gets its Python from apt.
+PYTHON ?=
+SIM ?=
+
+LOCKED := $(VENV)/.locked
+INSTALLED := $(VENV)/.installed
+FAST := not real and not oracle and not slow
+REST := real or oracle or slow
+
+.PHONY: all check test run stop bench requirements guest lock clean help
+.PHONY: fast-tests other-tests real-packages lint
+
+all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
+
+$(LOCKED): requirements.lock scripts/make-venv.sh
+	@scripts/debian-packages.sh venv
+	@PYTHON="$(PYTHON)" scripts/make-venv.sh $(VENV) requirements.lock
+	@touch $@
+
+# The project itself, editable: only its metadata and its programs need a new install.
+$(INSTALLED): $(LOCKED) pyproject.toml
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-index \
+	  --no-build-isolation -e .
+	@touch $@
+
+check: lint fast-tests ## Lint, types, floors and the fast tests: no root, no network, no sleep
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+fast-tests: $(INSTALLED)
+	@mkdir -p $(REPORTS)
+	$(BIN)/pytest -n 2 --timeout 60 --doctest-modules -m "$(FAST)" \
+	  --requirements-report $(REPORTS)/fast.json tests src
+
+# One after the other: each real test has the machine's two cores to itself.
+other-tests: $(INSTALLED) guest
+	@mkdir -p $(REPORTS)
+	$(BIN)/pytest --timeout 300 --durations 10 -m "$(REST)" \
+	  --requirements-report $(REPORTS)/rest.json tests
+
+test: ## Set up and run all tests, the real ones included (root)
+	@$(MAKE) real-packages
+	@$(MAKE) check
+	@$(MAKE) other-tests
+
+real-packages:
+	@scripts/can-run-real.sh 2> >(sed 's/; the same tour.*/; without them: make check/' >&2)
+
+guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .build/guest
+	@scripts/make-guest.sh $(BIN)/python $(GUEST)
+
+run: $(INSTALLED) ## Start a cluster and show the tour; SIM=1 takes simulated nodes (no root)
+	@$(if $(SIM),:,scripts/can-run-real.sh)
+	@$(if $(SIM),:,$(MAKE) guest)
+	@mkdir -p $(BUILD)
+	$(BIN)/moorage tour $(RUN_DIR)$(if $(SIM), --sim)
+
+stop: ## End the cluster of make run; nothing stays behind
+	@if [ -d $(RUN_DIR) ]; then $(MAKE) -s all; $(BIN)/moorage down $(RUN_DIR); \
+	else echo "Nothing to stop: there is no cluster in $(RUN_DIR)"; fi
+
+bench: $(INSTALLED) ## Measure what commands cost at 100, 1,000 and 10,000 instances
+	$(BIN)/python benchmarks/run.py
+
+requirements: $(INSTALLED) ## A line a requirement: number, pass, fail or none, its tests
+	@if [ ! -f $(REPORTS)/fast.json ] || [ ! -f $(REPORTS)/rest.json ]; then \
+	  echo "No report of a full run yet: running make test first" >&2; \
+	  $(MAKE) test >&2 || echo "make test failed; this is what it has shown:" >&2; fi
+	@$(BIN)/python scripts/requirements.py docs/reference/requirements.md $(REPORTS)
+
+lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --upgrade \
+	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --extra dev --output-file requirements.lock pyproject.toml
+
+clean: stop ## Remove all that make has built
+	rm -rf $(BUILD) $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## Show this list
+	@sed -nE 's/^([a-z-]+):.* ## (.*)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16

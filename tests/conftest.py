@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""House rules of every test run.
+
+- A default test of a floor that does no I/O by right starts no process.
+- Under continuous integration nothing is skipped: a skip is a failure.
+- ``--requirements-report FILE`` records which requirements were shown, and how.
+"""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+QUIET_FLOORS = frozenset({"model", "storage", "store", "jobs", "ops"})
+FREE_MARKERS = ("real", "oracle", "slow")
+STARTS_A_PROCESS = frozenset(
+    {
+        "subprocess.Popen",
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.system",
+        "pty.spawn",
+    }
+)
+WORSE_LAST = ("passed", "xfailed", "skipped", "failed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--requirements-report",
+        metavar="FILE",
+        type=Path,
+        help="write the tests marked with a requirement, and their outcomes, to FILE",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--requirements-report")
+    # Under xdist the controller sees every report; a worker has nothing to write.
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(RequirementsReport(path))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    # A report carries user_properties from a worker to the controller; markers it
+    # does not.
+    item.user_properties.extend(
+        ("requirement", number)
+        for mark in item.iter_markers("requirement")
+        for number in mark.args
+    )
+
+
+# --- no process in the quiet floors ---------------------------------------------------
+
+
+class ProcessStartedError(AssertionError):
+    """A default test of a floor without I/O tried to start a program."""
+
+
+class ProcessGuard:
+    """An audit hook that refuses new processes while it is armed.
+
+    Audit hooks cannot be removed, so there is one for the life of the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self._armed = False
+        self._refused: list[str] = []
+        self._lock = threading.Lock()
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, args: tuple[object, ...]) -> None:
+        if not self._armed or event not in STARTS_A_PROCESS:
+            return
+        sentence = f"{event}{self._what(event, args)}"
+        with self._lock:
+            self._refused.append(sentence)
+        raise ProcessStartedError(self._sentence([sentence]))
+
+    @staticmethod
+    def _what(event: str, args: tuple[object, ...]) -> str:
+        # subprocess.Popen has (executable, args, cwd, env); the environment is noise.
+        words = args[1:2] if event == "subprocess.Popen" else args[:2]
+        return f": {' '.join(str(word) for word in words)}" if words else ""
+
+    @staticmethod
+    def _sentence(refused: list[str]) -> str:
+        return (
+            f"a default test here starts no process, but it tried {'; '.join(refused)}"
+        )
+
+    @contextmanager
+    def armed(self) -> Iterator[None]:
+        """Refuse processes inside; a refusal that the code swallowed fails at the end.
+
+        Raises
+        ------
+        ProcessStartedError
+            A process was asked for, even if the refusal itself was caught.
+        """
+        self._refused.clear()
+        self._armed = True
+        try:
+            yield
+        finally:
+            self._armed = False
+        if self._refused:
+            raise ProcessStartedError(self._sentence(self._refused))
+
+
+_GUARD = ProcessGuard()
+
+
+def _is_quiet(item: pytest.Item) -> bool:
+    if any(item.get_closest_marker(name) for name in FREE_MARKERS):
+        return False
+    if not item.path.is_relative_to(TESTS):
+        return False
+    return item.path.relative_to(TESTS).parts[0] in QUIET_FLOORS
+
+
+@contextmanager
+def _guarded(item: pytest.Item) -> Iterator[None]:
+    if _is_quiet(item):
+        with _GUARD.armed():
+            yield
+    else:
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    with _guarded(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    with _guarded(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    with _guarded(item):
+        return (yield)
+
+
+# --- nothing is skipped under continuous integration ----------------------------------
+
+
+def _skips_are_failures() -> bool:
+    return os.environ.get("CI", "").lower() not in {"", "0", "false"}
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    where = report.longrepr
+    return str(where[2]) if isinstance(where, tuple) else str(where)
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail") and _skips_are_failures():
+        reason = _reason(report)
+        report.outcome = "failed"
+        report.longrepr = f"nothing may be skipped under CI, but this was: {reason}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[
+    None, pytest.TestReport, pytest.TestReport
+]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[
+    None, pytest.CollectReport, pytest.CollectReport
+]:
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+# --- which requirements were shown ----------------------------------------------------
+
+
+class RequirementsReport:
+    """The tests that carry a requirement's number, each with its worst outcome."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._tests: dict[str, dict[str, object]] = {}
+        # An old report must not pass for this run's, should this run die.
+        path.unlink(missing_ok=True)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        numbers = [v for key, v in report.user_properties if key == "requirement"]
+        if not numbers:
+            return
+        known = self._tests.setdefault(
+            report.nodeid, {"requirements": numbers, "outcome": "passed"}
+        )
+        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        known["outcome"] = max(known["outcome"], outcome, key=WORSE_LAST.index)
+
+    def pytest_sessionfinish(self) -> None:
+        content = {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "tests": dict(sorted(self._tests.items())),
+        }
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(content, indent=1) + "\n")
