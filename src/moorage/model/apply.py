@@ -6,6 +6,8 @@ stands for one instance, node or group; a disk has at most one owner; an epoch n
 falls; no reference dangles.
 """
 
+from __future__ import annotations  # rpds types take no subscript at run time
+
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar

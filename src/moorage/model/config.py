@@ -5,6 +5,8 @@ The maps are persistent (hash tries): the next snapshot shares all that it did n
 touch, so applying a change costs what the change touches, at any size of cluster.
 """
 
+from __future__ import annotations  # rpds types take no subscript at run time
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches

@@ -5,7 +5,7 @@ A disk's volume is named once, here, and keeps the name whatever happens to its 
 its slot or its own name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -187,24 +187,35 @@ def check(view: View, wanted: Wish, node: Node) -> None:
             hint="add adopt=/dev/disk/…",
         )
     disk = bear(view, wanted, node)
-    _check_group(view, wanted, disk, view.config.group(node.group))
-
-
-def _check_group(view: View, wanted: Wish, disk: Disk, group: NodeGroup) -> None:
-    """Every node of the group must be able to use the disk, before it is made."""
-    for node in online(view.config, group):
-        if wanted.kind.capabilities.provider:
-            check_provider(view, disk, node)
-            provider = usable(providers(view, node))[str(disk.logical_id[0])]
+    group = view.config.group(node.group)
+    if kind.capabilities.provider:
+        for each in _telling(view, group, node, providers_on):
+            check_provider(view, disk, each)
+            provider = usable(providers(view, each))[str(disk.logical_id[0])]
             check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
-        _check_adopted(view, wanted.adopt, group)
+        _check_adopted(view, wanted.adopt, node)
 
 
-def _check_adopted(view: View, path: str, group: NodeGroup) -> None:
+def _telling(
+    view: View, group: NodeGroup, worker: Node, ask_node: Callable[[str], Question]
+) -> list[Node]:
+    """Return the nodes of a group that must be able to use a new disk.
+
+    One that gives no answer does not hold the others up, unless it is to do the work.
+    """
+    return [
+        node
+        for node in online(view.config, group)
+        if node == worker or view.reached(ask_node(node.uuid))
+    ]
+
+
+def _check_adopted(view: View, path: str, worker: Node) -> None:
     """Raise `Refused` unless it is one device on every node, and nobody else's."""
     seen: dict[tuple[object, object], str] = {}
-    for node in online(view.config, group):
+    group = view.config.group(worker.group)
+    for node in _telling(view, group, worker, lambda uuid: device_on(uuid, path)):
         found = view.answer(device_on(node.uuid, path))
         if not found["present"]:
             raise WrongState(

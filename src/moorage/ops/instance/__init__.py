@@ -1,6 +1,34 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on instances."""
 
-from moorage.jobs import Operation
+from .console import InstanceConsole
+from .create import InstanceCreate
+from .failover import InstanceFailover
+from .grow_disk import InstanceGrowDisk
+from .migrate import InstanceMigrate
+from .modify import InstanceSetParams
+from .power import (
+    InstanceActivateDisks,
+    InstanceDeactivateDisks,
+    InstanceReboot,
+    InstanceShutdown,
+    InstanceStartup,
+)
+from .query_data import InstanceQueryData
+from .remove import InstanceRemove
 
-OPERATIONS: tuple[type[Operation], ...] = ()
+OPERATIONS = (
+    InstanceActivateDisks,
+    InstanceConsole,
+    InstanceCreate,
+    InstanceDeactivateDisks,
+    InstanceFailover,
+    InstanceGrowDisk,
+    InstanceMigrate,
+    InstanceQueryData,
+    InstanceReboot,
+    InstanceRemove,
+    InstanceSetParams,
+    InstanceShutdown,
+    InstanceStartup,
+)

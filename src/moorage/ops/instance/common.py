@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operations on instances share: who to lock, whom to ask, how to find a disk."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, NotFound, WrongState
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import Config, Disk, Instance, Node
+from moorage.ops import calls
+from moorage.ops.guests import check_known
+
+
+def hold(instance: Instance) -> Iterator[Lock]:
+    """Hold an instance with its disks; share its node."""
+    yield Lock("node", instance.primary_node, shared=True)
+    yield Lock("instance", instance.uuid)
+    for uuid in instance.disks:
+        yield Lock("disk", uuid)
+
+
+def ask(instance: Instance) -> Iterator[Question]:
+    """Ask whether the instance runs."""
+    yield calls.guest_on(instance.primary_node, instance)
+
+
+def home(config: Config, instance: Instance) -> Node:
+    """Return the instance's node; raise `WrongState` if it is marked offline."""
+    node = config.node(instance.primary_node)
+    if node.offline:
+        raise WrongState(
+            f"node {node.name} of instance {instance.name} is marked offline",
+            hint=f"gnt-instance failover {instance.name}",
+            node=node.name,
+        )
+    return node
+
+
+def check_usable(view: View, instance: Instance) -> None:
+    """Raise `Refused` unless the node answers and no disk is quarantined."""
+    home(view.config, instance)
+    check_known(view, instance)
+    for disk in view.config.disks_of(instance):
+        if disk.quarantine:
+            raise WrongState(
+                f"disk {disk.label} of instance {instance.name} is quarantined: "
+                f"{disk.quarantine}",
+                hint=f"gnt-disk info {disk.uuid}",
+            )
+
+
+def attach_all(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
+    """Attach disks on a node, each open for it alone."""
+    for disk in disks:
+        yield calls.attach(view.config, disk, node)
+
+
+def detach_all(
+    view: View, disks: list[Disk], node: Node, *, tolerant: bool = False
+) -> Iterator[Task]:
+    """Detach disks on a node."""
+    for disk in disks:
+        yield calls.detach(view.config, disk, node, tolerant=tolerant)
+
+
+def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
+    """Return a disk of an instance by slot, name or uuid.
+
+    Raises
+    ------
+    NotFound
+        If the instance has no such disk; the sentence names those that it has.
+    """
+    disks = config.disks_of(instance)
+    text = str(ref)
+    if text == "-1" and disks:
+        return disks[-1]
+    if text.isdecimal() and int(text) < len(disks):
+        return disks[int(text)]
+    named = [disk for disk in disks if text in (disk.uuid, disk.name)]
+    if len(named) > 1:
+        raise BadInput(f"instance {instance.name} has several disks named '{text}'")
+    if not named:
+        told = ", ".join(f"{n} ({disk.label})" for n, disk in enumerate(disks))
+        raise NotFound(
+            f"instance {instance.name} has no disk '{text}': it has {told or 'none'}"
+        )
+    return named[0]

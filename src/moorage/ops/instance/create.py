@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance add``: an instance with its disks, each of its own template."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import convert, field
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, Exists, NotFound, WrongState
+from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
+from moorage.model import DISKLESS, Change, Disk, Instance, Nic, Node, Os
+from moorage.ops import birth, calls
+from moorage.ops.disk.attach import MOST
+from moorage.storage.templates.ext import metadata
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+
+
+class InstanceCreate(Operation, frozen=True, kw_only=True):
+    """Make an instance.
+
+    Attributes
+    ----------
+    disk_template
+        The template of disks that name none of their own (``dev_type``).
+    disks
+        One description a disk, sizes in MiB.
+    pnode
+        The node that it is to run on.
+    no_install
+        Leave the disks empty; without an OS they are.
+    start
+        Start it at the end.
+    """
+
+    op_id = "OP_INSTANCE_CREATE"
+
+    instance_name: str
+    mode: str = "create"
+    disk_template: str | None = None
+    disks: list[dict[str, Any]] = field(default_factory=list)
+    nics: list[dict[str, Any]] = field(default_factory=list)
+    pnode: str | None = None
+    snode: str | None = None
+    iallocator: str | None = None
+    group_name: str | None = None
+    os_type: str | None = None
+    osparams: dict[str, Any] = field(default_factory=dict)
+    no_install: bool = False
+    start: bool = True
+    hypervisor: str | None = None
+    hvparams: dict[str, Any] = field(default_factory=dict)
+    beparams: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    file_storage_dir: str | None = None
+    file_driver: str | None = None
+    # Ganeti's clients send these; each asks for what is always or never done here.
+    wait_for_sync: bool = True
+    ip_check: bool = True
+    name_check: bool = True
+    conflicts_check: bool = True
+    ignore_ipolicy: bool = False
+    force_variant: bool = False
+    opportunistic_locking: bool = False
+
+    def wishes(self) -> list[birth.Wish]:
+        """Return the disks that are wanted."""
+        default = None if self.disk_template == DISKLESS else self.disk_template
+        if self.disk_template == DISKLESS and self.disks:
+            raise BadInput("a diskless instance has no disks", hint="leave --disk out")
+        return [birth.wish(given, default) for given in self.disks]
+
+    def node(self, view: View) -> Node:
+        """Return the node that it is to run on."""
+        if not self.pnode:
+            raise BadInput(
+                f"no node was named for instance {self.instance_name}, and the cluster "
+                "has no allocator",
+                hint="say which: -n NODE",
+            )
+        return view.config.node(self.pnode)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the name; share the node."""
+        yield Lock("node", self.node(view).uuid, shared=True)
+        yield Lock("instance", self.instance_name)
+        for wanted in self.wishes():
+            if wanted.adopt:
+                yield Lock("disk", wanted.adopt)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask what the node and its group offer."""
+        node = self.node(view)
+        group = view.config.group(node.group)
+        for wanted in self.wishes():
+            yield from birth.ask(view.config, wanted, group)
+        if self._installs():
+            yield calls.oses_on(node.uuid)
+        yield Question(node.uuid, "guests")
+
+    def check(self, view: View) -> None:
+        """Refuse what is taken, unknown, or out of reach."""
+        self._check_words(view)
+        node = self.node(view)
+        if node.offline or node.drained or not node.vm_capable:
+            raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
+        view.answer(Question(node.uuid, "guests"))
+        wishes = self.wishes()
+        if len(wishes) > MOST:
+            raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
+        for wanted in wishes:
+            birth.check(view, wanted, node)
+        _check_distinct(wishes)
+        if self._installs():
+            self._check_os(view, node)
+
+    def _check_words(self, view: View) -> None:
+        if not _NAME.fullmatch(self.instance_name):
+            raise BadInput(
+                f"'{self.instance_name}' is not an instance name: lower-case letters, "
+                "digits, dots and dashes"
+            )
+        if view.config.knows(Instance, self.instance_name):
+            raise Exists(f"instance {self.instance_name} exists already")
+        if self.mode != "create":
+            raise BadInput(f"instances are made in mode 'create', not '{self.mode}'")
+        if self.pnode and self.iallocator:
+            raise BadInput("a node and an iallocator exclude each other")
+        if self.disk_template is None and not self.disks:
+            raise BadInput(
+                "no disk template was named", hint="-t diskless for an instance without"
+            )
+        enabled = view.config.cluster.enabled_hypervisors
+        if self.hypervisor and self.hypervisor not in enabled:
+            told = ", ".join(enabled)
+            raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
+        check_backend(self.beparams)
+
+    def _installs(self) -> bool:
+        return bool(self.os_type) and not self.no_install and bool(self.disks)
+
+    def _check_os(self, view: View, node: Node) -> None:
+        name, _, variant = str(self.os_type).partition("+")
+        found = convert(view.answer(calls.oses_on(node.uuid)), list[Os])
+        known = {one.name: one for one in reversed(found)}
+        if name not in known:
+            raise NotFound(
+                f"node {node.name} has no OS '{name}'", hint="gnt-os list", os=name
+            )
+        if known[name].problem:
+            raise WrongState(f"OS '{name}' is not valid: {known[name].problem}")
+        if variant and variant not in known[name].variants:
+            told = ", ".join(known[name].variants) or "none"
+            raise BadInput(f"OS '{name}' has no variant '{variant}': it has {told}")
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the disks, install, start, and record it all at the end."""
+        config, node = view.config, self.node(view)
+        disks = [
+            birth.bear(view, wanted, node, index=index, instance=self.instance_name)
+            for index, wanted in enumerate(self.wishes())
+        ]
+        disks = [_first_epoch(disk) for disk in disks]
+        instance = self._instance(view, node, disks)
+        for wanted, disk in zip(self.wishes(), disks, strict=True):
+            if not wanted.adopt:
+                yield calls.create(config, disk, node)
+            yield calls.attach(config, disk, node)
+            yield calls.setinfo(config, disk, node, metadata(instance.name))
+        if self._installs():
+            yield _install(view, instance, disks, node)
+        if self.start:
+            yield calls.start(config, instance, disks, node)
+        else:
+            for disk in disks:
+                yield calls.detach(config, disk, node)
+        yield commit(f"record {instance.name}", Change((*disks, instance)), {})
+
+    def _instance(self, view: View, node: Node, disks: list[Disk]) -> Instance:
+        cluster = view.config.cluster
+        return Instance(
+            uuid=view.fresh(),
+            name=self.instance_name,
+            primary_node=node.uuid,
+            os=self.os_type or "",
+            hypervisor=self.hypervisor or cluster.enabled_hypervisors[0],
+            hvparams=self.hvparams,
+            beparams=aliased(self.beparams),
+            osparams=self.osparams,
+            admin_state="up" if self.start else "down",
+            nics=tuple(_nic(view, given) for given in self.nics),
+            disks=tuple(disk.uuid for disk in disks),
+            disks_active=self.start,
+            ctime=view.now,
+            mtime=view.now,
+            tags=self.tags,
+        )
+
+    def result(self, view: View, results: Sequence[Any]) -> list[str]:
+        """Return the nodes, as Ganeti does."""
+        del results
+        return [self.node(view).name]
+
+
+def _first_epoch(disk: Disk) -> Disk:
+    """Return a disk that was born attached: that was its first attach."""
+    return replace(disk, epoch=1)
+
+
+def _install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
+    return Run(
+        what=f"install {instance.os} on {instance.name}",
+        node=node.uuid,
+        do=calls.guest_call(
+            view.config,
+            "os.create",
+            instance,
+            disks,
+            os=instance.os,
+            osparams=view.config.cluster.osparams.get(instance.os.partition("+")[0], {})
+            | instance.osparams,
+        ),
+    )
+
+
+def _nic(view: View, given: dict[str, Any]) -> Nic:
+    """Return a network card; a new hardware address unless one was given."""
+    known = {"mac", "ip", "name", "network"}
+    mac = given.get("mac") or "auto"
+    if mac in ("auto", "generate"):
+        tail = view.fresh().replace("-", "")[-6:]
+        octets = [tail[i : i + 2] for i in (0, 2, 4)]
+        mac = ":".join([view.config.cluster.mac_prefix, *octets])
+    params = {key: value for key, value in given.items() if key not in known}
+    return Nic(
+        uuid=view.fresh(),
+        mac=mac,
+        ip=given.get("ip"),
+        name=given.get("name"),
+        network=given.get("network"),
+        nicparams=params,
+    )
+
+
+def aliased(backend: dict[str, Any]) -> dict[str, Any]:
+    """Return back-end parameters with ``memory`` as Ganeti's two."""
+    given = dict(backend)
+    memory = given.pop("memory", None)
+    return given | ({} if memory is None else {"minmem": memory, "maxmem": memory})
+
+
+def check_backend(backend: dict[str, Any]) -> None:
+    """Raise `BadInput` for back-end parameters that are unknown or off."""
+    known = {
+        "memory",
+        "minmem",
+        "maxmem",
+        "vcpus",
+        "auto_balance",
+        "always_failover",
+        "spindle_use",
+    }
+    for name, value in backend.items():
+        if name not in known:
+            raise BadInput(f"there is no back-end parameter '{name}'")
+        if name in ("memory", "minmem", "maxmem", "vcpus") and (
+            isinstance(value, bool) or not isinstance(value, int) or value < 1
+        ):
+            raise BadInput(f"back-end parameter {name} is a positive number: '{value}'")
+
+
+def _check_distinct(wishes: list[birth.Wish]) -> None:
+    adopted = [wanted.adopt for wanted in wishes if wanted.adopt]
+    twice = sorted({path for path in adopted if adopted.count(path) > 1})
+    if twice:
+        raise BadInput(f"device {twice[0]} is named twice")
+    names = [wanted.name for wanted in wishes if wanted.name]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInput(f"two disks would be named '{twice[0]}'")
+
+
+def _why(node: Node) -> str:
+    if node.offline:
+        return "it is marked offline"
+    return "it is drained" if node.drained else "it is not vm_capable"

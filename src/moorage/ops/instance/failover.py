@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance failover``: an instance starts again on another node."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.model import Disk, Node
+from moorage.ops import calls
+from moorage.ops.guests import check_known, runs
+from moorage.ops.instance.common import attach_all, detach_all
+from moorage.ops.instance.migrate import (
+    check_mobile,
+    check_target,
+    disks_in,
+    moved,
+    target_of,
+)
+from moorage.ops.instance.power import PATIENCE, OnInstance
+from moorage.ops.reach import ask_reach, can
+from moorage.storage import Can
+
+
+class InstanceFailover(OnInstance, frozen=True, kw_only=True):
+    """Stop an instance where it is, if it is anywhere, and start it elsewhere.
+
+    A node that gives no answer may still run it. So this is refused until the node
+    answers, or somebody has said that it is off.
+    """
+
+    op_id = "OP_INSTANCE_FAILOVER"
+
+    target_node: str | None = None
+    iallocator: str | None = None
+    ignore_consistency: bool = False
+    shutdown_timeout: float = PATIENCE
+    cleanup: bool = False
+    ignore_ipolicy: bool = False
+
+    def target(self, view: View) -> Node:
+        """Return the node to go to."""
+        if self.target_node and self.iallocator:
+            raise BadInput(
+                "Do not specify both, iallocator and target node", hint="drop -I or -n"
+            )
+        return target_of(view, self.instance(view), self.target_node)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share both nodes."""
+        yield from OnInstance.locks(self, view)
+        yield Lock("node", self.target(view).uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and whether the target reaches its disks."""
+        instance = self.instance(view)
+        yield from OnInstance.questions(self, view)
+        yield calls.guest_on(self.target(view).uuid, instance)
+        yield from ask_reach(view.config.disks_of(instance), self.target(view))
+
+    def check(self, view: View) -> None:
+        """Refuse while nobody can tell whether the old node still runs it."""
+        instance = self.instance(view)
+        check_mobile(view, instance, "failover")
+        check_known(view, instance)
+        for disk in view.config.disks_of(instance):
+            if disk.quarantine:
+                raise WrongState(
+                    f"disk {disk.label} is quarantined: {disk.quarantine}",
+                    hint=f"gnt-disk info {disk.uuid}",
+                )
+        check_target(view, instance, self.target(view))
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Stop and detach at the old node; record; attach and start at the new one."""
+        config, instance = view.config, self.instance(view)
+        source, target = config.node(instance.primary_node), self.target(view)
+        disks = config.disks_of(instance)
+        if not source.offline:
+            if runs(view, instance):
+                patience = self.shutdown_timeout
+                yield calls.stop(config, instance, disks, source, patience)
+            yield from _closed(view, disks, source)
+            yield from detach_all(view, disks, source)
+        change = moved(view, instance, target)
+        what = f"record {instance.name} on {target.name}"
+        yield commit(what, change, config.before(change))
+        if instance.admin_state == "up":
+            yield from self._started(view, disks_in(change), target)
+
+    def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Task]:
+        instance = self.instance(view)
+        if self._waits(view, target):
+            yield Run(
+                what=f"end what waits for {instance.name} on {target.name}",
+                node=target.uuid,
+                do=calls.guest_call(view.config, "migration.abort", instance),
+            )
+        yield from attach_all(view, disks, target)
+        yield calls.start(view.config, instance, disks, target)
+
+    def _waits(self, view: View, target: Node) -> bool:
+        """Whether a migration that broke left a guest waiting on the target."""
+        try:
+            found = view.answer(calls.guest_on(target.uuid, self.instance(view)))
+        except MoorageError:
+            return False
+        return bool(found) and found["state"] == "incoming"
+
+
+def _closed(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
+    for disk in disks:
+        if can(disk, Can.OPEN):
+            yield Run(
+                what=f"close disk {disk.label} on {node.name}",
+                node=node.uuid,
+                do=calls.disk_call(view.config, "disk.close", disk),
+                undo=calls.disk_call(view.config, "disk.open", disk, exclusive=True),
+                tolerant=True,
+            )

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance migrate``: a running guest goes to another node.
+
+The order is the one that storage with locks can follow: the source shares first, then
+the target opens; after the transfer the source closes, and the target is alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import convert
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.model import Change, Disk, GuestState, Instance, Node, successor
+from moorage.ops import calls
+from moorage.ops.guests import runs
+from moorage.ops.instance.power import OnInstance
+from moorage.ops.reach import able, ask_reach, can, check_reach, online
+from moorage.storage import Can, Mirror
+
+
+def check_mobile(view: View, instance: Instance, verb: str) -> None:
+    """Raise `NotSupported` if an attached disk keeps its instance on one node."""
+    for disk in view.config.disks_of(instance):
+        if able(disk).mirror is not Mirror.EXTERNAL:
+            raise NotSupported(
+                f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
+                f"(disk {disk.label} of {instance.name})",
+                disk=disk.uuid,
+                instance=instance.name,
+            )
+
+
+def target_of(view: View, instance: Instance, name: str | None) -> Node:
+    """Return the node to go to; raise `Refused` if it cannot be one."""
+    if not name:
+        raise BadInput(
+            f"no node was named for instance {instance.name}, and the cluster has no "
+            "allocator",
+            hint="say which: -n NODE",
+        )
+    node = view.config.node(name)
+    if node.uuid == instance.primary_node:
+        raise WrongState(f"instance {instance.name} is on node {node.name} already")
+    if node.offline or node.drained or not node.vm_capable:
+        raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+    return node
+
+
+def check_target(view: View, instance: Instance, node: Node) -> None:
+    """Raise unless the node answers and reaches every disk."""
+    view.answer(calls.providers_on(node.uuid))
+    for disk in view.config.disks_of(instance):
+        check_reach(view, disk, node)
+
+
+def moved(view: View, instance: Instance, node: Node) -> Change:
+    """Return the change that puts an instance on a node, its disks one epoch on."""
+    disks = tuple(
+        successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
+        for disk in view.config.disks_of(instance)
+    )
+    return Change((*disks, successor(instance, view.now, primary_node=node.uuid)))
+
+
+def disks_in(change: Change) -> list[Disk]:
+    """Return the disks of a change."""
+    return [one for one in change.put if isinstance(one, Disk)]
+
+
+def reopen(view: View, disk: Disk, node: Node, *, exclusive: bool, back: bool) -> Run:
+    """Return the task that opens an attached disk in another way.
+
+    Parameters
+    ----------
+    back
+        Whether it is undone by opening the old way; else a failure is a warning.
+    """
+    how = "alone" if exclusive else "shared"
+    call = calls.disk_call(view.config, "disk.open", disk, exclusive=exclusive)
+    undo = calls.disk_call(view.config, "disk.open", disk, exclusive=not exclusive)
+    return Run(
+        what=f"open disk {disk.label} {how} on {node.name}",
+        node=node.uuid,
+        do=call,
+        undo=undo if back else None,
+        tolerant=not back,
+    )
+
+
+class InstanceMigrate(OnInstance, frozen=True, kw_only=True):
+    """Migrate a running instance.
+
+    Attributes
+    ----------
+    cleanup
+        Instead of moving it, find out where it runs after a migration that broke,
+        and record that.
+    allow_failover
+        Fail over an instance that does not run.
+    """
+
+    op_id = "OP_INSTANCE_MIGRATE"
+
+    mode: str | None = None
+    live: bool | None = None
+    target_node: str | None = None
+    iallocator: str | None = None
+    cleanup: bool = False
+    allow_failover: bool = False
+    allow_runtime_changes: bool = True
+    ignore_ipolicy: bool = False
+    ignore_hvversions: bool = False
+
+    def target(self, view: View) -> Node:
+        """Return the node to go to."""
+        if self.target_node and self.iallocator:
+            raise BadInput(
+                "Do not specify both, iallocator and target node", hint="drop -I or -n"
+            )
+        return target_of(view, self.instance(view), self.target_node)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share both nodes."""
+        yield from OnInstance.locks(self, view)
+        for node in self._nodes(view):
+            yield Lock("node", node.uuid, shared=True)
+
+    def _nodes(self, view: View) -> list[Node]:
+        if not self.cleanup:
+            return [self.target(view)]
+        home = view.config.node(self.instance(view).primary_node)
+        return online(view.config, view.config.group(home.group))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and whether the target reaches its disks."""
+        instance = self.instance(view)
+        yield from OnInstance.questions(self, view)
+        for node in self._nodes(view):
+            yield calls.guest_on(node.uuid, instance)
+            yield from ask_reach(view.config.disks_of(instance), node)
+
+    def check(self, view: View) -> None:
+        """Refuse what cannot move, or cannot go there."""
+        instance = self.instance(view)
+        if self.cleanup:
+            self._running_at(view)
+            return
+        OnInstance.check(self, view)
+        check_mobile(view, instance, "migrations")
+        if self.mode == "non-live" or self.live is False:
+            raise NotSupported(
+                "guests are migrated live only",
+                hint=f"gnt-instance failover {instance.name}",
+            )
+        check_target(view, instance, self.target(view))
+        if not runs(view, instance) and not self.allow_failover:
+            raise WrongState(
+                f"instance {instance.name} is not running: there is nothing to migrate",
+                hint=f"gnt-instance failover {instance.name}",
+            )
+
+    def _running_at(self, view: View) -> list[Node]:
+        """Return the nodes where it runs; every online node must have answered."""
+        instance = self.instance(view)
+        found = []
+        for node in self._nodes(view):
+            answer = view.answer(calls.guest_on(node.uuid, instance))
+            guest = convert(answer, GuestState) if answer else None
+            if guest and guest.state in ("running", "paused"):
+                found.append(node)
+        if len(found) > 1:
+            told = " and ".join(node.name for node in found)
+            raise WrongState(
+                f"instance {instance.name} runs on {told}: stop one by hand"
+            )
+        return found
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Share, prepare, transfer, record, tidy up."""
+        instance = self.instance(view)
+        if self.cleanup:
+            yield from self._cleanup(view, instance)
+        elif runs(view, instance):
+            yield from migration(view, instance, self.target(view))
+        else:
+            change = moved(view, instance, self.target(view))
+            what = f"put {instance.name} on {self.target(view).name}"
+            yield commit(what, change, view.config.before(change))
+
+    def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
+        running = self._running_at(view)
+        for node in self._nodes(view):
+            if node in running:
+                continue
+            for verb in ("migration.abort", "migration.discard"):
+                yield Run(
+                    what=f"end what is left of {instance.name} on {node.name}",
+                    node=node.uuid,
+                    do=calls.guest_call(view.config, verb, instance),
+                    tolerant=True,
+                )
+        if running and running[0].uuid != instance.primary_node:
+            change = moved(view, instance, running[0])
+            what = f"record {instance.name} on {running[0].name}"
+            yield commit(what, change, view.config.before(change))
+
+    def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+        """Return times in ms and MiB transferred, where there was a transfer."""
+        del view
+        told = [one for one in results if isinstance(one, dict) and "total_ms" in one]
+        return told[0] if told else None
+
+
+def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
+    """Yield the tasks of a live migration.
+
+    The transfer is the point of no return: it is either complete, or proven to have
+    left the guest where it was.
+    """
+    config = view.config
+    source = config.node(instance.primary_node)
+    disks = config.disks_of(instance)
+    told = [disk for disk in disks if can(disk, Can.OPEN)]
+    for disk in told:
+        yield reopen(view, disk, source, exclusive=False, back=True)
+    for disk in disks:
+        yield calls.attach(config, disk, target, calls.SHARED)
+    prepared = len(told) + len(disks)
+    yield Run(
+        what=f"prepare {instance.name} on {target.name}",
+        node=target.uuid,
+        do=calls.guest_call(config, "migration.prepare", instance, disks),
+        undo=calls.guest_call(config, "migration.abort", instance, disks),
+    )
+    yield Run(
+        what=f"transfer {instance.name} from {source.name} to {target.name}",
+        node=source.uuid,
+        do=calls.guest_call(config, "migration.run", instance, disks),
+        undo=calls.guest_call(config, "migration.resume", instance, disks),
+        final=True,
+        use={"target": prepared},
+    )
+    change = moved(view, instance, target)
+    what = f"record {instance.name} on {target.name}"
+    yield commit(what, change, config.before(change), final=True)
+    yield from _tidied(view, instance, disks_in(change), source, target)
+
+
+def _tidied(
+    view: View, instance: Instance, disks: list[Disk], source: Node, target: Node
+) -> Iterator[Task]:
+    """Yield what is left to do when the guest runs on the target."""
+    yield Run(
+        what=f"end the old process of {instance.name} on {source.name}",
+        node=source.uuid,
+        do=calls.guest_call(view.config, "migration.discard", instance, disks),
+        tolerant=True,
+    )
+    told = [disk for disk in disks if can(disk, Can.OPEN)]
+    for disk in told:
+        yield Run(
+            what=f"close disk {disk.label} on {source.name}",
+            node=source.uuid,
+            do=calls.disk_call(view.config, "disk.close", disk),
+            tolerant=True,
+        )
+    for disk in told:
+        yield reopen(view, disk, target, exclusive=True, back=False)
+    for disk in disks:
+        yield calls.detach(view.config, disk, source, tolerant=True)

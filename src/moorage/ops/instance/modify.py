@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance modify``: disks in and out, and what the instance is given.
+
+Every disk that a request names is looked up once, in the state before the request.
+What is done hot is done hot: on a running instance a disk is plugged or unplugged at
+once, with or without ``--hotplug``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace as with_fields
+
+from moorage.errors import BadInput, Conflict, WrongState
+from moorage.jobs import Commit, Lock, Question, Task, View, commit
+from moorage.model import Change, Disk, Instance, apply, successor
+from moorage.model import change as changes
+from moorage.ops import birth, calls
+from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
+from moorage.ops.disk.detach import detach_tasks
+from moorage.ops.disk.rename import renamed, reparametrised
+from moorage.ops.guests import runs
+from moorage.ops.instance.common import find_disk
+from moorage.ops.instance.create import aliased, check_backend
+from moorage.ops.instance.power import OnInstance
+from moorage.ops.reach import ask_reach
+from moorage.storage.templates.ext import metadata
+
+ACTIONS = ("add", "attach", "modify", "remove", "detach")
+
+
+class Mod(Struct, frozen=True):
+    """One change of one disk.
+
+    Attributes
+    ----------
+    ident
+        For a new disk, the slot (-1 is the end); for one that is there, its slot,
+        name or uuid.
+    params
+        As they were given.
+    """
+
+    action: Literal["add", "attach", "modify", "remove", "detach"]
+    ident: str
+    params: dict[str, Any]
+
+
+def parse_mods(given: list[list[Any]]) -> list[Mod]:
+    """Return the changes of a request in Ganeti's two forms.
+
+    ``[action, ident, params]``, or the old ``[action or slot, params]``.
+
+    Raises
+    ------
+    BadInput
+        If an action is not known, or takes no parameters and got some.
+    """
+    mods = []
+    for one in given:
+        if len(one) == 3:
+            action, ident, params = one
+        elif len(one) == 2 and one[0] in ACTIONS:
+            action, ident, params = one[0], -1, one[1]
+        elif len(one) == 2:
+            action, ident, params = "modify", one[0], one[1]
+        else:
+            raise BadInput(f"a disk change is [action, disk, parameters], not {one}")
+        mods.append(_mod(action, str(ident), dict(params or {})))
+    return mods
+
+
+def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
+    if action not in ACTIONS:
+        raise BadInput(f"disks can be {', '.join(ACTIONS)}ed, not '{action}'")
+    if action in ("remove", "detach") and params:
+        raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
+    if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
+        raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
+    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
+        raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
+    if action == "modify" and "size" in params:
+        raise BadInput(
+            "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
+        )
+    return Mod(action, ident, params)  # type: ignore[arg-type]
+
+
+class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
+    """Modify an instance.
+
+    Attributes
+    ----------
+    disks
+        See :func:`parse_mods`.
+    keep_disks
+        Forget removed disks without destroying their data.
+    """
+
+    op_id = "OP_INSTANCE_SET_PARAMS"
+
+    disks: list[list[Any]] = []
+    nics: list[list[Any]] = []
+    hvparams: dict[str, Any] = {}
+    beparams: dict[str, Any] = {}
+    osparams: dict[str, Any] = {}
+    os_name: str | None = None
+    offline: bool | None = None
+    disk_template: str | None = None
+    hotplug: bool = False
+    hotplug_if_possible: bool = False
+    keep_disks: bool = False
+    wait_for_sync: bool = True
+    force: bool = False
+    force_variant: bool = False
+    ignore_ipolicy: bool = False
+    conflicts_check: bool = True
+
+    # -- what is meant --------------------------------------------------------------
+
+    def mods(self, view: View) -> list[tuple[Mod, Disk | None]]:
+        """Return each change with the disk it is about, looked up once."""
+        instance = self.instance(view)
+        return [(mod, _meant(view, instance, mod)) for mod in parse_mods(self.disks)]
+
+    def _wishes(self) -> list[birth.Wish]:
+        return [
+            birth.wish(mod.params, self.disk_template)
+            for mod in parse_mods(self.disks)
+            if mod.action == "add"
+        ]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance, its disks, and those that it gets."""
+        yield from OnInstance.locks(self, view)
+        for _, disk in self.mods(view):
+            if disk:
+                yield Lock("disk", disk.uuid)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and what its node reaches."""
+        yield from OnInstance.questions(self, view)
+        node = view.config.node(self.instance(view).primary_node)
+        group = view.config.group(node.group)
+        for wanted in self._wishes():
+            yield from birth.ask(view.config, wanted, group)
+        disks = [
+            disk for mod, disk in self.mods(view) if mod.action == "attach" and disk
+        ]
+        if disks:
+            yield from ask_reach(disks, node)
+
+    # -- what is refused ------------------------------------------------------------
+
+    def check(self, view: View) -> None:
+        """Refuse before anything is done, whatever part of the request is off."""
+        if self.nics:
+            raise BadInput("network cards are given when an instance is made")
+        if not self._anything():
+            raise BadInput("nothing to change was named", hint="see --help")
+        instance = self.instance(view)
+        check_backend(self.beparams)
+        if self.disks:
+            self._check_disks(view, instance)
+        if self.offline and runs(view, instance):
+            raise WrongState(
+                f"instance {instance.name} is running: it cannot be marked offline",
+                hint=f"gnt-instance shutdown {instance.name}",
+            )
+
+    def _anything(self) -> bool:
+        told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
+        return any(told) or self.offline is not None
+
+    def _check_disks(self, view: View, instance: Instance) -> None:
+        OnInstance.check(self, view)
+        node = view.config.node(instance.primary_node)
+        for mod, disk in self.mods(view):
+            if disk is None:
+                birth.check(view, birth.wish(mod.params, self.disk_template), node)
+            elif mod.action == "attach":
+                check_free(view, disk, instance)
+            elif mod.action == "modify":
+                _modified(disk, mod.params)
+        try:
+            list(self.tasks(view))
+        except Conflict as conflict:
+            raise BadInput(f"the changes do not fit together: {conflict}") from conflict
+
+    # -- what is done -----------------------------------------------------------------
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Change the disks one after the other, then destroy, then the rest."""
+        gone: list[Disk] = []
+        for mod, disk in self.mods(view):
+            made = list(self._changed(view, mod, disk))
+            yield from made
+            view = _after(view, made)
+            if mod.action == "remove" and disk:
+                gone.append(disk)
+        yield from self._rest(view)
+        for disk in gone:
+            yield from self._destroyed(view, disk)
+
+    def _changed(self, view: View, mod: Mod, disk: Disk | None) -> Iterator[Task]:
+        instance = self.instance(view)
+        hot = runs(view, instance)
+        if disk is None:
+            yield from self._added(view, instance, mod, hot=hot)
+        elif mod.action == "attach":
+            check_index(instance, int(mod.ident))
+            yield from attach_tasks(view, instance, disk, int(mod.ident), hot=hot)
+        elif mod.action in ("detach", "remove"):
+            yield from detach_tasks(view, instance, disk, hot=hot)
+        else:
+            now = view.config.disk(disk.uuid)
+            new = successor(now, view.now, **_modified(now, mod.params))
+            what = f"change disk {disk.label}"
+            yield commit(what, Change((new,)), {now.uuid: now})
+
+    def _added(
+        self, view: View, instance: Instance, mod: Mod, *, hot: bool
+    ) -> Iterator[Task]:
+        config = view.config
+        node, slot = config.node(instance.primary_node), int(mod.ident)
+        check_index(instance, slot)
+        wanted = birth.wish(mod.params, self.disk_template)
+        index = len(instance.disks) if slot == -1 else slot
+        disk = birth.bear(view, wanted, node, index=index, instance=instance.name)
+        disk = with_fields(disk, epoch=1)
+        if not wanted.adopt:
+            yield calls.create(config, disk, node)
+        yield calls.attach(config, disk, node)
+        yield calls.setinfo(config, disk, node, metadata(instance.name))
+        if not (hot or instance.disks_active):
+            yield calls.detach(config, disk, node)
+        disks = inserted(instance, disk.uuid, slot)
+        change = Change((disk, successor(instance, view.now, disks=disks)))
+        what = f"give disk {disk.label} to {instance.name}"
+        yield commit(what, change, config.before(change))
+        if hot:
+            yield calls.plug(config, instance, disk, node, index)
+
+    def _rest(self, view: View) -> Iterator[Task]:
+        instance = self.instance(view)
+        new: dict[str, Any] = {}
+        for name, given in (("hvparams", self.hvparams), ("osparams", self.osparams)):
+            if given:
+                new[name] = _merged(getattr(instance, name), given)
+        if self.beparams:
+            new["beparams"] = _merged(instance.beparams, aliased(self.beparams))
+        if self.os_name:
+            new["os"] = self.os_name
+        if self.offline is not None:
+            new["admin_state"] = "offline" if self.offline else "down"
+        if new:
+            change = Change((successor(instance, view.now, **new),))
+            what = f"change {instance.name}"
+            yield commit(what, change, view.config.before(change))
+
+    def _destroyed(self, view: View, disk: Disk) -> Iterator[Task]:
+        last = view.config.disk(disk.uuid)
+        node = view.config.node(self.instance(view).primary_node)
+        if not self.keep_disks:
+            yield calls.remove(view.config, last, node)
+        yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return what was changed, in Ganeti's words."""
+        del results
+        told = [_told(view, self.instance(view), *one) for one in self.mods(view)]
+        rest = (("be", self.beparams), ("hv", self.hvparams), ("os", self.osparams))
+        told += [
+            [f"{prefix}/{name}", value]
+            for prefix, given in rest
+            for name, value in given.items()
+        ]
+        if self.os_name:
+            told.append(["os", self.os_name])
+        if self.offline is not None:
+            told.append(["admin_state", "offline" if self.offline else "down"])
+        return told
+
+
+def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:
+    if mod.action == "add":
+        return None
+    if mod.action == "attach":
+        return view.config.disk(str(next(iter(mod.params.values()))))
+    return find_disk(view.config, instance, mod.ident)
+
+
+def _modified(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the new fields of a disk."""
+    rest = dict(params)
+    found: dict[str, Any] = {}
+    if "mode" in rest:
+        mode = rest.pop("mode")
+        if mode not in birth.MODES:
+            raise BadInput(f"a disk's mode is rw or ro, not '{mode}'")
+        found["mode"] = mode
+    if "name" in rest:
+        found |= renamed(rest.pop("name"))
+    if rest:
+        found |= reparametrised(disk, rest)
+    return found
+
+
+def _merged(old: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with some changed; the value ``default`` drops one."""
+    new = {**old, **given}
+    return {name: value for name, value in new.items() if value != "default"}
+
+
+def _after(view: View, tasks: list[Task]) -> View:
+    """Return the view as it is when the tasks are done."""
+    config = view.config
+    for task in tasks:
+        if isinstance(task, Commit):
+            config = apply(config, changes.from_json(task.change))
+    return replace(view, config=config)
+
+
+def _told(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
+    if disk is None:
+        wanted = birth.wish(mod.params, None if "dev_type" in mod.params else "?")
+        slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
+        return [f"disk/{slot}", f"add:size={wanted.size},mode={wanted.mode}"]
+    if mod.action == "attach":
+        slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
+        return [f"disk/{slot}", f"attach:size={disk.size},mode={disk.mode}"]
+    slot = instance.disks.index(disk.uuid)
+    if mod.action == "modify":
+        changed = ",".join(f"{name}={value}" for name, value in mod.params.items())
+        return [f"disk/{slot}", f"modify:{changed}"]
+    del view
+    return [f"disk/{slot}", mod.action]

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance info``: all that is known of some instances."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import convert, to_builtins
+
+from moorage.errors import MoorageError
+from moorage.jobs import Lock, Operation, Question, View
+from moorage.model import Disk, Instance, NodeFacts
+from moorage.ops import calls
+from moorage.ops.guests import runs
+
+
+class InstanceQueryData(Operation, frozen=True, kw_only=True):
+    """Tell about instances, running ones too unless `static`.
+
+    Attributes
+    ----------
+    instances
+        Names or uuids; empty for all.
+    """
+
+    op_id = "OP_INSTANCE_QUERY_DATA"
+
+    instances: list[str] = []
+    static: bool = False
+    use_locking: bool = False
+
+    def _named(self, view: View) -> list[Instance]:
+        if not self.instances:
+            return view.config.named(Instance)
+        return [view.config.instance(name) for name in self.instances]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: a snapshot is enough."""
+        del view
+        return iter(())
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the nodes once each."""
+        if not self.static:
+            for instance in self._named(view):
+                yield Question(instance.primary_node, "facts")
+                yield calls.guest_on(instance.primary_node, instance)
+
+    def check(self, view: View) -> None:
+        """Refuse names that are not known."""
+        self._named(view)
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return a description by uuid."""
+        del results
+        return {one.uuid: self._told(view, one) for one in self._named(view)}
+
+    def _told(self, view: View, instance: Instance) -> dict[str, Any]:
+        config = view.config
+        group = config.group(config.node(instance.primary_node).group)
+        node = config.node(instance.primary_node)
+        return {
+            "name": instance.name,
+            "uuid": instance.uuid,
+            "serial_no": instance.serial_no,
+            "ctime": instance.ctime,
+            "mtime": instance.mtime,
+            "config_state": instance.admin_state,
+            "run_state": None if self.static else self._state(view, instance),
+            "pnode": node.name,
+            "pnode_group_name": group.name,
+            "pnode_group_uuid": group.uuid,
+            "snodes": [one.name for one in config.secondary_nodes(instance)],
+            "os": instance.os,
+            "os_instance": instance.osparams,
+            "os_actual": config.cluster.osparams.get(instance.os, {})
+            | instance.osparams,
+            "hypervisor": instance.hypervisor,
+            "hv_instance": instance.hvparams,
+            "hv_actual": calls.hvparams(config, instance),
+            "be_instance": instance.beparams,
+            "be_actual": calls.beparams(config, instance),
+            "nics": to_builtins(instance.nics),
+            "disk_template": config.template_of(instance),
+            "disks": [self._disk(view, instance, d) for d in config.disks_of(instance)],
+            "disks_active": instance.disks_active,
+            "network_port": instance.network_port,
+            "tags": list(instance.tags),
+        }
+
+    @staticmethod
+    def _state(view: View, instance: Instance) -> str | None:
+        try:
+            return "up" if runs(view, instance) else "down"
+        except MoorageError:
+            return None
+
+    def _disk(self, view: View, instance: Instance, disk: Disk) -> dict[str, Any]:
+        return {
+            "iv_name": view.config.iv_name(disk),
+            "dev_type": disk.dev_type,
+            "logical_id": list(disk.logical_id),
+            "size": disk.size,
+            "mode": disk.mode,
+            "name": disk.name,
+            "uuid": disk.uuid,
+            "params": disk.params,
+            "epoch": disk.epoch,
+            "quarantine": disk.quarantine,
+            "children": [],
+            "pstatus": None if self.static else self._held(view, instance, disk),
+        }
+
+    @staticmethod
+    def _held(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
+        """Return device and URIs of a disk on the primary node."""
+        try:
+            answer = view.answer(Question(instance.primary_node, "facts"))
+        except MoorageError:
+            return None
+        if not answer:
+            return None
+        facts = convert(answer, NodeFacts)
+        held = [one for one in facts.held if one.disk == disk.uuid]
+        return {"path": held[0].path, "uris": held[0].uris} if held else None

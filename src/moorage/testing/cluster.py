@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A whole cluster in this process: everything real but the nodes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from moorage import ops
+from moorage.errors import MoorageError, from_json
+from moorage.jobs import Engine, Job, World
+from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGroup
+from moorage.store import MemoryStore, Truth, create
+
+from .nodes import SimNodes
+from .san import SHARED_DIR
+
+
+class Crash(BaseException):
+    """The master process dies here."""
+
+
+async def _pass(_name: str) -> None:
+    """Pass a point without interruption."""
+
+
+class ClusterBuilder:
+    """Builds the first configuration of a cluster, object by object.
+
+    Every uuid is the object's name, so tests can be read.
+    """
+
+    def __init__(self, nodes: int = 3, group: str = "default") -> None:
+        self.objects: dict[str, Any] = {}
+        self._put(NodeGroup(uuid=group, name=group))
+        for number in range(1, nodes + 1):
+            self.node(f"node{number}", group)
+        self._put(
+            Cluster(
+                uuid="cluster",
+                cluster_name="test",
+                master_node="node1",
+                file_storage_dir="/local",
+                shared_file_storage_dir=SHARED_DIR,
+            )
+        )
+
+    def node(self, name: str, group: str = "default", **more: Any) -> "ClusterBuilder":  # noqa: ANN401
+        """Add a node, and its group if need be."""
+        if group not in self.objects:
+            self._put(NodeGroup(uuid=group, name=group))
+        ip = f"127.0.0.{len(self.objects) + 1}"
+        self._put(
+            Node(
+                uuid=name,
+                name=name,
+                primary_ip=ip,
+                secondary_ip=ip,
+                group=group,
+                **more,
+            )
+        )
+        return self
+
+    def disk(self, name: str, template: str = "ext", **more: Any) -> "ClusterBuilder":  # noqa: ANN401
+        """Add a disk; an ``ext`` one of the provider *san* unless told otherwise."""
+        fields: dict[str, Any] = {
+            "logical_id": ("san", f"vol-{name}"),
+            "params": {"provider": "san"},
+            "size": 1024,
+            "group": "default",
+        }
+        self._put(Disk(uuid=name, name=name, dev_type=template, **(fields | more)))
+        return self
+
+    def instance(
+        self,
+        name: str,
+        node: str = "node1",
+        disks: tuple[str, ...] = (),
+        **more: Any,  # noqa: ANN401
+    ) -> "ClusterBuilder":
+        """Add an instance that has some of the disks."""
+        self._put(
+            Instance(uuid=name, name=name, primary_node=node, disks=disks, **more)
+        )
+        return self
+
+    def change(self) -> Change:
+        """Return everything as one change set."""
+        return Change(tuple(self.objects.values()))
+
+    def _put(self, entity: Any) -> None:  # noqa: ANN401
+        self.objects[entity.uuid] = entity
+
+
+class SimCluster:
+    """A running cluster.
+
+    Attributes
+    ----------
+    nodes
+        The simulated nodes; they survive the master.
+    points
+        Name of every place that the engine passed where a crash must be survived.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.nodes = SimNodes(directory)
+        self.store = MemoryStore()
+        self.points: list[str] = []
+        self.crash_at: int | None = None
+        self.engine: Engine
+        self.truth: Truth
+        self._fresh = count(1)
+        self._crashed = asyncio.Event()
+        self.extra_point: Callable[[str], Awaitable[None]] = _pass
+
+    @classmethod
+    async def start(
+        cls, directory: Path, builder: ClusterBuilder | None = None
+    ) -> "SimCluster":
+        """Make the cluster and its nodes, and start the master."""
+        cluster = cls(directory)
+        change = (builder or ClusterBuilder()).change()
+        await create(cluster.store, change)
+        for entity in change.put:
+            if isinstance(entity, Node):
+                cluster.nodes.add(entity.name)
+        await cluster.boot()
+        return cluster
+
+    @property
+    def config(self) -> Config:
+        """The newest snapshot."""
+        return self.truth.config
+
+    async def boot(self) -> None:
+        """Start a master; it goes on with what an earlier one left."""
+        self._crashed.clear()
+        self.truth, others = await Truth.open(self.store)
+        world = World(
+            clock=lambda: 1000.0,
+            sleep=self._sleep,
+            fresh=lambda: f"uuid-{next(self._fresh):04}",
+            point=self._point,
+        )
+        self.engine = Engine(self.truth, self.nodes, ops.parse, world)
+        await self.engine.start(others.get("job", {}).values())
+
+    async def stop(self) -> None:
+        """Stop the master, with nothing under way on the nodes afterwards."""
+        await self.engine.stop()
+        await self.nodes.settle()
+
+    async def submit(self, op_id: str, **fields: Any) -> int:  # noqa: ANN401
+        """Submit a job of one operation."""
+        return await self.engine.submit([{"OP_ID": op_id, **fields}])
+
+    async def run(self, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
+        """Run one operation and return its result.
+
+        Raises
+        ------
+        MoorageError
+            What the job ended with.
+        """
+        job = await self.finished(await self.submit(op_id, **fields))
+        error = job.ops[0].error
+        if error is not None:
+            raise from_json(error)
+        return job.ops[0].result
+
+    async def refused(self, op_id: str, **fields: Any) -> MoorageError:  # noqa: ANN401
+        """Run one operation that must not succeed, and return its error."""
+        try:
+            result = await self.run(op_id, **fields)
+        except MoorageError as error:
+            return error
+        raise AssertionError(f"{op_id} succeeded: {result}")
+
+    async def finished(self, number: int) -> Job:
+        """Wait for a job, or for the crash of the master."""
+        crash = asyncio.create_task(self._crashed.wait())
+        done = asyncio.create_task(self.engine.finished(number))
+        await asyncio.wait({crash, done}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (crash, done):
+            task.cancel()
+        if self._crashed.is_set():
+            raise Crash
+        return self.engine.job(number)
+
+    async def crash(self) -> None:
+        """End the master at once; what the nodes do goes on."""
+        await self.engine.stop()
+
+    async def _point(self, name: str) -> None:
+        await self.extra_point(name)
+        here = len(self.points)
+        self.points.append(name)
+        if here == self.crash_at:
+            self._crashed.set()
+            raise Crash(name)
+        await asyncio.sleep(0)
+
+    @staticmethod
+    async def _sleep(_seconds: float) -> None:
+        await asyncio.sleep(0)

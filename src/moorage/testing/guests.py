@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A simulated hypervisor: guests are records, and nobody may write to a disk twice."""
+
+import asyncio
+from typing import Any
+
+from msgspec import convert, to_builtins
+from msgspec.structs import replace
+
+from moorage.errors import Failed, WrongState
+from moorage.model import GuestState
+from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
+
+from .san import San
+
+
+class TwoWriters(AssertionError):
+    """Two guests could write to one disk: what must never happen, happened."""
+
+
+class SimHypervisor:
+    """The hypervisor of one simulated node.
+
+    Parameters
+    ----------
+    node
+        Its name.
+    san
+        Where the guests of all nodes are recorded.
+    """
+
+    name = "kvm"
+
+    def __init__(self, node: str, san: San) -> None:
+        self._node = node
+        self._san = san
+
+    async def guests(self) -> list[GuestState]:
+        """Return every guest of this node."""
+        mine = [key for key in self._san.guests if key.startswith(f"{self._node} ")]
+        return [convert(self._san.guests[key]["state"], GuestState) for key in mine]
+
+    async def find(self, uuid: str) -> GuestState | None:
+        """Return one guest."""
+        found = self._san.guests.get(f"{self._node} {uuid}")
+        return convert(found["state"], GuestState) if found else None
+
+    async def start(self, spec: GuestSpec) -> None:
+        """Start a guest; one that runs is left alone."""
+        found = await self.find(spec.uuid)
+        if found is None or found.state != "running":
+            self._put(_state(spec, "running"))
+
+    async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
+        """End a guest."""
+        del timeout
+        await asyncio.sleep(0)
+        self._san.guests.pop(f"{self._node} {uuid}", None)
+
+    async def reboot(self, uuid: str) -> None:
+        """Reset a guest."""
+        await self._there(uuid)
+
+    async def plug(self, uuid: str, drive: Drive) -> None:
+        """Plug a drive."""
+        guest = await self._there(uuid)
+        if drive.disk not in guest.disks:
+            self._put(replace(guest, disks=(*guest.disks, drive.disk)))
+
+    async def unplug(self, uuid: str, disk: str) -> None:
+        """Unplug a drive; a guest that is gone has none."""
+        guest = await self.find(uuid)
+        if guest:
+            left = tuple(one for one in guest.disks if one != disk)
+            self._put(replace(guest, disks=left))
+
+    async def resize(self, uuid: str, drive: Drive) -> None:
+        """Show a guest the new size."""
+        guest = await self._there(uuid)
+        if drive.disk not in guest.disks:
+            raise Failed(f"guest {guest.name} has no disk {drive.disk}")
+        sizes = self._san.guests[f"{self._node} {uuid}"].get("sizes", {})
+        self._put(guest, sizes | {drive.disk: drive.size})
+
+    async def incoming(self, spec: GuestSpec) -> str:
+        """Prepare a guest that waits."""
+        found = await self.find(spec.uuid)
+        if found is None:
+            self._put(_state(spec, "incoming"))
+        elif found.state != "incoming":
+            raise Failed(f"guest {spec.name} runs on {self._node} already")
+        return f"sim:{self._node}"
+
+    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
+        """Move a guest, as one step that is either done or not."""
+        guest = await self._there(uuid)
+        there = f"{target.removeprefix('sim:')} {uuid}"
+        if guest.state != "moved":
+            waiting = self._san.guests.get(there)
+            if waiting is None or waiting["state"]["state"] != "incoming":
+                raise Failed(f"nobody waits for guest {guest.name} at {target}")
+            report(50, 100, "MiB", "memory")
+            await asyncio.sleep(0)
+            self._put(replace(guest, state="moved"))
+            arrived = waiting["state"] | {"state": "running", "disks": guest.disks}
+            self._san.guests[there] = {"state": arrived}
+            self._check(guest.disks)
+        return Moved(total_ms=20, downtime_ms=2, transferred=100)
+
+    async def resume(self, uuid: str) -> None:
+        """Give up a migration."""
+        guest = await self._there(uuid)
+        if guest.state == "moved":
+            raise Failed(f"guest {guest.name} has moved away from {self._node}")
+
+    async def abort(self, uuid: str) -> None:
+        """End a guest that waits."""
+        guest = await self.find(uuid)
+        if guest and guest.state != "incoming":
+            raise Failed(f"guest {guest.name} runs on {self._node}")
+        self._san.guests.pop(f"{self._node} {uuid}", None)
+
+    async def discard(self, uuid: str) -> None:
+        """End what is left of a guest that moved."""
+        guest = await self.find(uuid)
+        if guest and guest.state == "running":
+            raise Failed(f"guest {guest.name} runs on {self._node}")
+        self._san.guests.pop(f"{self._node} {uuid}", None)
+
+    def console(self, uuid: str) -> str:
+        """Return a path that nobody listens on."""
+        return f"/sim/{self._node}/{uuid}/console"
+
+    async def _there(self, uuid: str) -> GuestState:
+        await asyncio.sleep(0)
+        guest = await self.find(uuid)
+        if guest is None:
+            raise WrongState(f"no guest {uuid} on {self._node}")
+        return guest
+
+    def _put(self, guest: GuestState, sizes: dict[str, int] | None = None) -> None:
+        key = f"{self._node} {guest.uuid}"
+        known: dict[str, Any] = self._san.guests.get(key, {})
+        known = known | {"state": to_builtins(guest)}
+        self._san.guests[key] = known | ({"sizes": sizes} if sizes else {})
+        if guest.state == "running":
+            self._check(guest.disks)
+
+    def _check(self, disks: tuple[str, ...]) -> None:
+        """Look at every guest of every node: a disk has one writer at most."""
+        for disk in disks:
+            writers = [
+                key
+                for key, found in self._san.guests.items()
+                if found["state"]["state"] == "running"
+                and disk in found["state"]["disks"]
+            ]
+            if len(writers) > 1:
+                raise TwoWriters(f"disk {disk} has two writers: {writers}")
+
+
+def _state(spec: GuestSpec, state: str) -> GuestState:
+    return GuestState(
+        uuid=spec.uuid,
+        name=spec.name,
+        state=state,
+        memory=spec.memory,
+        vcpus=spec.vcpus,
+        disks=tuple(drive.disk for drive in spec.drives),
+    )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A simulated machine: it answers commands from shared simulated storage."""
+
+import asyncio
+from collections.abc import Callable
+
+from moorage.errors import CommandFailed
+from moorage.model import Os, Provider, Unit
+from moorage.node.machine import Memory
+from moorage.storage import Command, Output
+from moorage.units import Mib
+
+from .san import PROVIDERS_DIR, San
+
+Refuse = Callable[[str, Command], bool]
+"""Whether a command fails on a node."""
+
+
+def _never(_node: str, _command: Command) -> bool:
+    return False
+
+
+def provider(name: str, *optional: str, **parameters: str) -> Provider:
+    """Return a provider that is valid on a simulated node."""
+    return Provider(
+        name=name,
+        path=f"{PROVIDERS_DIR}/{name}",
+        optional=optional,
+        parameters=parameters,
+    )
+
+
+PROVIDERS = (
+    provider("san", "snapshot", "open", "close", tier="ssd or hdd"),
+    provider("plainsan"),
+    provider("usersan", "snapshot", "open", "close"),
+)
+"""What simulated nodes have: with all scripts, with the first seven, userspace only."""
+SYSTEMS = (Os(name="tiny", path="/sim/os/tiny"),)
+
+
+class SimMachine:
+    """One simulated machine.
+
+    Attributes
+    ----------
+    ran
+        Every command, in order.
+    refuse
+        Decides which commands fail.
+    """
+
+    def __init__(self, node: str, san: San, memory: int = 65536) -> None:
+        self.node = node
+        self.ran: list[Command] = []
+        self.refuse: Refuse = _never
+        self.installed: list[Provider] = list(PROVIDERS)
+        self._san = san
+        self._memory = memory
+
+    async def run(self, command: Command, limit: float) -> Output:
+        """Answer a command; other tasks get a turn before and after, as in life."""
+        del limit
+        await asyncio.sleep(0)
+        self.ran.append(command)
+        if self.refuse(self.node, command):
+            title = command.failure or " ".join(command.argv)
+            raise CommandFailed(
+                f"{title} failed (exited with exit code 1): it was told to"
+            )
+        if command.cwd.startswith("/sim/os"):
+            return Output()
+        output = self._san.answer(self.node, command)
+        await asyncio.sleep(0)
+        return output
+
+    def providers(self) -> list[Provider]:
+        """Return what is installed."""
+        return self.installed
+
+    def oses(self) -> list[Os]:
+        """Return the OS definitions."""
+        return list(SYSTEMS)
+
+    def memory(self) -> Memory:
+        """Return how large the machine is said to be."""
+        total = Mib(self._memory)
+        return Memory(total=total, free=total, cpus=8, bootid=f"boot-{self.node}")
+
+    def units(self, directories: dict[str, str]) -> list[Unit]:
+        """Return a terabyte for each template."""
+        room = Mib(1024 * 1024)
+        return [
+            Unit(template=name, key=path, total=room, free=room)
+            for name, path in directories.items()
+        ]
+
+    def device(self, path: str) -> dict[str, object]:
+        """Return what the shared devices say."""
+        found = self._san.devices.get(path)
+        if found is None:
+            return {"present": False, "size": 0, "identity": ""}
+        return {"present": True, "size": found["size"], "identity": found["identity"]}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Simulated nodes in this process, and the ways in which they and the network fail."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from msgspec import json
+
+from moorage.errors import Unreachable
+from moorage.jobs import Call, Report
+from moorage.model import Node
+from moorage.node.agent import Agent
+
+from .guests import SimHypervisor
+from .machine import SimMachine
+from .san import San
+
+
+class SimNode:
+    """One simulated node: its agent, its machine, and whether it has power."""
+
+    def __init__(self, name: str, directory: Path, san: San) -> None:
+        self.name = name
+        self.powered = True
+        self.machine = SimMachine(name, san)
+        self._directory = directory
+        self._san = san
+        self._boot()
+
+    def _boot(self) -> None:
+        hypervisors = {"kvm": SimHypervisor(self.name, self._san)}
+        self.agent = Agent(self.name, self._directory, self.machine, hypervisors)
+
+    def lose_power(self) -> None:
+        """Stop answering, and forget all that was in memory."""
+        self.powered = False
+        self._san.lose_power(self.name)
+        held = self._directory / "held"
+        for path in held.iterdir():
+            path.unlink()
+
+    def boot(self) -> None:
+        """Answer again."""
+        self.powered = True
+        self._boot()
+
+
+class SimNodes:
+    """The way to simulated nodes.
+
+    Attributes
+    ----------
+    calls
+        Every (node, verb) that was delivered.
+    lose_reply
+        Calls whose reply gets lost, by their number from 0; the verb runs all the same.
+    hold
+        When set, a verb waits for it before it starts: a step that arrives late.
+    """
+
+    def __init__(self, directory: Path, san: San | None = None) -> None:
+        self.san = san or San()
+        self.nodes: dict[str, SimNode] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.lose_reply: set[int] = set()
+        self.hold: asyncio.Event | None = None
+        self._directory = directory
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    def add(self, name: str) -> SimNode:
+        """Add a node."""
+        node = SimNode(name, self._directory / name, self.san)
+        self.nodes[name] = node
+        return node
+
+    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+        """Run a verb; it goes on when the caller dies, as on another machine."""
+        target = self.nodes[node.name]
+        if not target.powered:
+            raise Unreachable(f"node {node.name} does not answer", sent=False)
+        number = len(self.calls)
+        self.calls.append((node.name, call.verb))
+        work = asyncio.create_task(self._deliver(target, call, term, report))
+        self._under_way.add(work)
+        work.add_done_callback(self._under_way.discard)
+        result = await asyncio.shield(work)
+        if number in self.lose_reply or not target.powered:
+            raise Unreachable(f"the connection to {node.name} broke", sent=True)
+        return result
+
+    async def _deliver(
+        self, target: SimNode, call: Call, term: int, report: Report
+    ) -> Any:  # noqa: ANN401
+        if self.hold is not None:
+            await self.hold.wait()
+        args = json.decode(json.encode(call.args))
+        return json.decode(
+            json.encode(await target.agent.handle(call.verb, args, term, report))
+        )
+
+    async def settle(self) -> None:
+        """Wait until no verb is under way."""
+        while self._under_way:
+            await asyncio.gather(*self._under_way, return_exceptions=True)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The storage that simulated nodes share: volumes, files, and who has them attached.
+
+It answers the commands that templates yield, as the programs and providers would.
+"""
+
+import json
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote, unquote
+
+from moorage.errors import CommandFailed
+from moorage.storage import Command, Output
+
+Records = MutableMapping[str, dict[str, Any]]
+
+MIB = 1024 * 1024
+SHARED_DIR = "/shared"
+"""Files below it are one and the same on every node."""
+PROVIDERS_DIR = "/sim/extstorage"
+"""Where simulated providers are said to be."""
+
+
+class Files(MutableMapping[str, dict[str, Any]]):
+    """Records in files, for simulated nodes that are processes of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(self._path(key).read_text())
+        except FileNotFoundError:
+            raise KeyError(key) from None
+        return found
+
+    def __setitem__(self, key: str, value: dict[str, Any]) -> None:
+        draft = self._directory / f".{quote(key, safe='')}"
+        draft.write_text(json.dumps(value))
+        draft.replace(self._path(key))
+
+    def __delitem__(self, key: str) -> None:
+        try:
+            self._path(key).unlink()
+        except FileNotFoundError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        names = sorted(path.name for path in self._directory.iterdir())
+        return (unquote(name) for name in names if not name.startswith("."))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _path(self, key: str) -> Path:
+        return self._directory / quote(key, safe="")
+
+
+@dataclass
+class San:
+    """What all simulated nodes see.
+
+    Attributes
+    ----------
+    volumes
+        Volumes of providers by name: ``size`` (MiB), ``note``, ``provider``, ``data``.
+    files
+        Files by path, with the node in front when they are local: ``size`` in bytes.
+    attached
+        Attachments by ``node volume``: ``open`` is True, False or None.
+    guests
+        Guests by ``node uuid``; see :mod:`moorage.testing.guests`.
+    devices
+        Shared block devices by path: ``size`` in MiB, ``identity``.
+    """
+
+    volumes: Records = field(default_factory=dict)
+    files: Records = field(default_factory=dict)
+    attached: Records = field(default_factory=dict)
+    guests: Records = field(default_factory=dict)
+    devices: Records = field(default_factory=dict)
+
+    @classmethod
+    def in_directory(cls, directory: Path) -> "San":
+        """Return storage that several processes share."""
+        names = ("volumes", "files", "attached", "guests", "devices")
+        return cls(*(Files(directory / name) for name in names))
+
+    def lose_power(self, node: str) -> None:
+        """Forget what a node had in memory: its guests and its attachments."""
+        for records in (self.guests, self.attached):
+            for key in [key for key in records if key.startswith(f"{node} ")]:
+                del records[key]
+
+    def answer(self, node: str, command: Command) -> Output:
+        """Return what a command prints on `node`.
+
+        Raises
+        ------
+        CommandFailed
+            If it fails and the template does not look at its exit status.
+        """
+        program = PurePosixPath(command.argv[0])
+        if program.is_relative_to(PROVIDERS_DIR):
+            output = self._script(node, program, dict(command.env))
+        else:
+            output = _TOOLS[program.name](self, node, _operands(command), command)
+        if output.code and command.check:
+            title = command.failure or " ".join(command.argv)
+            raise CommandFailed(
+                f"{title} failed (exited with exit code {output.code}), last lines of "
+                f"output:\n{output.stdout}"
+            )
+        return output
+
+    # -- a provider -----------------------------------------------------------------
+
+    def _script(self, node: str, script: PurePosixPath, env: dict[str, str]) -> Output:
+        volume, provider = env["VOL_NAME"], script.parent.name
+        if script.name == "create":
+            new = {"size": int(env["VOL_SIZE"]), "provider": provider, "data": ""}
+            self.volumes.setdefault(volume, new)
+            return Output()
+        if script.name in ("remove", "detach", "close"):
+            return self._let_go(script.name, node, volume)
+        if volume not in self.volumes:
+            return Output(f"there is no volume {volume}", 1)
+        return self._use(script.name, node, volume, env)
+
+    def _let_go(self, action: str, node: str, volume: str) -> Output:
+        if action == "remove":
+            self.volumes.pop(volume, None)
+        if action in ("remove", "detach"):
+            self.attached.pop(f"{node} {volume}", None)
+        elif f"{node} {volume}" in self.attached:
+            self.attached[f"{node} {volume}"] = {"open": None}
+        return Output()
+
+    def _use(self, action: str, node: str, volume: str, env: dict[str, str]) -> Output:
+        found = self.volumes[volume]
+        key = f"{node} {volume}"
+        if action == "attach":
+            self.attached.setdefault(key, {"open": None})
+            device = "" if env["EXTP_PROVIDER"].startswith("user") else f"/dev/{volume}"
+            return Output(f"{device}\nkvm:nbd:unix:/sim/{volume}\n")
+        if action == "open":
+            self.attached[key] = {"open": env["VOL_OPEN_EXCLUSIVE"] == "True"}
+        elif action == "grow":
+            self.volumes[volume] = found | {"size": int(env["VOL_NEW_SIZE"])}
+        elif action == "setinfo":
+            self.volumes[volume] = found | {"note": env["VOL_METADATA"]}
+        elif action == "snapshot":
+            size = int(env["VOL_SNAPSHOT_SIZE"])
+            self.volumes[env["VOL_SNAPSHOT_NAME"]] = found | {"size": size}
+        return Output()
+
+    # -- programs -------------------------------------------------------------------
+
+    def _key(self, node: str, path: str) -> str:
+        shared = PurePosixPath(path).is_relative_to(SHARED_DIR)
+        return path if shared else f"{node}:{path}"
+
+    def _test(self, node: str, operands: list[str], command: Command) -> Output:
+        kind, path = command.argv[1], operands[-1]
+        if kind == "-d":
+            return Output()
+        if kind == "-b":
+            known = path in self.devices or path.removeprefix("/dev/") in self.volumes
+            return Output(code=0 if known else 1)
+        return Output(code=0 if self._key(node, path) in self.files else 1)
+
+    def _stat(self, node: str, operands: list[str], _command: Command) -> Output:
+        found = self.files.get(self._key(node, operands[-1]))
+        return Output(f"{found['size']}\n") if found else Output(code=1)
+
+    def _truncate(self, node: str, operands: list[str], command: Command) -> Output:
+        size = next(a for a in command.argv if a.startswith("--size=>"))
+        wanted = int(size.removeprefix("--size=>"))
+        key = self._key(node, operands[-1])
+        old = self.files.get(key) or {"size": 0, "data": ""}
+        self.files[key] = old | {"size": max(old["size"], wanted)}
+        return Output()
+
+    def _fallocate(self, node: str, operands: list[str], command: Command) -> Output:
+        span = {
+            part.split("=")[0]: int(part.split("=")[1])
+            for part in command.argv
+            if "=" in part
+        }
+        key = self._key(node, operands[-1])
+        old = self.files.get(key) or {"size": 0, "data": ""}
+        self.files[key] = old | {"size": span["--offset"] + span["--length"]}
+        return Output()
+
+    def _rm(self, node: str, operands: list[str], _command: Command) -> Output:
+        keys = [self._key(node, path) for path in operands]
+        gone = [key for key in keys if self.files.pop(key, None) is not None]
+        return Output("".join(f"removed '{key}'\n" for key in gone))
+
+    def _copy(self, node: str, operands: list[str], command: Command) -> Output:
+        source, target = (self._key(node, path) for path in operands[-2:])
+        if source not in self.files:
+            return Output(f"no such file: {source}", 1)
+        self.files[target] = dict(self.files[source])
+        if command.argv[0] == "mv":
+            del self.files[source]
+        return Output()
+
+    def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
+        return Output()
+
+    def _blockdev(self, _node: str, operands: list[str], _command: Command) -> Output:
+        device = self.devices.get(operands[-1])
+        return Output(f"{device['size'] * MIB}\n") if device else Output(code=1)
+
+
+def _operands(command: Command) -> list[str]:
+    return [part for part in command.argv[1:] if not part.startswith("-")]
+
+
+_Tool = Callable[[San, str, list[str], Command], Output]
+_TOOLS: dict[str, _Tool] = {
+    "test": San._test,  # noqa: SLF001
+    "stat": San._stat,  # noqa: SLF001
+    "truncate": San._truncate,  # noqa: SLF001
+    "fallocate": San._fallocate,  # noqa: SLF001
+    "rm": San._rm,  # noqa: SLF001
+    "cp": San._copy,  # noqa: SLF001
+    "mv": San._copy,  # noqa: SLF001
+    "mkdir": San._nothing,  # noqa: SLF001
+    "rmdir": San._nothing,  # noqa: SLF001
+    "blockdev": San._blockdev,  # noqa: SLF001
+}
