@@ -153,12 +153,19 @@ def bear(
         mode=wanted.mode,
         name=wanted.name,
         nodes=(node.uuid,) if local else (),
-        params=kind.parameters(wanted.params),
+        params=kind.parameters(_inherited(view, wanted, node) | wanted.params),
         group=node.group,
         ctime=view.now,
         mtime=view.now,
         tags=wanted.tags,
     )
+
+
+def _inherited(view: View, wanted: Wish, node: Node) -> dict[str, Any]:
+    """Return the template's parameters of the cluster and of the node's group."""
+    group = view.config.group(node.group)
+    cluster = view.config.cluster.diskparams.get(wanted.template, {})
+    return cluster | group.diskparams.get(wanted.template, {})
 
 
 def _born_size(view: View, wanted: Wish, node: Node) -> Mib:

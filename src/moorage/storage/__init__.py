@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disk templates: pure functions from facts to commands."""
 
+from moorage.model import Provider
+
 from .base import (
     Birth,
     Can,
     Capabilities,
     Command,
     Finding,
+    Measuring,
     Mirror,
     Outcome,
     Output,
-    Provider,
     Reach,
     Site,
     Steps,
     Template,
     Where,
     commands_of,
+    nothing,
 )
+from .templates import TEMPLATES, ext_mirror, int_mirror, mirrored, template_named
+from .templates.ext import metadata
 
 __all__ = [
+    "TEMPLATES",
     "Birth",
     "Can",
     "Capabilities",
     "Command",
     "Finding",
+    "Measuring",
     "Mirror",
     "Outcome",
     "Output",
@@ -35,4 +42,10 @@ __all__ = [
     "Template",
     "Where",
     "commands_of",
+    "ext_mirror",
+    "int_mirror",
+    "metadata",
+    "mirrored",
+    "nothing",
+    "template_named",
 ]

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from moorage.errors import BadInput, NotSupported
+from moorage.errors import BadInput, MoorageError, NotSupported
 from moorage.model import Disk, Provider
 from moorage.units import Mib
 
@@ -166,6 +166,8 @@ Steps = Generator[Command, Output, Outcome]
 """Yield commands, receive outputs, return what changed."""
 Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
+Measuring = Generator[Command, Output, Mib]
+"""Yield commands, receive outputs, return how large the volume is."""
 
 
 class Template(ABC):
@@ -196,12 +198,31 @@ class Template(ABC):
         BadInput
             If the template has no such parameter.
         """
+        cls._check_words(given)
         if given:
             raise BadInput(
                 f"disk template '{cls.name}' has no parameter '{min(given)}'",
                 parameters=sorted(given),
             )
         return {}
+
+    @classmethod
+    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
+        """Return the identity of the snapshot `name`, to drive it as a disk."""
+        return (*disk.logical_id[:-1], name)
+
+    @classmethod
+    def _check_words(cls, given: Mapping[str, Any]) -> None:
+        """Refuse the words that only templates with a certain capability know."""
+        if "provider" in given and not cls.capabilities.provider:
+            raise BadInput(
+                "The 'provider' option is only valid for the ext disk template, "
+                f"not {cls.name}"
+            )
+        if "adopt" in given and Can.ADOPT not in cls.capabilities.can:
+            raise BadInput(
+                f"disk template '{cls.name}' cannot adopt a volume that exists"
+            )
 
     # -- verbs --------------------------------------------------------------------
 
@@ -244,6 +265,10 @@ class Template(ABC):
         del disk, text
         return nothing()
 
+    def measure(self, disk: Disk) -> Measuring:
+        """Ask the storage how large the volume is, rounded down to MiB."""
+        raise self._lacks("tell a volume's size", disk)
+
     def _lacks(self, what: str, disk: Disk) -> NotSupported:
         return NotSupported(
             f"disk template '{self.name}' cannot {what} (disk {disk.label})",
@@ -285,12 +310,13 @@ def nothing() -> Steps:
 def commands_of(steps: Generator[Command, Output, object]) -> Iterable[Command]:
     """Yield the commands of `steps`, each answered by a bare success.
 
-    For ``--dry-run``: what would run if every question got an empty answer.
+    For ``--dry-run``: what would run if every question got an empty answer. Steps
+    that cannot go on without a real answer end there.
     """
     try:
         command = next(steps)
         while True:
             yield command
             command = steps.send(Output())
-    except StopIteration:
+    except (StopIteration, MoorageError):
         return

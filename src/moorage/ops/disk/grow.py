@@ -75,6 +75,8 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     if not active:
         yield calls.detach(config, grown, node, tolerant=True)
     elif owner and runs(view, owner):
+        # A grown volume may answer elsewhere: the guest is shown where it is now.
+        yield calls.attach(config, grown, node)
         yield tell_guest(view, owner, grown, node)
 
 

@@ -70,7 +70,11 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
             what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
             node=node.uuid,
             do=calls.disk_call(
-                config, "disk.snapshot", disk, name=copy.volume, to=copy.size
+                config,
+                "disk.snapshot",
+                disk,
+                name=snapshot_name(copy.uuid),
+                to=copy.size,
             ),
             undo=calls.disk_call(config, "disk.remove", copy),
         )
@@ -110,7 +114,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
             uuid=uuid,
             serial_no=1,
             name=self.new_name,
-            logical_id=template(disk).snapshot_id(disk, f"{uuid}.snap"),
+            logical_id=template(disk).snapshot_id(disk, snapshot_name(uuid)),
             epoch=0,
             quarantine=None,
             ctime=view.now,
@@ -122,3 +126,8 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Return the uuid of the new disk."""
         del view
         return str(results[-1][0])
+
+
+def snapshot_name(uuid: str) -> str:
+    """Return what the volume of a snapshot disk is called, without its directory."""
+    return f"{uuid}.snap"

@@ -1,1 +1,55 @@
 # SPDX-License-Identifier: BSD-2-Clause
+"""The disk templates we ship: one file, one class, and one line here."""
+
+from moorage.errors import NotFound
+from moorage.model import DISKLESS
+from moorage.storage.base import Mirror, Template
+
+from .blockdev import BlockDevice
+from .ext import Ext
+from .file import File
+from .sharedfile import SharedFile
+
+TEMPLATES: dict[str, type[Template]] = {
+    template.name: template for template in (BlockDevice, Ext, File, SharedFile)
+}
+"""Every template by its name."""
+
+
+def template_named(name: str) -> type[Template]:
+    """Return the template called `name`.
+
+    Raises
+    ------
+    NotFound
+        If there is none; the sentence names those that exist.
+    """
+    if name not in TEMPLATES:
+        known = ", ".join(sorted(TEMPLATES))
+        raise NotFound(
+            f"no disk template is called '{name}'", hint=f"known are: {known}"
+        )
+    return TEMPLATES[name]
+
+
+def int_mirror() -> frozenset[str]:
+    """Return the templates that the cluster itself mirrors (a secondary is needed)."""
+    return _mirrored_by(Mirror.INTERNAL)
+
+
+def ext_mirror() -> frozenset[str]:
+    """Return the templates whose data outlives a node without the cluster's help.
+
+    An instance without disks has no data to lose, so ``diskless`` is among them.
+    """
+    return _mirrored_by(Mirror.EXTERNAL) | {DISKLESS}
+
+
+def mirrored() -> frozenset[str]:
+    """Return the templates whose instances can move to another node."""
+    return int_mirror() | ext_mirror()
+
+
+def _mirrored_by(kind: Mirror) -> frozenset[str]:
+    found = TEMPLATES.items()
+    return frozenset(name for name, one in found if one.capabilities.mirror is kind)

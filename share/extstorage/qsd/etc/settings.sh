@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Defaults of this provider; a disk's own parameters win over them.
+
+# Where the images are: a directory that all nodes mount under this path.
+IMAGE_DIR=/srv/moorage/qsd
+
+# Where each node keeps the sockets and process numbers of its daemons.
+RUN_DIR=/run/moorage-qsd
+
+# Go around the page cache ("on"). Needed on a file system that several machines share;
+# "off" for file systems without direct I/O (tmpfs).
+DIRECT_IO=on

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The OS definitions that this node has, and how their scripts run.
+
+An OS definition is a directory of scripts that put a system on an instance's disks.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from moorage.errors import BadInput, Failed, NotFound
+from moorage.model import Nic, Os
+from moorage.storage import Command, Output, Where
+from moorage.storage.provider import FileFact, parse_parameters
+from moorage.storage.words import text
+from moorage.units import Mib
+
+from .providers import fact, visible
+
+SEARCH_PATH = (
+    "/srv/ganeti/os",
+    "/usr/local/lib/ganeti/os",
+    "/usr/lib/ganeti/os",
+    "/usr/share/ganeti/os",
+)
+"""Where definitions are looked for; the first directory wins."""
+API_VERSION = 20
+_API_VERSIONS = frozenset({10, 15, 20})
+_API_FILE = "ganeti_api_version"
+_SCRIPTS = ("create", "import", "export", "rename")
+_VARIANTS = "variants.list"
+_PARAMETERS = "parameters.list"
+
+
+class OsDisk(Struct, frozen=True, kw_only=True):
+    """A disk as an OS script gets it."""
+
+    uuid: str
+    size: Mib
+    where: Where
+    mode: str = "rw"
+    name: str | None = None
+
+
+class Install(Struct, frozen=True, kw_only=True):
+    """All that an OS script is told.
+
+    Attributes
+    ----------
+    os
+        ``name`` or ``name+variant``; without a variant it is the first of the list.
+    again
+        Whether the instance had a system before.
+    """
+
+    instance: str
+    os: str
+    hypervisor: str = "kvm"
+    disks: tuple[OsDisk, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    hvparams: dict[str, Any] = field(default_factory=dict)
+    osparams: dict[str, Any] = field(default_factory=dict)
+    again: bool = False
+    debug: int = 0
+
+
+# -- which definitions there are -----------------------------------------------------
+
+
+def scan(search_path: Iterable[Path]) -> list[Os]:
+    """Return a record of every visible directory of the search path, in order."""
+    entries = [entry for folder in search_path for entry in visible(folder)]
+    return [look(entry) for entry in entries if entry.is_dir()]
+
+
+def usable(found: Iterable[Os]) -> dict[str, Os]:
+    """Return the definition that each name stands for; the first one wins."""
+    chosen: dict[str, Os] = {}
+    for one in found:
+        chosen.setdefault(one.name, one)
+    return chosen
+
+
+def look(entry: Path) -> Os:
+    """Return the record of one definition."""
+    files = {name: fact(entry / name) for name in (_API_FILE, *_SCRIPTS, "verify")}
+    problem = _missing(entry, files) or _version_problem(entry)
+    variants = (line.partition("#")[0].strip() for line in _lines(entry, _VARIANTS))
+    return Os(
+        name=entry.name,
+        path=str(entry),
+        variants=tuple(variant for variant in variants if variant),
+        parameters=parse_parameters("\n".join(_lines(entry, _PARAMETERS))),
+        problem=problem,
+    )
+
+
+def _missing(entry: Path, files: Mapping[str, FileFact]) -> str:
+    for name, found in files.items():
+        told = f"File '{name}' under path '{entry}'"
+        if found.missing:
+            return f"{told} is missing ({found.missing})"
+        if not found.regular:
+            return f"{told} is not a regular file"
+        if name != _API_FILE and not found.executable:
+            return f"{told} is not executable"
+    return ""
+
+
+def _version_problem(entry: Path) -> str:
+    words = [line.strip() for line in _lines(entry, _API_FILE) if line.strip()]
+    if not words or not all(word.isdecimal() for word in words):
+        return f"File '{_API_FILE}' under path '{entry}' does not hold versions"
+    if not _API_VERSIONS & {int(word) for word in words}:
+        ours = ", ".join(map(str, sorted(_API_VERSIONS)))
+        theirs = ", ".join(words)
+        return f"API version mismatch for path '{entry}': found {theirs}, want {ours}"
+    return ""
+
+
+def _lines(entry: Path, name: str) -> list[str]:
+    try:
+        return (entry / name).read_text(errors="replace").splitlines()
+    except OSError:  # an optional file; a required one was looked at before
+        return []
+
+
+# -- running them --------------------------------------------------------------------
+
+
+async def create(
+    found: Mapping[str, Os],
+    install: Install,
+    run: Callable[[Command], Awaitable[Output]],
+) -> None:
+    """Put the system on the instance's disks.
+
+    Raises
+    ------
+    NotFound, BadInput, Failed
+        If the definition is not there, lacks the variant, or is not valid here.
+    CommandFailed
+        If its script exits with an error; the sentence ends with its last lines.
+    """
+    await run(command("create", found, install))
+
+
+def command(action: str, found: Mapping[str, Os], install: Install) -> Command:
+    """Return the command of a definition's script; see :func:`create`."""
+    name, _, variant = install.os.partition("+")
+    definition = found.get(name)
+    if definition is None:
+        raise NotFound(f"OS '{name}' is not there", hint="see: gnt-os list")
+    if definition.problem:
+        raise Failed(f"OS '{name}' is not valid: {definition.problem}")
+    chosen = _variant(definition, variant)
+    label = f"{name}+{chosen}" if chosen else name
+    return Command(
+        (f"{definition.path}/{action}",),
+        env=environment(install, name, chosen),
+        cwd=definition.path,
+        log=f"{action}-{label}-{install.instance}",
+        failure=f"OS {action} script",
+    )
+
+
+def _variant(definition: Os, wanted: str) -> str:
+    if wanted and wanted not in definition.variants:
+        told = ", ".join(definition.variants) or "none"
+        raise BadInput(
+            f"OS '{definition.name}' has no variant '{wanted}': it has {told}",
+            variants=list(definition.variants),
+        )
+    return wanted or next(iter(definition.variants), "")
+
+
+def environment(install: Install, name: str, variant: str) -> dict[str, str]:
+    """Return all variables of an OS script."""
+    found = {
+        "OS_API_VERSION": f"{API_VERSION}",
+        "OS_NAME": name,
+        "INSTANCE_OS": name,
+        "INSTANCE_NAME": install.instance,
+        "HYPERVISOR": install.hypervisor,
+        "DISK_COUNT": f"{len(install.disks)}",
+        "NIC_COUNT": f"{len(install.nics)}",
+        "DEBUG_LEVEL": f"{install.debug}",
+    }
+    if variant:
+        found["OS_VARIANT"] = variant
+    if install.again:
+        found["INSTANCE_REINSTALL"] = "1"
+    for slot, disk in enumerate(install.disks):
+        found |= _prefixed(f"DISK_{slot}", _of_disk(disk, install))
+    for slot, nic in enumerate(install.nics):
+        found |= _prefixed(f"NIC_{slot}", _of_nic(nic, install))
+    params = install.osparams.items()
+    return found | {f"OSP_{key.upper()}": text(key, value) for key, value in params}
+
+
+def _prefixed(prefix: str, values: Mapping[str, str | None]) -> dict[str, str]:
+    return {f"{prefix}_{key}": value for key, value in values.items() if value}
+
+
+def _of_disk(disk: OsDisk, install: Install) -> dict[str, str | None]:
+    where = disk.where
+    kind = "block" if where.block or not where.path else "file:loop"
+    return {
+        "PATH": where.path,
+        "URI": where.uris.get(install.hypervisor.lower()),
+        "SIZE": f"{disk.size}",
+        "ACCESS": disk.mode,
+        "UUID": disk.uuid,
+        "NAME": disk.name,
+        "FRONTEND_TYPE": _frontend(install, "disk_type"),
+        "BACKEND_TYPE": kind,
+    }
+
+
+def _of_nic(nic: Nic, install: Install) -> dict[str, str | None]:
+    mode = str(nic.nicparams.get("mode") or "")
+    link = str(nic.nicparams.get("link") or "")
+    return {
+        "MAC": nic.mac,
+        "UUID": nic.uuid,
+        "NAME": nic.name,
+        "IP": nic.ip,
+        "MODE": mode,
+        "LINK": link,
+        "BRIDGE": link if mode == "bridged" else None,
+        "VLAN": str(nic.nicparams.get("vlan") or ""),
+        "FRONTEND_TYPE": _frontend(install, "nic_type"),
+        "NETWORK_UUID": nic.network,
+    }
+
+
+def _frontend(install: Install, parameter: str) -> str:
+    return str(install.hvparams.get(parameter) or "paravirtual")

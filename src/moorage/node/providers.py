@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The ExtStorage providers that this node has: a scan of the search path."""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from moorage.model import Provider
+from moorage.storage.provider import (
+    OPTIONAL,
+    PARAMETERS,
+    SCRIPTS,
+    FileFact,
+    judge,
+    unreadable,
+    unusable,
+)
+from moorage.storage.words import is_provider_name
+
+
+def scan(search_path: Iterable[Path]) -> list[Provider]:
+    """Return a record of every visible entry of every directory, in order.
+
+    A directory of the search path that does not exist has no entries; one name in
+    two directories gives two records. See :func:`moorage.storage.provider.usable`.
+    """
+    return [look(entry) for folder in search_path for entry in visible(folder)]
+
+
+def look(entry: Path) -> Provider:
+    """Return the record of one entry."""
+    if not is_provider_name(entry.name) or not entry.is_dir():
+        return unusable(entry.name, str(entry))
+    files = {name: fact(entry / name) for name in (*SCRIPTS, *OPTIONAL, PARAMETERS)}
+    listed = ""
+    if files[PARAMETERS].regular:
+        try:
+            listed = (entry / PARAMETERS).read_text(errors="replace")
+        except OSError as error:
+            return unreadable(entry.name, str(entry), error.strerror or "I/O error")
+    return judge(entry.name, str(entry), files, listed)
+
+
+def visible(folder: Path) -> list[Path]:
+    """Return what a directory holds, by name, without what starts with a dot."""
+    if not folder.is_dir():
+        return []
+    entries = folder.iterdir()
+    return sorted(entry for entry in entries if not entry.name.startswith("."))
+
+
+def fact(path: Path) -> FileFact:
+    """Return what is at a path, links followed."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        return FileFact(missing=os.strerror(error.errno or 0))
+    return FileFact(regular=stat.S_ISREG(mode), executable=bool(mode & stat.S_IXUSR))

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What makes an ExtStorage provider valid: on a node, in a node group, for a disk."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from moorage.errors import BadInput
+from moorage.model import Provider
+from moorage.storage.words import is_provider_name
+
+SCRIPTS = ("create", "attach", "detach", "remove", "grow", "setinfo", "verify")
+"""The scripts that every provider has."""
+OPTIONAL = ("snapshot", "open", "close")
+"""The scripts that the interface got later."""
+PARAMETERS = "parameters.list"
+SEARCH_PATH = (
+    "/srv/ganeti/extstorage",
+    "/usr/local/lib/ganeti/extstorage",
+    "/usr/lib/ganeti/extstorage",
+    "/usr/share/ganeti/extstorage",
+)
+"""Where providers are looked for; the first directory wins."""
+_OURS = frozenset({"provider", "access"})
+"""Parameters that every provider has without listing them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFact:
+    """What a node found at a path, links followed.
+
+    Attributes
+    ----------
+    missing
+        Why it cannot be looked at, in the system's words; empty when it can.
+    regular
+        Whether it is a regular file.
+    executable
+        Whether its owner may execute it.
+    """
+
+    missing: str = ""
+    regular: bool = False
+    executable: bool = False
+
+
+def not_found(name: str) -> str:
+    """Return the sentence about a provider that no directory holds."""
+    return f"Directory for External Storage Provider {name} not found in search path"
+
+
+def judge(name: str, path: str, files: Mapping[str, FileFact], listed: str) -> Provider:
+    """Return the provider that a directory holds.
+
+    Parameters
+    ----------
+    files
+        One entry for each of :data:`SCRIPTS`, :data:`OPTIONAL`, :data:`PARAMETERS`.
+    listed
+        Content of :data:`PARAMETERS`.
+    """
+    required = (*SCRIPTS, PARAMETERS)
+    present = [one for one in OPTIONAL if not files[one].missing]
+    problems = (_problem(one, path, files[one]) for one in (*required, *present))
+    return Provider(
+        name=name,
+        path=path,
+        optional=tuple(present),
+        parameters=parse_parameters(listed),
+        problem=next((problem for problem in problems if problem), ""),
+    )
+
+
+def unusable(name: str, path: str) -> Provider:
+    """Return the record of an entry that is no directory, or has no valid name."""
+    return Provider(name=name, path=path, problem=not_found(name))
+
+
+def unreadable(name: str, path: str, why: str) -> Provider:
+    """Return the record of a provider whose list of parameters cannot be read."""
+    problem = f"Error while reading the EXT parameters file at {path}/{PARAMETERS}"
+    return Provider(name=name, path=path, problem=f"{problem}: {why}")
+
+
+def _problem(name: str, path: str, fact: FileFact) -> str:
+    told = f"File '{name}' under path '{path}'"
+    if fact.missing:
+        return f"{told} is missing ({fact.missing})"
+    if not fact.regular:
+        return f"{told} is not a regular file"
+    if name != PARAMETERS and not fact.executable:
+        return f"{told} is not executable"
+    return ""
+
+
+def parse_parameters(listed: str) -> dict[str, str]:
+    r"""Return name and description of each line; a description may be missing.
+
+    >>> parse_parameters("dir  where images are\n\nusp_*\n")
+    {'dir': 'where images are', 'usp_*': ''}
+    """
+    lines = (line.split(None, 1) for line in listed.splitlines() if line.strip())
+    return {words[0]: words[1].strip() if words[1:] else "" for words in lines}
+
+
+def usable(found: Iterable[Provider]) -> dict[str, Provider]:
+    """Return the provider that each name stands for, of all that a node found.
+
+    The first directory wins, valid or not; what is no directory does not count.
+    """
+    chosen: dict[str, Provider] = {}
+    for one in found:
+        if is_provider_name(one.name) and one.problem != not_found(one.name):
+            chosen.setdefault(one.name, one)
+    return chosen
+
+
+def valid_for_group(nodes: Mapping[str, Mapping[str, Provider]], name: str) -> bool:
+    """Say whether every node of a group has the provider, and it is valid there.
+
+    Parameters
+    ----------
+    nodes
+        What :func:`usable` says, for each node of the group that is online and may
+        run instances. A group without such nodes has no valid provider.
+    """
+    found = [providers.get(name) for providers in nodes.values()]
+    return bool(found) and all(one is not None and not one.problem for one in found)
+
+
+def common_parameters(found: Iterable[Provider]) -> dict[str, str]:
+    """Return the parameters that every valid one of `found` has."""
+    valid = [one.parameters for one in found if not one.problem]
+    if not valid:
+        return {}
+    first, *rest = valid
+    return {key: first[key] for key in first if all(key in other for other in rest)}
+
+
+def check_parameters(
+    given: Mapping[str, Any], provider: Provider, *, force: bool = False
+) -> None:
+    """Refuse parameters that a provider does not list.
+
+    Parameters
+    ----------
+    given
+        The parameters of a disk.
+    provider
+        Its :attr:`~moorage.storage.Provider.parameters` may hold wildcards (``usp_*``).
+    force
+        Accept any; for providers whose list is behind their scripts.
+
+    Raises
+    ------
+    BadInput
+        The sentence names those that are allowed.
+    """
+    allowed = [*provider.parameters]
+    unknown = [name for name in given if not _is_listed(name, allowed)]
+    if unknown and not force:
+        told = ", ".join(sorted(allowed)) or "no parameters"
+        raise BadInput(
+            f"ExtStorage provider '{provider.name}' has no parameter "
+            f"'{min(unknown)}': it takes {told}",
+            allowed=sorted(allowed),
+            unknown=sorted(unknown),
+        )
+
+
+def _is_listed(name: str, allowed: Iterable[str]) -> bool:
+    lower = name.lower()  # a script sees the name in capitals
+    return lower in _OURS or any(fnmatchcase(lower, one.lower()) for one in allowed)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``blockdev``: shared block devices that somebody else made (SAN, iSCSI)."""
+
+import posixpath
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.errors import BadInput, Failed
+from moorage.model import Disk
+from moorage.storage.base import (
+    Birth,
+    Can,
+    Capabilities,
+    Command,
+    Finding,
+    Measuring,
+    Mirror,
+    Reach,
+    Steps,
+    Template,
+    Where,
+    nothing,
+)
+from moorage.units import Mib
+
+_ROOT = "/dev/disk/"
+"""Where udev gives a device one name on all nodes."""
+_MIB = 1024 * 1024
+
+
+class BlockDevice(Template):
+    """Devices that are adopted and given back; their data is never touched."""
+
+    name = "blockdev"
+    capabilities = Capabilities(
+        mirror=Mirror.EXTERNAL, reach=Reach.GROUP, can=Can.ADOPT
+    )
+
+    @classmethod
+    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+        """Return ``("manual", path)`` of the device that ``adopt`` names."""
+        device = str(born.params.get("adopt") or "")
+        if not device:
+            raise BadInput(
+                f"disk template '{cls.name}' makes no volumes: it adopts devices",
+                hint=f"give adopt={_ROOT}…",
+            )
+        _check(device)
+        return ("manual", device)
+
+    @classmethod
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep nothing: the device is the disk's identity, not a parameter."""
+        rest = {key: value for key, value in given.items() if key != "adopt"}
+        return super().parameters(rest)
+
+    def attach(self, disk: Disk) -> Finding:
+        """Check that the device is there."""
+        path = disk.volume
+        _check(path)
+        found = yield Command(("test", "-b", path), check=False)
+        if found.code:
+            raise Failed(
+                f"device {path} is not a block device on node {self.site.node}",
+                path=path,
+                node=self.site.node,
+            )
+        return Where(path=path, block=True)
+
+    def detach(self, disk: Disk) -> Steps:
+        """Do nothing: the device stays as the operator set it up."""
+        del disk
+        return nothing()
+
+    def remove(self, disk: Disk) -> Steps:
+        """Let go of the device; its data stays."""
+        del disk
+        return nothing()
+
+    def measure(self, disk: Disk) -> Measuring:
+        """Return the device's size."""
+        yield from self.attach(disk)
+        found = yield Command(("blockdev", "--getsize64", disk.volume))
+        return Mib(int(found.stdout.strip() or 0) // _MIB)
+
+
+def _check(device: str) -> None:
+    if not posixpath.normpath(device).startswith(_ROOT) or ".." in device.split("/"):
+        raise BadInput(
+            f"Device node(s) {device} lie outside {_ROOT} and cannot be adopted"
+        )

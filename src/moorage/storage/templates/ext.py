@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``ext``: volumes of an ExtStorage provider, driven by its scripts."""
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.errors import BadInput, Failed, NotSupported
+from moorage.model import Disk, Provider
+from moorage.storage.base import (
+    Birth,
+    Can,
+    Capabilities,
+    Command,
+    Finding,
+    Mirror,
+    Outcome,
+    Reach,
+    Steps,
+    Template,
+    Where,
+    nothing,
+)
+from moorage.storage.provider import not_found
+from moorage.storage.words import (
+    check_name,
+    check_parameter_name,
+    check_provider_name,
+    text,
+)
+from moorage.units import Mib
+
+KERNELSPACE = "kernelspace"
+USERSPACE = "userspace"
+
+_log = logging.getLogger(__name__)
+_NOT_METADATA = re.compile(r"^[^A-Za-z0-9_+.]|[^A-Za-z0-9_+.-]")
+_METADATA_LENGTH = 128
+
+
+class Ext(Template):
+    """The ExtStorage interface: variables in, exit status and paths out.
+
+    The scripts are idempotent by contract, so a verb runs its script without asking;
+    what it changed is not known, and `CHANGED` is returned.
+    """
+
+    name = "ext"
+    capabilities = Capabilities(
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        can=Can.CREATE
+        | Can.GROW
+        | Can.SNAPSHOT
+        | Can.USERSPACE
+        | Can.OPEN
+        | Can.SETINFO,
+        provider=True,
+    )
+
+    # -- pure questions -----------------------------------------------------------
+
+    @classmethod
+    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+        """Return ``(provider, volume)``."""
+        provider = cls._provider_of(born.params)
+        return (provider, f"{born.unique}.{cls.name}.disk{born.index}")
+
+    @classmethod
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the provider and all the parameters meant for it, as text."""
+        cls._check_words(given)
+        cls._provider_of(given)
+        access = given.get("access", KERNELSPACE)
+        if access not in (KERNELSPACE, USERSPACE):
+            raise BadInput(
+                f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'",
+                access=str(access),
+            )
+        kept = {check_parameter_name(key): text(key, given[key]) for key in given}
+        _variables(kept)
+        return kept
+
+    @classmethod
+    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
+        """Return the identity of the volume `name` of the same provider."""
+        return (disk.logical_id[0], check_name("snapshot", name))
+
+    @classmethod
+    def _provider_of(cls, params: Mapping[str, Any]) -> str:
+        provider = params.get("provider")
+        if not provider:
+            raise BadInput(f"Missing provider for template '{cls.name}'")
+        return check_provider_name(str(provider))
+
+    # -- verbs --------------------------------------------------------------------
+
+    def create(self, disk: Disk) -> Steps:
+        """Run ``create``."""
+        return self._script("create", disk, VOL_SIZE=f"{disk.size}")
+
+    def remove(self, disk: Disk) -> Steps:
+        """Run ``remove``."""
+        return self._script("remove", disk)
+
+    def attach(self, disk: Disk) -> Finding:
+        """Run ``attach``, and read where the volume is.
+
+        A refusal of what the script printed leaves the volume as the script left
+        it: the caller's undo is :meth:`detach`.
+        """
+        answer = yield self._command("attach", disk, {})
+        where = parse_attach(str(disk.logical_id[0]), answer.stdout)
+        if where.path:
+            found = yield Command(("test", "-b", where.path), check=False)
+            if found.code:
+                raise Failed(
+                    f"disk {disk.label} is not attached: "
+                    f"{where.path} is not a block device",
+                    path=where.path,
+                    disk=disk.uuid,
+                )
+        self._check_userspace(disk, where)
+        return where
+
+    def detach(self, disk: Disk) -> Steps:
+        """Run ``detach``."""
+        return self._script("detach", disk)
+
+    def open(self, disk: Disk, *, exclusive: bool) -> Steps:
+        """Run ``open``, where the provider has one."""
+        if not self._has("open", disk):
+            return nothing()
+        return self._script("open", disk, VOL_OPEN_EXCLUSIVE=f"{exclusive}")
+
+    def close(self, disk: Disk) -> Steps:
+        """Run ``close``, where the provider has one."""
+        if not self._has("close", disk):
+            return nothing()
+        return self._script("close", disk)
+
+    def grow(self, disk: Disk, to: Mib) -> Steps:
+        """Run ``grow`` with the old and the new size."""
+        if to <= disk.size:
+            return nothing()
+        return self._script("grow", disk, VOL_SIZE=f"{disk.size}", VOL_NEW_SIZE=f"{to}")
+
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+        """Run ``snapshot``; without such a script there is no snapshot to promise."""
+        if not self._has("snapshot", disk):
+            raise NotSupported(
+                f"ExtStorage provider '{disk.logical_id[0]}' takes no snapshots "
+                f"(disk {disk.label})",
+                disk=disk.uuid,
+            )
+        return self._script(
+            "snapshot",
+            disk,
+            VOL_SNAPSHOT_NAME=check_name("snapshot", name),
+            VOL_SNAPSHOT_SIZE=f"{size}",
+        )
+
+    def setinfo(self, disk: Disk, text: str) -> Steps:
+        """Run ``setinfo``."""
+        return self._script("setinfo", disk, VOL_METADATA=plain(text))
+
+    # -- parts of verbs -----------------------------------------------------------
+
+    def _script(self, action: str, disk: Disk, **more: str) -> Steps:
+        yield self._command(action, disk, more)
+        return Outcome.CHANGED
+
+    def _command(self, action: str, disk: Disk, more: Mapping[str, str]) -> Command:
+        provider = self._provider(disk)
+        reads = action == "attach"
+        return Command(
+            (f"{provider.path}/{action}",),
+            env={**self._environment(disk), **more},
+            cwd=provider.path,
+            log="" if reads else f"{action}-{provider.name}-{disk.volume}",
+            failure=f"External storage's {action} script",
+        )
+
+    def _provider(self, disk: Disk) -> Provider:
+        name = str(disk.logical_id[0])
+        provider = self.site.providers.get(name)
+        if provider is None:
+            raise Failed(not_found(name), node=self.site.node)
+        if provider.problem:
+            raise Failed(provider.problem, node=self.site.node)
+        return provider
+
+    def _has(self, action: str, disk: Disk) -> bool:
+        provider = self._provider(disk)
+        if action in provider.optional:
+            return True
+        _log.info(
+            "ExtStorage provider '%s' has no script '%s': skipped for disk %s",
+            provider.name,
+            action,
+            disk.label,
+        )
+        return False
+
+    def _environment(self, disk: Disk) -> dict[str, str]:
+        """Return the variables of every script; the last two go beyond Ganeti's."""
+        named = {"VOL_CNAME": disk.name} if disk.name else {}
+        params = {"provider": disk.logical_id[0], "access": KERNELSPACE} | disk.params
+        return {
+            "VOL_NAME": disk.volume,
+            "VOL_UUID": disk.uuid,
+            **named,
+            **_variables(params),
+            "VOL_EPOCH": f"{disk.epoch}",
+            "VOL_NODE": self.site.node,
+        }
+
+    def _check_userspace(self, disk: Disk, where: Where) -> None:
+        wanted = disk.params.get("access") == USERSPACE
+        hypervisor = self.site.hypervisor.lower()
+        if wanted and hypervisor not in where.uris:
+            raise Failed(
+                "Userspace access is not supported by the "
+                f"'{disk.logical_id[0]}' ExtStorage provider for the "
+                f"'{hypervisor}' hypervisor",
+                offered=sorted(where.uris),
+            )
+
+
+def parse_attach(provider: str, printed: str) -> Where:
+    """Return what a provider's ``attach`` printed.
+
+    The first line is a block device, or empty; each further one is
+    ``<hypervisor>:<uri>``, the first of a hypervisor counts. Other lines are ignored.
+
+    Raises
+    ------
+    Failed
+        If there is neither a device nor a URI, or a URI is empty.
+    """
+    path, *rest = printed.split("\n")
+    uris: dict[str, str] = {}
+    for line in rest:
+        hypervisor, colon, uri = line.strip().partition(":")
+        if colon and not uri:
+            raise Failed(
+                f"ExtStorage provider '{provider}' printed an empty URI "
+                f"for hypervisor '{hypervisor}'"
+            )
+        if colon:
+            uris.setdefault(hypervisor.lower(), uri)
+    if not path.strip() and not uris:
+        raise Failed(
+            f"attach of ExtStorage provider '{provider}' printed neither "
+            "a device nor a URI"
+        )
+    return Where(path=path.strip() or None, block=bool(path.strip()), uris=uris)
+
+
+def metadata(instance: str) -> str:
+    """Return the note that Ganeti keeps beside the volumes of an instance.
+
+    >>> metadata("web1.example.com")
+    'originstname+web1.example.com'
+    """
+    return plain(f"originstname+{instance}")
+
+
+def plain(note: str) -> str:
+    """Return a note as storage can keep it: 128 plain characters at most."""
+    return _NOT_METADATA.sub("_", note)[:_METADATA_LENGTH]
+
+
+def _variables(params: Mapping[str, Any]) -> dict[str, str]:
+    """Return ``EXTP_<NAME>`` for each parameter; no two may share a variable."""
+    found: dict[str, str] = {}
+    for name, value in params.items():
+        variable = f"EXTP_{name.upper()}"
+        if variable in found:
+            raise BadInput(f"two parameters would both be {variable}")
+        found[variable] = text(name, value)
+    return found

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``file``: raw images in a directory of one node."""
+
+from collections.abc import Generator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from moorage.errors import BadInput, Failed
+from moorage.model import Disk
+from moorage.storage.base import (
+    Birth,
+    Can,
+    Capabilities,
+    Command,
+    Finding,
+    Measuring,
+    Mirror,
+    Outcome,
+    Output,
+    Reach,
+    Steps,
+    Template,
+    Where,
+    nothing,
+)
+from moorage.storage.words import check_name, flag
+from moorage.units import Mib
+
+_MIB = 1024 * 1024
+_DRIVER = "loop"
+_NOBODY = "detached"
+"""The directory of disks that were born without an instance."""
+
+
+class File(Template):
+    """Image files, sparse unless the parameter ``preallocate`` is set.
+
+    A file is never shrunk and never overwritten: sizes are asked for as "at least".
+    """
+
+    name = "file"
+    capabilities = Capabilities(
+        mirror=Mirror.NONE,
+        reach=Reach.NODE,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
+    )
+
+    # -- pure questions -----------------------------------------------------------
+
+    @classmethod
+    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+        """Return ``("loop", path)``, as Ganeti does."""
+        name = f"{born.unique}.{cls.name}.disk{born.index}"
+        root = cls._root_at_birth(born)
+        path = f"{root}/{born.instance or _NOBODY}/{name}"
+        return (_DRIVER, cls._inside(path, root))
+
+    @classmethod
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``preallocate`` as a boolean, if it was given."""
+        rest = {key: value for key, value in given.items() if key != "preallocate"}
+        kept = super().parameters(rest)
+        if "preallocate" in given:
+            kept["preallocate"] = flag("preallocate", given["preallocate"])
+        return kept
+
+    @classmethod
+    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
+        """Return the identity of a file called `name` beside the disk's own."""
+        check_name("snapshot", name)
+        return (_DRIVER, f"{PurePosixPath(disk.volume).parent}/{name}")
+
+    @classmethod
+    def _root_at_birth(cls, born: Birth) -> str:
+        return born.file_dir
+
+    def _root(self) -> str:
+        return self.site.file_dir
+
+    @classmethod
+    def _inside(cls, path: str, root: str) -> str:
+        if not root:
+            raise BadInput(f"no directory is configured for disk template '{cls.name}'")
+        pure = PurePosixPath(path)
+        if ".." in pure.parts or not pure.is_relative_to(root) or path == root:
+            raise BadInput(f"file {path} lies outside of {root}", path=path, root=root)
+        return str(pure)
+
+    # -- verbs --------------------------------------------------------------------
+
+    def create(self, disk: Disk) -> Steps:
+        """Make the file; one of the same size is left alone, another one refused."""
+        path = self._path(disk)
+        yield from self._check_root()
+        size = yield from self._bytes(path)
+        if size == disk.size * _MIB:
+            return Outcome.UNCHANGED
+        if size:  # an empty one is what an interrupted create leaves
+            raise Failed(
+                f"file {path} exists with {size} bytes instead of "
+                f"{disk.size * _MIB}: it is not overwritten",
+                path=path,
+            )
+        yield Command(("mkdir", "--parents", "--", str(PurePosixPath(path).parent)))
+        yield from self._made(path, self._extend(disk, path, Mib(0), disk.size))
+        return Outcome.CHANGED
+
+    def remove(self, disk: Disk) -> Steps:
+        """Delete the file, and the instance's directory once it is empty."""
+        path = self._path(disk)
+        yield from self._check_root()
+        removed = yield _rm(path, _half(path))
+        folder = PurePosixPath(path).parent
+        if folder.name != _NOBODY and str(folder) != self._root():
+            yield Command(("rmdir", "--", str(folder)), check=False)
+        return Outcome.CHANGED if removed.stdout else Outcome.UNCHANGED
+
+    def attach(self, disk: Disk) -> Finding:
+        """Check that the file is there; nothing has to be mapped."""
+        path = self._path(disk)
+        found = yield Command(("test", "-f", path), check=False)
+        if found.code:
+            raise self._missing(path)
+        return Where(path=path)
+
+    def detach(self, disk: Disk) -> Steps:
+        """Do nothing: a file needs no mapping."""
+        del disk
+        return nothing()
+
+    def grow(self, disk: Disk, to: Mib) -> Steps:
+        """Extend the file to `to` MiB."""
+        path = self._path(disk)
+        size = yield from self._bytes(path)
+        if size is None:
+            raise self._missing(path)
+        if size >= to * _MIB:
+            return Outcome.UNCHANGED
+        yield from self._extend(disk, path, Mib(size // _MIB), to)
+        return Outcome.CHANGED
+
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+        """Copy the file beside itself, sharing blocks where the file system can.
+
+        Without shared blocks the copy takes a while: what a running guest writes
+        meanwhile may or may not be in it.
+        """
+        path = self._path(disk)
+        target = str(self.snapshot_id(disk, name)[-1])
+        there = yield Command(("test", "-e", target), check=False)
+        if not there.code:
+            return Outcome.UNCHANGED
+        yield from self._made(_half(target), _copied(path, target, size))
+        return Outcome.CHANGED
+
+    def measure(self, disk: Disk) -> Measuring:
+        """Return the file's length."""
+        path = self._path(disk)
+        size = yield from self._bytes(path)
+        if size is None:
+            raise self._missing(path)
+        return Mib(size // _MIB)
+
+    # -- parts of verbs -----------------------------------------------------------
+
+    def _path(self, disk: Disk) -> str:
+        return self._inside(disk.volume, self._root())
+
+    def _missing(self, path: str) -> Failed:
+        return Failed(f"there is no file {path} on node {self.site.node}", path=path)
+
+    def _check_root(self) -> Generator[Command, Output, None]:
+        """Refuse to work below a mount point that is not mounted."""
+        root = self._root()
+        found = yield Command(("test", "-d", root), check=False)
+        if found.code:
+            raise Failed(f"there is no directory {root} on node {self.site.node}")
+
+    @staticmethod
+    def _bytes(path: str) -> Generator[Command, Output, int | None]:
+        """Return the file's length, None if there is no file."""
+        command = ("stat", "--dereference", "--format=%s", "--", path)
+        found = yield Command(command, check=False)
+        return None if found.code else int(found.stdout.strip() or 0)
+
+    @staticmethod
+    def _made(
+        path: str, steps: Generator[Command, Output, None]
+    ) -> Generator[Command, Output, None]:
+        """Run `steps` that make the file `path`; a half-made one is deleted."""
+        try:
+            yield from steps
+        except Failed:
+            yield _rm(path)
+            raise
+
+    @staticmethod
+    def _extend(
+        disk: Disk, path: str, old: Mib, new: Mib
+    ) -> Generator[Command, Output, None]:
+        if not disk.params.get("preallocate"):
+            yield _at_least(path, new)
+            return
+        span = (f"--offset={old * _MIB}", f"--length={(new - old) * _MIB}")
+        yield Command(("fallocate", "--posix", *span, path))
+
+
+def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, None]:
+    part = _half(target)
+    yield Command(("cp", "--reflink=auto", "--sparse=always", "--", path, part))
+    yield _at_least(part, size)
+    yield Command(("mv", "--no-target-directory", "--", part, target))
+
+
+def _at_least(path: str, size: Mib) -> Command:
+    return Command(("truncate", f"--size=>{size * _MIB}", "--", path))
+
+
+def _half(target: str) -> str:
+    """Return where a copy grows before it gets its name."""
+    return f"{target}.part"
+
+
+def _rm(*paths: str) -> Command:
+    return Command(("rm", "--force", "--verbose", "--", *paths))

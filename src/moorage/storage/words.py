@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Words of a request that templates and providers share: names, flags, values."""
+
+import re
+
+from moorage.errors import BadInput
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_PROVIDER = re.compile(r"[A-Za-z0-9_-]+")
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_YES = frozenset({"true", "yes", "on", "1"})
+_NO = frozenset({"false", "no", "off", "0"})
+
+
+def check_name(kind: str, name: str) -> str:
+    """Return `name` if it can be one component of a path.
+
+    Raises
+    ------
+    BadInput
+        If it holds anything but letters, digits and ``_ . + -``.
+    """
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"'{name}' is not a valid name of a {kind}")
+    return name
+
+
+def is_provider_name(name: str) -> bool:
+    """Say whether a directory of this name can be a provider."""
+    return bool(_PROVIDER.fullmatch(name))
+
+
+def check_provider_name(name: str) -> str:
+    """Return `name`, or raise `BadInput` if no provider can be called so."""
+    if not is_provider_name(name):
+        raise BadInput(f"'{name}' is not a valid name of an ExtStorage provider")
+    return name
+
+
+def check_parameter_name(name: str) -> str:
+    """Return `name`, or raise `BadInput` if no variable can be made of it."""
+    if not _PARAMETER.fullmatch(name):
+        raise BadInput(f"'{name}' is not a valid name of a parameter")
+    return name
+
+
+def text(name: str, value: object) -> str:
+    """Return a parameter's value as a script sees it.
+
+    Raises
+    ------
+    BadInput
+        If the value is no text, number or boolean, or holds a null character.
+    """
+    if not isinstance(value, str | int | float):
+        raise BadInput(f"the value of parameter '{name}' is not plain text")
+    words = str(value)
+    if "\0" in words:
+        raise BadInput(f"the value of parameter '{name}' holds a null character")
+    return words
+
+
+def flag(name: str, value: object) -> bool:
+    """Return a parameter's value as a boolean.
+
+    Raises
+    ------
+    BadInput
+        If it is neither yes nor no, in any of the usual spellings.
+    """
+    words = str(value).strip().lower()
+    if words not in _YES | _NO:
+        raise BadInput(f"parameter '{name}' is yes or no, not '{value}'")
+    return words in _YES
