@@ -5,6 +5,7 @@ An object is replaced only by its successor (the serial number one higher), whic
 every commit a compare-and-set on exactly the objects that it touches.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, convert, to_builtins
@@ -57,6 +58,20 @@ class Change(Struct, frozen=True):
             if new.uuid in before
         )
         return Change(kept + self.drop, made)
+
+
+    def onto(self, current: Mapping[str, Entity]) -> "Change":
+        """Return this change with the versions that follow what is stored now.
+
+        For a change that was made before others of the same writer touched the same
+        objects; nobody else did, for the writer holds their locks.
+        """
+        put = tuple(
+            _restored(new, current[new.uuid]) if new.uuid in current else new
+            for new in self.put
+        )
+        drop = tuple(current.get(old.uuid, old) for old in self.drop)
+        return Change(put, drop)
 
 
 def _restored(old: Entity, new: Entity) -> Entity:

@@ -174,8 +174,9 @@ class Config:
         return NotFound(f"{word} '{ref}' is not known", hint=hint, kind=kind, ref=ref)
 
     def before(self, change: Change) -> dict[str, Entity]:
-        """Return the objects that `change` replaces, as they are now, by uuid."""
-        found = ((new.uuid, self.objects.get(new.uuid)) for new in change.put)
+        """Return the objects that `change` touches, as they are now, by uuid."""
+        touched = (*change.put, *change.drop)
+        found = ((each.uuid, self.objects.get(each.uuid)) for each in touched)
         return {uuid: old for uuid, old in found if old is not None}
 
 

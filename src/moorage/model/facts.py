@@ -73,6 +73,9 @@ class GuestState(Struct, frozen=True, kw_only=True):
         (its migration to another node is complete; only the process is left).
     disks
         Uuids of the disks that are plugged.
+    ports
+        Where in the guest each of them sits; the destination of a live migration
+        must have them at the same places.
     """
 
     uuid: str
@@ -81,6 +84,7 @@ class GuestState(Struct, frozen=True, kw_only=True):
     memory: Mib
     vcpus: int
     disks: tuple[str, ...] = ()
+    ports: dict[str, int] = field(default_factory=dict)
 
 
 class Held(Struct, frozen=True, kw_only=True):

@@ -3,8 +3,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from copy import deepcopy
 from itertools import count
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 from moorage import ops
@@ -14,7 +16,7 @@ from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGro
 from moorage.store import MemoryStore, Truth, create
 
 from .nodes import SimNodes
-from .san import SHARED_DIR
+from .san import SHARED_DIR, San
 
 
 class Crash(BaseException):
@@ -106,9 +108,12 @@ class SimCluster:
         Name of every place that the engine passed where a crash must be survived.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.nodes = SimNodes(directory)
-        self.store = MemoryStore()
+    def __init__(
+        self, directory: Path, san: San | None = None, store: MemoryStore | None = None
+    ) -> None:
+        self.nodes = SimNodes(directory, san)
+        self.store = store or MemoryStore()
+        self._directory = directory
         self.points: list[str] = []
         self.crash_at: int | None = None
         self.engine: Engine
@@ -130,6 +135,22 @@ class SimCluster:
                 cluster.nodes.add(entity.name)
         await cluster.boot()
         return cluster
+
+    async def twin(self, directory: Path) -> "SimCluster":
+        """Return a second cluster, started in the very state of this one.
+
+        Parameters
+        ----------
+        directory
+            Where its nodes keep their files; it must not exist.
+        """
+        copytree(self._directory, directory)
+        twin = SimCluster(directory, deepcopy(self.nodes.san), deepcopy(self.store))
+        twin._fresh = count(1000)
+        for name in self.nodes.nodes:
+            twin.nodes.add(name)
+        await twin.boot()
+        return twin
 
     @property
     def config(self) -> Config:

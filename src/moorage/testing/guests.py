@@ -156,7 +156,9 @@ class SimHypervisor:
                 and disk in found["state"]["disks"]
             ]
             if len(writers) > 1:
-                raise TwoWriters(f"disk {disk} has two writers: {writers}")
+                told = f"disk {disk} has two writers: {writers}"
+                self._san.broken.append(told)
+                raise TwoWriters(told)
 
 
 def _state(spec: GuestSpec, state: str) -> GuestState:

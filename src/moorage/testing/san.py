@@ -75,6 +75,8 @@ class San:
         Guests by ``node uuid``; see :mod:`moorage.testing.guests`.
     devices
         Shared block devices by path: ``size`` in MiB, ``identity``.
+    broken
+        What must never happen, and happened in this process.
     """
 
     volumes: Records = field(default_factory=dict)
@@ -82,6 +84,7 @@ class San:
     attached: Records = field(default_factory=dict)
     guests: Records = field(default_factory=dict)
     devices: Records = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
 
     @classmethod
     def in_directory(cls, directory: Path) -> "San":
@@ -148,6 +151,7 @@ class San:
             return Output(f"{device}\nkvm:nbd:unix:/sim/{volume}\n")
         if action == "open":
             self.attached[key] = {"open": env["VOL_OPEN_EXCLUSIVE"] == "True"}
+            self._check_opened(node, volume)
         elif action == "grow":
             self.volumes[volume] = found | {"size": int(env["VOL_NEW_SIZE"])}
         elif action == "setinfo":
@@ -156,6 +160,16 @@ class San:
             size = int(env["VOL_SNAPSHOT_SIZE"])
             self.volumes[env["VOL_SNAPSHOT_NAME"]] = found | {"size": size}
         return Output()
+
+    def _check_opened(self, node: str, volume: str) -> None:
+        """Look at every node: one that opened a volume alone must be alone."""
+        opened = {
+            key: found["open"]
+            for key, found in self.attached.items()
+            if key.endswith(f" {volume}") and found["open"] is not None
+        }
+        if len(opened) > 1 and any(opened.values()):
+            self.broken.append(f"{node} opened {volume}, now open as {opened}")
 
     # -- programs -------------------------------------------------------------------
 

@@ -58,6 +58,9 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
         In MiB.
     hvparams
         Hypervisor parameters, defaults filled in.
+    ports
+        For a guest that waits for a migration: the ports of the source
+        (`GuestState.ports`). A drive that is not named goes to the port of its slot.
     """
 
     uuid: str
@@ -67,6 +70,7 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     hvparams: dict[str, Any] = field(default_factory=dict)
     drives: tuple[Drive, ...] = ()
     cards: tuple[Card, ...] = ()
+    ports: dict[str, int] = field(default_factory=dict)
 
 
 class Moved(Struct, frozen=True, kw_only=True):
@@ -95,7 +99,7 @@ class Hypervisor(Protocol):
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone."""
 
-    async def stop(self, uuid: str, timeout: float) -> None:
+    async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """Ask the guest to power down; after `timeout` seconds, end its process.
 
         A guest that does not run is left alone; 0 seconds is a pulled plug.

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from moorage.errors import BadInput
+from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic
 from moorage.node import oses
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Moved, Report
 from moorage.units import Mib
 
 from .station import Station
+
+_LOOK = 0.05
+_LOOKS = 200
+"""Ten seconds: what a guest may take from its last byte to its first step."""
 
 
 class GuestArgs(Struct, frozen=True, kw_only=True):
@@ -22,6 +27,8 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     ----------
     disks
         Attached disks in the order of their slots; they must be attached here.
+    ports
+        For ``migration.prepare``: where the disks sit in the guest.
     disk, slot
         For plugging one disk.
     timeout
@@ -40,6 +47,7 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     hvparams: dict[str, Any] = {}
     disks: tuple[Disk, ...] = ()
     nics: tuple[Nic, ...] = ()
+    ports: dict[str, int] = {}
     disk: Disk | None = None
     slot: int = 0
     timeout: float = 0.0
@@ -91,9 +99,39 @@ async def prepare(at: Station, args: GuestArgs, _report: Report) -> str:
     return await at.hypervisor(args.hypervisor).incoming(spec)
 
 
+async def arrived(at: Station, args: GuestArgs, _report: Report) -> None:
+    """Wait until a guest whose transfer is complete runs here."""
+    hypervisor = at.hypervisor(args.hypervisor)
+    for _ in range(_LOOKS):
+        guest = await hypervisor.find(args.uuid)
+        if guest is None:
+            raise Failed(f"guest {args.name} did not arrive on node {at.name}")
+        if guest.state == "running":
+            return
+        await asyncio.sleep(_LOOK)
+    raise Failed(f"guest {args.name} is {guest.state} on node {at.name}, not running")
+
+
 async def migrate(at: Station, args: GuestArgs, report: Report) -> Moved:
-    """Send the guest away, or carry on sending it."""
-    return await at.hypervisor(args.hypervisor).migrate(args.uuid, args.target, report)
+    """Send the guest away, or carry on sending it.
+
+    Raises
+    ------
+    Refused
+        If it failed, and the guest is proven to run here as before.
+    """
+    hypervisor = at.hypervisor(args.hypervisor)
+    try:
+        return await hypervisor.migrate(args.uuid, args.target, report)
+    except Refused:
+        raise
+    except MoorageError as error:
+        guest = await hypervisor.find(args.uuid)
+        if guest is None or guest.state != "running":
+            raise
+        raise WrongState(
+            f"guest {args.name} stays on node {at.name}: {error.message}"
+        ) from error
 
 
 async def resume(at: Station, args: GuestArgs, _report: Report) -> None:
@@ -149,6 +187,7 @@ def _spec(at: Station, args: GuestArgs) -> GuestSpec:
         hvparams=args.hvparams,
         drives=tuple(_drive(at, disk, n) for n, disk in enumerate(args.disks)),
         cards=tuple(_card(nic) for nic in args.nics),
+        ports=args.ports,
     )
 
 
@@ -189,6 +228,7 @@ VERBS: dict[str, Any] = {
     "instance.console": console,
     "migration.prepare": prepare,
     "migration.run": migrate,
+    "migration.arrived": arrived,
     "migration.resume": resume,
     "migration.abort": abort,
     "migration.discard": discard,

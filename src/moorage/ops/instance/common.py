@@ -7,7 +7,7 @@ from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import calls
-from moorage.ops.guests import check_known
+from moorage.ops.guests import check_known, holds
 
 
 def hold(instance: Instance) -> Iterator[Lock]:
@@ -54,12 +54,11 @@ def attach_all(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
         yield calls.attach(view.config, disk, node)
 
 
-def detach_all(
-    view: View, disks: list[Disk], node: Node, *, tolerant: bool = False
-) -> Iterator[Task]:
-    """Detach disks on a node."""
-    for disk in disks:
-        yield calls.detach(view.config, disk, node, tolerant=tolerant)
+def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
+    """Detach an instance's disks on its node."""
+    held = holds(view, instance)
+    for disk in view.config.disks_of(instance):
+        yield calls.detach(view.config, disk, node, held=held)
 
 
 def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:

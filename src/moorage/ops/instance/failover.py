@@ -7,7 +7,7 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View, commit
 from moorage.model import Disk, Node
 from moorage.ops import calls
-from moorage.ops.guests import check_known, runs
+from moorage.ops.guests import check_known, holds, runs
 from moorage.ops.instance.common import attach_all, detach_all
 from moorage.ops.instance.migrate import (
     check_mobile,
@@ -79,8 +79,9 @@ class InstanceFailover(OnInstance, frozen=True, kw_only=True):
             if runs(view, instance):
                 patience = self.shutdown_timeout
                 yield calls.stop(config, instance, disks, source, patience)
-            yield from _closed(view, disks, source)
-            yield from detach_all(view, disks, source)
+            if holds(view, instance):
+                yield from _closed(view, disks, source)
+            yield from detach_all(view, instance, source)
         change = moved(view, instance, target)
         what = f"record {instance.name} on {target.name}"
         yield commit(what, change, config.before(change))

@@ -14,7 +14,7 @@ from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View, commit
 from moorage.model import Change, Disk, GuestState, Instance, Node, successor
 from moorage.ops import calls
-from moorage.ops.guests import runs
+from moorage.ops.guests import guest, runs
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import able, ask_reach, can, check_reach, online
 from moorage.storage import Can, Mirror
@@ -228,10 +228,12 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     for disk in disks:
         yield calls.attach(config, disk, target, calls.SHARED)
     prepared = len(told) + len(disks)
+    running = guest(view, instance)
+    ports = running.ports if running else {}
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
-        do=calls.guest_call(config, "migration.prepare", instance, disks),
+        do=calls.guest_call(config, "migration.prepare", instance, disks, ports=ports),
         undo=calls.guest_call(config, "migration.abort", instance, disks),
     )
     yield Run(
@@ -252,6 +254,12 @@ def _tidied(
     view: View, instance: Instance, disks: list[Disk], source: Node, target: Node
 ) -> Iterator[Task]:
     """Yield what is left to do when the guest runs on the target."""
+    yield Run(
+        what=f"see {instance.name} run on {target.name}",
+        node=target.uuid,
+        do=calls.guest_call(view.config, "migration.arrived", instance, disks),
+        tolerant=True,
+    )
     yield Run(
         what=f"end the old process of {instance.name} on {source.name}",
         node=source.uuid,

@@ -127,7 +127,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
         disks = view.config.disks_of(instance)
         if runs(view, instance):
             yield calls.stop(view.config, instance, disks, node, self.timeout)
-        yield from detach_all(view, disks, node)
+        yield from detach_all(view, instance, node)
         yield from recorded(view, instance, "down", active=False)
 
 
@@ -206,5 +206,5 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
         """Detach, and record it."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        yield from detach_all(view, view.config.disks_of(instance), node)
+        yield from detach_all(view, instance, node)
         yield from recorded(view, instance, instance.admin_state, active=False)

@@ -43,7 +43,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         disks = config.disks_of(instance)
         if runs(view, instance):
             yield calls.stop(config, instance, disks, node, self.shutdown_timeout)
-        yield from detach_all(view, disks, node)
+        yield from detach_all(view, instance, node)
         left = tuple(
             successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
             for disk in disks

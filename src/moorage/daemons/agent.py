@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent's process: waits to be let in, then serves its cluster."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct, json
+
+from moorage.errors import NotFound
+from moorage.node import join, server
+from moorage.node.agent import Agent
+from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.local import LocalMachine
+from moorage.node.machine import Machine
+from moorage.node.oses import SEARCH_PATH as OS_PATH
+from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
+
+from .places import NodePlaces
+
+_LOG = logging.getLogger(__name__)
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """How an agent is to run.
+
+    Attributes
+    ----------
+    address, port
+        Where it listens.
+    hypervisor
+        ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
+    extstorage_path, os_path
+        Where providers and OS definitions are looked for.
+    san
+        For ``sim``: the directory that holds the simulated storage of all nodes.
+    """
+
+    address: str = "0.0.0.0"  # noqa: S104
+    port: int = 1811
+    hypervisor: str = "kvm"
+    extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
+    os_path: tuple[str, ...] = OS_PATH
+    san: str = ""
+
+
+def write_settings(places: NodePlaces, settings: Settings) -> None:
+    """Write the settings of an agent into its directory."""
+    places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    places.settings.write_bytes(json.format(json.encode(settings)) + b"\n")
+
+
+def read_settings(places: NodePlaces) -> Settings:
+    """Return the settings that were written; the defaults if none were."""
+    try:
+        return json.decode(places.settings.read_bytes(), type=Settings)
+    except FileNotFoundError:
+        return Settings()
+
+
+def run(directory: Path) -> None:
+    """Run the agent of the node that lives in `directory`, until it is told to end."""
+    if not directory.is_dir():
+        raise NotFound(f"there is no directory {directory}")
+    form = "%(asctime)s %(levelname)s %(message)s"
+    logging.basicConfig(level=logging.INFO, format=form)
+    asyncio.run(_run(NodePlaces(directory)))
+
+
+async def _run(places: NodePlaces) -> None:
+    settings = read_settings(places)
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    if not join.joined(places.keys):
+        await _wait_outside(places, settings, stopped)
+    if stopped.is_set():
+        return
+    name = (places.keys / "name").read_text()
+    agent = _agent(name, places, settings)
+    runner = await server.serve(agent, places.keys, settings.address, settings.port)
+    _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
+    await stopped.wait()
+    await runner.cleanup()
+
+
+async def _wait_outside(
+    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+) -> None:
+    door = asyncio.create_task(
+        join.open_door(places.keys, settings.address, settings.port, places.token)
+    )
+    stop = asyncio.create_task(stopped.wait())
+    _LOG.info("waiting to be let in; the token is in %s", places.token)
+    await asyncio.wait({door, stop}, return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if not door.done():
+        door.cancel()
+        await asyncio.wait({door})
+        return
+    door.result()
+
+
+def _agent(name: str, places: NodePlaces, settings: Settings) -> Agent:
+    machine, hypervisors = _parts(name, places, settings)
+    return Agent(name, places.run, machine, hypervisors)
+
+
+def _parts(
+    name: str, places: NodePlaces, settings: Settings
+) -> tuple[Machine, Mapping[str, Hypervisor]]:
+    if settings.hypervisor == "sim":
+        # Simulated nodes are for trying and testing: a real one never loads them.
+        from moorage.testing.guests import SimHypervisor  # noqa: PLC0415
+        from moorage.testing.machine import SimMachine  # noqa: PLC0415
+        from moorage.testing.san import San  # noqa: PLC0415
+
+        san = San.in_directory(Path(settings.san))
+        return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
+    extstorage = [Path(one) for one in settings.extstorage_path]
+    machine = LocalMachine(places.logs, extstorage, [Path(p) for p in settings.os_path])
+    return machine, {settings.hypervisor: _hypervisor(places, settings)}
+
+
+def _hypervisor(places: NodePlaces, settings: Settings) -> Hypervisor:
+    if settings.hypervisor == "fake":
+        from moorage.node.hypervisors.fake import Fake  # noqa: PLC0415
+
+        return Fake(places.run / "fake")
+    from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
+
+    return Kvm(places.run / "kvm", settings.address)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cluster's first and last moments: ``gnt-cluster init`` and ``destroy``."""
+
+import asyncio
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import ValidationError, convert
+
+from moorage.errors import BadInput, Exists, NotFound, WrongState
+from moorage.model import Change, Cluster, Instance, Node, NodeGroup
+from moorage.model.token import Token, from_text
+from moorage.node.join import let_in
+from moorage.node.tls import Authority
+from moorage.storage.templates import TEMPLATES, template_named
+from moorage.store import SqliteStore, Truth, create
+
+from . import master
+from .places import MasterPlaces, master_places
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_HYPERVISORS = ("kvm", "fake")
+
+
+def init(
+    name: str,
+    *,
+    settings: Mapping[str, Any],
+    token: str | None = None,
+    start: bool = True,
+) -> None:
+    """Make a cluster whose first node and master is the node of `token`.
+
+    Parameters
+    ----------
+    settings
+        Fields of :class:`~moorage.model.Cluster`, and ``node_name``.
+
+    Raises
+    ------
+    Exists
+        If there is one in this place already.
+    MoorageError
+        If a setting is off or the node cannot be let in; nothing is left behind.
+    """
+    places = master_places()
+    if places.store.exists():
+        raise Exists(f"there is a cluster in {places.root}", hint="gnt-cluster info")
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"'{name}' is not a cluster name")
+    invitation = _invitation(token)
+    change = _first(name, dict(settings), invitation)
+    try:
+        places.keys.mkdir(mode=0o700, parents=True, exist_ok=True)
+        asyncio.run(_make(places, change, invitation))
+    except BaseException:
+        _clear(places)
+        raise
+    if start:
+        master.start(places)
+
+
+def _invitation(token: str | None) -> Token:
+    if not token:
+        raise BadInput(
+            "the first node can be let in with its token only",
+            hint="start its agent (moorage agent DIR), then give --token",
+        )
+    return from_text(token)
+
+
+async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
+    authority = Authority.make(places.keys, _cluster(change).cluster_name)
+    node = next(one for one in change.put if isinstance(one, Node))
+    await let_in(authority, token, node.name)
+    store = SqliteStore(places.store)
+    try:
+        await create(store, change)
+    finally:
+        await store.close()
+
+
+def _clear(places: MasterPlaces) -> None:
+    shutil.rmtree(places.keys, ignore_errors=True)
+    for path in places.root.glob(f"{places.store.name}*"):
+        path.unlink()
+
+
+def _cluster(change: Change) -> Cluster:
+    return next(one for one in change.put if isinstance(one, Cluster))
+
+
+def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
+    """Return the first configuration."""
+    now = time.time()
+
+    def fresh() -> dict[str, Any]:
+        return {"uuid": str(uuid.uuid4()), "ctime": now, "mtime": now}
+
+    group = NodeGroup(name="default", **fresh())
+    node = Node(
+        name=settings.pop("node_name", None) or "node1",
+        primary_ip=token.address,
+        secondary_ip=token.address,
+        port=token.port,
+        group=group.uuid,
+        **fresh(),
+    )
+    known = {"cluster_name": name, "master_node": node.uuid, "master_ip": token.address}
+    given = {key: value for key, value in settings.items() if value is not None}
+    given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
+    try:
+        cluster = convert(fresh() | given | known, Cluster)
+    except ValidationError as error:
+        raise BadInput(f"cluster settings: {error}") from None
+    _check(cluster)
+    return Change((group, node, cluster))
+
+
+def _check(cluster: Cluster) -> None:
+    for template in cluster.enabled_disk_templates:
+        template_named(template)
+    for hypervisor in cluster.enabled_hypervisors:
+        if hypervisor not in _HYPERVISORS:
+            told = " and ".join(_HYPERVISORS)
+            raise BadInput(f"there is no hypervisor '{hypervisor}': {told} are known")
+    for field in ("shared_file_storage_dir", "file_storage_dir"):
+        check_directory(field, getattr(cluster, field))
+
+
+def check_directory(field: str, path: str) -> None:
+    """Raise `BadInput` for a directory that images cannot be kept in."""
+    if path and not Path(path).is_absolute():
+        raise BadInput(f"{field.replace('_', '-')} is an absolute path, not '{path}'")
+    parts = Path(path).parts
+    if path and (len(parts) < 2 or parts[1] in _SYSTEM):
+        raise BadInput(
+            f"{field.replace('_', '-')} cannot be {path}: system directories hold no "
+            "images"
+        )
+
+
+_SYSTEM = ("bin", "boot", "dev", "etc", "lib", "proc", "root", "sbin", "sys", "usr")
+"""No image directory may be in these."""
+
+
+def destroy() -> None:
+    """End the cluster of this place: its master, its store and its keys.
+
+    Raises
+    ------
+    NotFound
+        If there is none.
+    WrongState
+        If it has instances.
+    """
+    places = master_places()
+    if not places.store.exists():
+        raise NotFound(f"there is no cluster in {places.root}")
+    was_running = master.stop(places)
+    try:
+        asyncio.run(_check_empty(places))
+    except BaseException:
+        if was_running:
+            master.start(places)
+        raise
+    _clear(places)
+    places.socket.unlink(missing_ok=True)
+
+
+async def _check_empty(places: MasterPlaces) -> None:
+    truth, _ = await Truth.open(SqliteStore(places.store))
+    try:
+        names = [one.name for one in truth.config.named(Instance)]
+        nodes = [one.name for one in truth.config.named(Node)]
+    finally:
+        await truth.close()
+    if names:
+        told = ", ".join(names[:5])
+        raise WrongState(
+            f"the cluster has {len(names)} instances: {told}",
+            hint=f"gnt-instance remove {names[0]}",
+        )
+    if len(nodes) > 1:
+        raise WrongState(
+            f"the cluster has {len(nodes)} nodes: {', '.join(nodes[:5])}",
+            hint=f"gnt-node remove {nodes[-1]}",
+        )

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The master's process: store, engine, nodes and LUXI, wired together."""
+
+import asyncio
+import logging
+import signal
+
+from moorage import ops
+from moorage.api.luxi_server import LuxiServer
+from moorage.api.query import Sources
+from moorage.errors import Failed, NotFound
+from moorage.jobs import Engine
+from moorage.node.client import HttpNodes
+from moorage.node.tls import Authority
+from moorage.store import SqliteStore, Truth, require_cluster
+
+from . import process
+from .places import MasterPlaces
+
+_LOG = logging.getLogger(__name__)
+WORD = "moorage.cli.moorage"
+
+
+def run(places: MasterPlaces) -> None:
+    """Run the master until it is told to end."""
+    if not places.store.exists():
+        raise NotFound(
+            f"there is no cluster in {places.root}", hint="gnt-cluster init NAME"
+        )
+    form = "%(asctime)s %(levelname)s %(message)s"
+    logging.basicConfig(level=logging.INFO, format=form)
+    asyncio.run(_run(places))
+
+
+async def _run(places: MasterPlaces) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    truth, others = await Truth.open(SqliteStore(places.store))
+    require_cluster(truth)
+    nodes = HttpNodes(Authority(places.keys))
+    engine = Engine(truth, nodes, ops.parse)
+    await engine.start(others.get("job", {}).values())
+    server = LuxiServer(Sources(truth, nodes, engine), places.socket)
+    await server.start()
+    _LOG.info("master of term %s serves at %s", truth.term, places.socket)
+    await stopped.wait()
+    await server.stop()
+    await engine.stop()
+    await nodes.close()
+    await truth.close()
+
+
+def start(places: MasterPlaces) -> int:
+    """Start the master as a process of its own; return its pid when it answers.
+
+    Raises
+    ------
+    Failed
+        If it does not come up; the sentence ends with its last words.
+    """
+    running = process.running(places.pid, WORD)
+    if running:
+        return running
+    places.socket.unlink(missing_ok=True)
+    arguments = ["master", "run", "--dir", str(places.root)]
+    pid = process.spawn(arguments, places.pid, places.log)
+
+    def up() -> bool:
+        return places.socket.exists() or process.running(places.pid, WORD) is None
+
+    if not process.wait_until(up, 30.0) or not places.socket.exists():
+        words = places.log.read_text(errors="replace").splitlines()[-5:]
+        raise Failed("the master does not come up:\n" + "\n".join(words))
+    return pid
+
+
+def stop(places: MasterPlaces) -> bool:
+    """Stop the master; return whether there was one."""
+    pid = process.running(places.pid, WORD)
+    if pid:
+        process.end(pid)
+    places.pid.unlink(missing_ok=True)
+    return pid is not None

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The fake hypervisor: guests that are one small file each, for tests of scale.
+
+Each verb reads and writes the file of its guest alone, so its cost does not grow with
+their number. The rules are those of real guests, down to the order in a migration: the
+source is marked as moved before the destination runs, so that no moment has two.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from moorage.errors import Failed
+from moorage.model import GuestState
+
+from .base import Drive, GuestSpec, Moved, Report
+
+_SCHEME = "fake:"
+_SUFFIX = ".json"
+
+
+class _Record(Struct, frozen=True, kw_only=True):
+    """What the file of a guest holds: the guest, and the sizes of its drives in MiB.
+
+    `target` is where a guest that moved has gone.
+    """
+
+    guest: GuestState
+    sizes: dict[str, int]
+    target: str = ""
+
+
+class Fake:
+    """Guests without processes.
+
+    Parameters
+    ----------
+    run_dir
+        Keeps a file a guest; a migration to another `Fake` reaches into its directory.
+    """
+
+    name = "fake"
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir.absolute()
+        self.run_dir.mkdir(parents=True, exist_ok=True)
+
+    def console(self, uuid: str) -> str:
+        """Return where the socket of a console would be; there is none."""
+        return str(self.run_dir / f"{uuid}.console")
+
+    # -- what is there ------------------------------------------------------------
+
+    async def guests(self) -> list[GuestState]:
+        """Return every guest."""
+        found = map(_read, sorted(self.run_dir.glob(f"*{_SUFFIX}")))
+        return [record.guest for record in found if record]
+
+    async def find(self, uuid: str) -> GuestState | None:
+        """Return one guest, without looking at the others."""
+        record = _read(self._file(uuid))
+        return record.guest if record else None
+
+    def _file(self, uuid: str) -> Path:
+        return self.run_dir / f"{uuid}{_SUFFIX}"
+
+    def _get(self, uuid: str) -> _Record:
+        record = _read(self._file(uuid))
+        if record is None:
+            raise Failed(f"guest {uuid} does not run on this node", guest=uuid)
+        return record
+
+    # -- start and stop -----------------------------------------------------------
+
+    async def start(self, spec: GuestSpec) -> None:
+        """Start a guest; one that runs is left alone."""
+        record = _read(self._file(spec.uuid))
+        if record is None:
+            _write(self._file(spec.uuid), _born(spec, "running"))
+        elif record.guest.state != "running":
+            raise Failed(f"guest {spec.name} is {record.guest.state} here")
+
+    async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
+        """End a guest; it takes no time."""
+        del timeout
+        self._file(uuid).unlink(missing_ok=True)
+
+    async def reboot(self, uuid: str) -> None:
+        """Reset a guest: nothing changes."""
+        self._get(uuid)
+
+    # -- drives -------------------------------------------------------------------
+
+    async def plug(self, uuid: str, drive: Drive) -> None:
+        """Plug a drive; one that is plugged is left alone."""
+        record = self._get(uuid)
+        if drive.disk not in record.sizes:
+            sizes = record.sizes | {drive.disk: drive.size}
+            _write(self._file(uuid), _with_drives(record, sizes))
+
+    async def unplug(self, uuid: str, disk: str) -> None:
+        """Unplug a drive; one that is not plugged is left alone."""
+        record = _read(self._file(uuid))
+        if record and disk in record.sizes:
+            sizes = {
+                other: size for other, size in record.sizes.items() if other != disk
+            }
+            _write(self._file(uuid), _with_drives(record, sizes))
+
+    async def resize(self, uuid: str, drive: Drive) -> None:
+        """Make a drive larger."""
+        record = self._get(uuid)
+        if drive.disk not in record.sizes:
+            raise Failed(f"guest {record.guest.name} does not have disk {drive.disk}")
+        size = max(record.sizes[drive.disk], drive.size)
+        sizes = record.sizes | {drive.disk: size}
+        _write(self._file(uuid), _with_drives(record, sizes))
+
+    # -- migration ----------------------------------------------------------------
+
+    async def incoming(self, spec: GuestSpec) -> str:
+        """Prepare a guest that waits; return the directory, as ``fake:DIR``."""
+        await self._must_be(spec.uuid, "incoming", "prepared for a migration")
+        _write(self._file(spec.uuid), _born(spec, "incoming"))
+        return f"{_SCHEME}{self.run_dir}"
+
+    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
+        """Send a guest to the directory that `target` names."""
+        record = self._get(uuid)
+        if record.guest.state == "running":
+            self._leave(record, target)
+        elif record.target != target:
+            raise Failed(f"guest {record.guest.name} is {record.guest.state} here")
+        memory = record.guest.memory
+        report(memory, memory, "MiB", "pass 1")
+        _arrive(_there(target, uuid))
+        return Moved(total_ms=0, downtime_ms=0, transferred=memory)
+
+    def _leave(self, record: _Record, target: str) -> None:
+        guest = record.guest
+        there = _read(_there(target, guest.uuid))
+        if there is None or there.guest.state != "incoming":
+            raise Failed(f"guest {guest.name} is not waited for at {target}")
+        if set(there.sizes) != set(record.sizes):
+            raise Failed(f"guest {guest.name} has other drives than {target} waits for")
+        moved = replace(record, guest=replace(guest, state="moved"), target=target)
+        _write(self._file(guest.uuid), moved)
+
+    async def resume(self, uuid: str) -> None:
+        """Give up a migration; refused when it is complete."""
+        record = self._get(uuid)
+        if record.guest.state != "running":
+            raise Failed(f"guest {record.guest.name} is {record.guest.state} here")
+
+    async def abort(self, uuid: str) -> None:
+        """End a guest that waits for a migration; refused if it runs."""
+        await self._must_be(uuid, "incoming", "given up as a migration's destination")
+        self._file(uuid).unlink(missing_ok=True)
+
+    async def discard(self, uuid: str) -> None:
+        """Forget a guest that moved away; refused if it runs."""
+        await self._must_be(uuid, "moved", "discarded")
+        self._file(uuid).unlink(missing_ok=True)
+
+    async def _must_be(self, uuid: str, state: str, verb: str) -> None:
+        found = await self.find(uuid)
+        if found and found.state != state:
+            raise Failed(
+                f"guest {found.name} is {found.state} here, so it cannot be {verb}",
+                guest=uuid,
+                state=found.state,
+            )
+
+
+def _there(target: str, uuid: str) -> Path:
+    if not target.startswith(_SCHEME):
+        raise Failed(f"'{target}' is not the target of a fake guest")
+    return Path(target.removeprefix(_SCHEME)) / f"{uuid}{_SUFFIX}"
+
+
+def _arrive(file: Path) -> None:
+    record = _read(file)
+    if record and record.guest.state == "incoming":
+        running = replace(record.guest, state="running")
+        _write(file, replace(record, guest=running))
+
+
+def _born(spec: GuestSpec, state: str) -> _Record:
+    guest = GuestState(
+        uuid=spec.uuid,
+        name=spec.name,
+        state=state,
+        memory=spec.memory,
+        vcpus=spec.vcpus,
+    )
+    record = _Record(guest=guest, sizes={})
+    return _with_drives(record, {drive.disk: drive.size for drive in spec.drives})
+
+
+def _with_drives(record: _Record, sizes: Mapping[str, int]) -> _Record:
+    guest = replace(record.guest, disks=tuple(sizes))
+    return replace(record, guest=guest, sizes=dict(sizes))
+
+
+def _read(file: Path) -> _Record | None:
+    try:
+        return json.decode(file.read_bytes(), type=_Record)
+    except FileNotFoundError:
+        return None
+
+
+def _write(file: Path, record: _Record) -> None:
+    scratch = file.with_suffix(".part")
+    scratch.write_bytes(json.encode(record))
+    scratch.rename(file)

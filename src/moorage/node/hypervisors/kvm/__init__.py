@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""QEMU guests: command line and block nodes (pure), monitor, process, migration."""
+
+from .hypervisor import Kvm
+
+__all__ = ["Kvm"]

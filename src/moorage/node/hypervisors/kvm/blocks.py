@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A drive as QEMU has it: two block nodes and a device, named after the disk.
+
+The upper node is raw, never probed (a guest could write a header that lies); the
+lower one is a file, a block device or a network protocol. Pure.
+"""
+
+import re
+from typing import Any
+
+from moorage.node.hypervisors.base import Drive
+
+from .parameters import Parameters
+from .uri import Node, protocol_node
+
+_DEVICE = "disk-"
+_SERIAL = 20
+_NAME = 28
+"""Node names have at most 31 characters, a uuid has 32 digits."""
+
+
+def upper_name(disk: str) -> str:
+    """Return the name of the disk's upper node."""
+    return f"d-{_short(disk)}"
+
+
+def lower_names(disk: str) -> tuple[str, str]:
+    """Return the two names that its lower node may have, in turns."""
+    return f"p-{_short(disk)}", f"q-{_short(disk)}"
+
+
+def _short(disk: str) -> str:
+    return re.sub("[^0-9A-Za-z]", "", disk)[-_NAME:]
+
+
+def device_name(disk: str) -> str:
+    """Return the id of the disk's device."""
+    return _DEVICE + disk
+
+
+def disk_of(device: str) -> str | None:
+    """Return the disk that a device is for; None for a device of another kind."""
+    return device.removeprefix(_DEVICE) if device.startswith(_DEVICE) else None
+
+
+def source(drive: Drive) -> str:
+    """Return the path or the URI of the drive's data.
+
+    Raises
+    ------
+    NotSupported
+        If the drive offers kvm neither.
+    """
+    return drive.where.for_hypervisor("kvm", userspace=drive.userspace)
+
+
+def local_path(drive: Drive) -> str | None:
+    """Return the path of the data if they are in a file or device of this node."""
+    node = _protocol(drive)
+    path = node.get("filename")
+    return path if node["driver"] in ("file", "host_device") else None
+
+
+def _protocol(drive: Drive) -> Node:
+    place = source(drive)
+    if place != drive.where.path:
+        return protocol_node(place)
+    driver = "host_device" if drive.where.block else "file"
+    return {"driver": driver, "filename": place}
+
+
+def lower_node(drive: Drive, name: str, cache: dict[str, bool]) -> Node:
+    """Return the options of the lower node; `cache` counts for local data only."""
+    node = {"discard": "unmap", **_protocol(drive), "node-name": name}
+    if node["driver"] in ("file", "host_device"):
+        node.setdefault("cache", cache)
+    node["read-only"] = drive.mode == "ro"
+    return node
+
+
+def upper_node(drive: Drive, file: str, cache: dict[str, bool]) -> Node:
+    """Return the options of the upper node, which lies on the node named `file`."""
+    node: Node = {"driver": "raw", "node-name": upper_name(drive.disk), "file": file}
+    node |= {"discard": "unmap", "read-only": drive.mode == "ro"}
+    if local_path(drive) is not None:
+        node["cache"] = cache
+    return node
+
+
+def grows_by_reopening(drive: Drive) -> bool:
+    """Whether QEMU learns of a new size only by a new connection."""
+    return bool(_protocol(drive)["driver"] == "nbd")
+
+
+def device(drive: Drive, port: int, given: Parameters) -> dict[str, Any]:
+    """Return the options of the drive's device in a port."""
+    return {
+        "driver": "virtio-blk-pci",
+        "id": device_name(drive.disk),
+        "drive": upper_name(drive.disk),
+        "bus": port_name(port),
+        "serial": drive.disk[:_SERIAL],
+        "write-cache": "off" if given.writes_through else "on",
+    }
+
+
+def port_name(port: int) -> str:
+    """Return the id of a port that a drive can be plugged into."""
+    return f"port{port}"

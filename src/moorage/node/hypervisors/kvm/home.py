@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The directory of a guest: what an agent needs to find the guest again.
+
+A lock on the directory says whether the guest has a process. Whoever starts a guest
+takes the lock, and QEMU inherits it for life: it falls at the moment when the last
+process of the guest is gone, however that came to be, and no sooner.
+"""
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import DecodeError, ValidationError, json
+
+from moorage.node.hypervisors.base import GuestSpec
+from moorage.units import Mib
+
+_SPEC = "spec.json"
+SOCKETS = ("monitor", "console", "channel")
+
+
+class Home:
+    """A guest's directory below the run directory.
+
+    Files: ``spec.json``; ``pid``; the sockets ``monitor``, ``console``, ``channel``;
+    ``target`` (where to send an incoming guest); the logs ``log``, ``consolelog`` and
+    ``errors``.
+    """
+
+    def __init__(self, run_dir: Path, uuid: str) -> None:
+        self.path = run_dir / uuid
+        self.uuid = uuid
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file of the guest."""
+        return self.path / name
+
+    # -- the lock -----------------------------------------------------------------
+
+    def claim(self) -> int | None:
+        """Return a descriptor that holds the lock; None if the guest has a process.
+
+        The directory is made if it is not there.
+        """
+        while True:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+            except FileNotFoundError:
+                continue  # somebody removed it meanwhile
+            if not _locked(directory):
+                return None
+            if self._is_mine(directory):
+                return directory
+            os.close(directory)
+
+    def _is_mine(self, directory: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(directory), self.path.stat())
+        except FileNotFoundError:
+            return False
+
+    def has_process(self) -> bool:
+        """Whether the guest has a process; if not, its directory is removed."""
+        if not self.path.is_dir():
+            return False
+        held = self.claim()
+        if held is not None:
+            self.remove(held)
+        return held is None
+
+    def remove(self, held: int) -> None:
+        """Remove the directory, and give back the lock.
+
+        What QEMU said before it ended stays beside the directory, as ``UUID.log``.
+        """
+        if self.read("log"):
+            self.file("log").replace(self.path.with_suffix(".log"))
+        self.empty()
+        with suppress(OSError):  # a directory that is not a guest's stays
+            self.path.rmdir()
+        os.close(held)
+
+    def empty(self) -> None:
+        """Remove every file of the guest; the lock must be held."""
+        if self.is_guest():
+            for file in self.path.iterdir():
+                file.unlink()
+
+    def is_guest(self) -> bool:
+        """Whether the directory is one that a guest was started in."""
+        return self.file(_SPEC).exists()
+
+    # -- what it holds ------------------------------------------------------------
+
+    def pid(self) -> int | None:
+        """Return the process id of QEMU; None while it has not come up."""
+        text = self.read("pid")
+        return int(text) if text.strip().isdigit() else None
+
+    def read(self, name: str) -> str:
+        """Return the text of a file; empty if there is none."""
+        try:
+            return self.file(name).read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file, whole or not at all."""
+        scratch = self.file(f"{name}.part")
+        scratch.write_text(text)
+        scratch.rename(self.file(name))
+
+    def write_spec(self, spec: GuestSpec) -> None:
+        """Keep what the guest was started with."""
+        self.write(_SPEC, json.encode(spec).decode())
+
+    def spec(self) -> GuestSpec:
+        """Return what the guest was started with, or a bare one if that is lost."""
+        try:
+            return json.decode(self.read(_SPEC), type=GuestSpec)
+        except (DecodeError, ValidationError):
+            return GuestSpec(uuid=self.uuid, name=self.uuid, memory=Mib(0))
+
+
+def _locked(directory: int) -> bool:
+    """Lock an open directory; one that is locked already is closed."""
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(directory)
+        return False
+    return True

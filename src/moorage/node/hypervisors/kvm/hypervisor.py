@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The kvm hypervisor: guests are QEMU processes, driven through their monitors."""
+
+import asyncio
+import os
+from functools import partial
+from pathlib import Path
+
+from moorage.errors import Failed
+from moorage.model import GuestState
+from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
+
+from . import accelerator, blocks, drives, migration, process
+from .commandline import Launch, arguments
+from .home import SOCKETS, Home
+from .monitor import conversation
+from .parameters import Parameters, parameters
+from .sockets import listener
+
+PROGRAM = "qemu-system-x86_64"
+"""Never ``kvm``: that one insists on hardware that may not be usable."""
+
+_CLAIMS, _CLAIM_PAUSE = 10, 0.02
+_BUTTON = 5.0
+_UNPLUG_TRY = 1.0
+_DOORS = 256
+
+
+class Kvm:
+    """Guests in QEMU processes; each has a directory below the run directory.
+
+    Parameters
+    ----------
+    run_dir
+        Keeps the guests' directories.
+    address
+        Where this node receives migrations.
+    program
+        The QEMU to run.
+    unplug_timeout
+        How long a guest may take to let go of a drive, in seconds.
+    """
+
+    name = "kvm"
+
+    def __init__(
+        self,
+        run_dir: Path,
+        address: str = "127.0.0.1",
+        *,
+        program: str = PROGRAM,
+        unplug_timeout: float = 30.0,
+    ) -> None:
+        self.run_dir = run_dir.absolute()
+        self.address = address
+        self._program = program
+        self._unplug_timeout = unplug_timeout
+        self._kvm_works: bool | None = None
+
+    def _home(self, uuid: str) -> Home:
+        return Home(self.run_dir, uuid)
+
+    def console(self, uuid: str) -> str:
+        """Return the path of the Unix socket of the serial console."""
+        return str(self._home(uuid).file("console"))
+
+    def channel(self, uuid: str) -> str:
+        """Return the path of the Unix socket of the guest's channel."""
+        return str(self._home(uuid).file("channel"))
+
+    # -- what is there ------------------------------------------------------------
+
+    async def guests(self) -> list[GuestState]:
+        """Return every guest that has a process here."""
+        if not self.run_dir.is_dir():
+            return []
+        names = sorted(path.name for path in self.run_dir.iterdir())
+        uuids = [name for name in names if self._home(name).is_guest()]
+        found = await asyncio.gather(*map(self.find, uuids))
+        return [guest for guest in found if guest]
+
+    async def find(self, uuid: str) -> GuestState | None:
+        """Return one guest, without looking at the others; None if it has none.
+
+        A guest whose monitor gives no answer counts as paused: it has a process, and
+        must not be started elsewhere.
+        """
+        home = self._home(uuid)
+        if not home.has_process():
+            return None
+        spec = home.spec()
+        state, ports = "paused", dict[str, int]()
+        try:
+            async with conversation(home) as monitor:
+                state = await migration.state(monitor)
+                ports = await drives.layout(monitor)
+        except Failed:
+            if not home.has_process():
+                return None
+        return GuestState(
+            uuid=uuid,
+            name=spec.name,
+            state=state,
+            memory=spec.memory,
+            vcpus=spec.vcpus,
+            disks=tuple(sorted(ports, key=ports.__getitem__)),
+            ports=ports,
+        )
+
+    # -- start and stop -----------------------------------------------------------
+
+    async def start(self, spec: GuestSpec) -> None:
+        """Start a guest; one that runs is left alone.
+
+        Raises
+        ------
+        Failed
+            With QEMU's words; or if the guest waits for a migration here, or has
+            moved away.
+        BadInput
+            If a hypervisor parameter or a URI cannot be honoured.
+        """
+        if await self._launch(spec, incoming=False):
+            return
+        found = await self.find(spec.uuid)
+        if found and found.state in ("incoming", "moved"):
+            raise Failed(
+                f"guest {spec.name} cannot start: its process here is {found.state}"
+            )
+
+    async def _launch(self, spec: GuestSpec, *, incoming: bool) -> bool:
+        """Start a process for the guest; return False if it has one."""
+        given = parameters(spec.hvparams)
+        home = self._home(spec.uuid)
+        held = await _claim(home)
+        if held is None:
+            await process.settled(home)
+            return False
+        try:
+            home.empty()
+            home.write_spec(spec)
+            await self._run(home, spec, given, held, incoming=incoming)
+        finally:
+            os.close(held)
+            started = home.has_process()  # if not, nothing is left of it
+        return started
+
+    async def _run(
+        self,
+        home: Home,
+        spec: GuestSpec,
+        given: Parameters,
+        held: int,
+        *,
+        incoming: bool,
+    ) -> None:
+        accel = await self._accelerator(given, spec.memory)
+        sockets = {name: listener(home.file(name)) for name in SOCKETS}
+        try:
+            launch = Launch(
+                accel=accel,
+                sockets={name: one.fileno() for name, one in sockets.items()},
+                files={n: str(home.file(n)) for n in ("pid", "log", "consolelog")},
+                ports=drives.assigned(spec.drives, spec.ports),
+                caches={one.disk: _cache(one, given) for one in spec.drives},
+                incoming=incoming,
+            )
+            argv = [self._program, *arguments(spec, given, launch)]
+            keep = [held, *launch.sockets.values()]
+            await process.launch(home, spec.name, argv, keep)
+        finally:
+            for one in sockets.values():
+                one.close()
+
+    async def _accelerator(self, given: Parameters, memory: int) -> str:
+        if given.accel == "auto":
+            if self._kvm_works is None:
+                self._kvm_works = await accelerator.kvm_works(self._program)
+            if self._kvm_works:
+                return "kvm"
+        emulated = given.accel in ("auto", "tcg")
+        return accelerator.emulated(memory) if emulated else given.accel
+
+    async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
+        """Ask the guest to power down; after `timeout` seconds, end its process.
+
+        A guest that does not run is left alone; 0 seconds is a pulled plug.
+        """
+        home = self._home(uuid)
+        clock = asyncio.get_running_loop().time
+        end = clock() + timeout
+        while (left := end - clock()) > 0 and await self._press_button(home):
+            # pressed again and again: a guest that is starting does not feel it
+            if await process.gone(home, min(left, _BUTTON)):
+                return
+        await process.end(home)
+
+    async def _press_button(self, home: Home) -> bool:
+        """Press the power button; return whether the guest is one that can feel it."""
+        if not home.has_process():
+            return False
+        try:
+            async with conversation(home) as monitor:
+                running = await migration.state(monitor) == "running"
+                await monitor.ask("system_powerdown")
+        except Failed:
+            return False
+        return running
+
+    async def reboot(self, uuid: str) -> None:
+        """Reset the guest without giving up its process."""
+        async with conversation(self._home(uuid)) as monitor:
+            await monitor.ask("system_reset")
+
+    # -- drives -------------------------------------------------------------------
+
+    async def plug(self, uuid: str, drive: Drive) -> None:
+        """Hot-plug a drive; one that is plugged is left alone."""
+        home = self._home(uuid)
+        given = parameters(home.spec().hvparams)
+        cache = _cache(drive, given)
+        async with conversation(home) as monitor:
+            await drives.plug(monitor, drive, cache, given)
+
+    async def unplug(self, uuid: str, disk: str) -> None:
+        """Hot-unplug a drive and let go of its data before returning.
+
+        Raises
+        ------
+        Failed
+            If the guest did not let go of it in time, with what the guest does.
+        """
+        home = self._home(uuid)
+        if not home.has_process():
+            return
+        clock = asyncio.get_running_loop().time
+        end = clock() + self._unplug_timeout
+        while (left := end - clock()) > 0:
+            async with conversation(home) as monitor:
+                within = min(left, _UNPLUG_TRY)
+                if await drives.ask_to_unplug(monitor, disk, within):
+                    return
+                state = await migration.state(monitor)
+        raise Failed(
+            f"guest {home.spec().name} ({state}) did not let go of disk {disk} in "
+            f"{self._unplug_timeout:.0f} s: a guest that is starting, hangs or has no "
+            "system cannot",
+            hint="try again later, or shut the instance down first",
+            guest=uuid,
+            disk=disk,
+        )
+
+    async def resize(self, uuid: str, drive: Drive) -> None:
+        """Tell the guest that the drive's data has grown to ``drive.size``."""
+        home = self._home(uuid)
+        cache = _cache(drive, parameters(home.spec().hvparams))
+        async with conversation(home) as monitor:
+            await drives.resize(monitor, drive, cache)
+
+    # -- migration ----------------------------------------------------------------
+
+    async def incoming(self, spec: GuestSpec) -> str:
+        """Prepare a guest that waits for a migration; return where to send it.
+
+        A guest that waits already with the same specification goes on waiting; one
+        with another is replaced.
+        """
+        home = self._home(spec.uuid)
+        if home.has_process() and home.spec() != spec:
+            await self.abort(spec.uuid)
+        if not await self._launch(spec, incoming=True):
+            await self._only(spec.uuid, "incoming", "prepared for a migration")
+        return home.read("target") or await self._open_door(home, spec)
+
+    async def _open_door(self, home: Home, spec: GuestSpec) -> str:
+        first = parameters(spec.hvparams).migration_port
+        async with conversation(home) as monitor:
+            door = migration.open_door(monitor, self.address, first, _DOORS)
+            target = migration.label(await door, await drives.layout(monitor))
+        home.write("target", target)
+        return target
+
+    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
+        """Send a running guest to `target`, or carry on with that."""
+        home = self._home(uuid)
+        given = parameters(home.spec().hvparams)
+        return await migration.send(partial(conversation, home), target, given, report)
+
+    async def resume(self, uuid: str) -> None:
+        """Give up a migration: the guest runs here as before."""
+        await migration.give_up(partial(conversation, self._home(uuid)))
+
+    async def abort(self, uuid: str) -> None:
+        """End a guest that waits for a migration; raises `Failed` if it runs."""
+        await self._end(uuid, "incoming", "given up as a migration's destination")
+
+    async def discard(self, uuid: str) -> None:
+        """End the process of a guest that moved away; raises `Failed` if it runs."""
+        await self._end(uuid, "moved", "discarded")
+
+    async def _end(self, uuid: str, state: str, verb: str) -> None:
+        if await self._only(uuid, state, verb):
+            await process.end(self._home(uuid))
+
+    async def _only(self, uuid: str, state: str, verb: str) -> bool:
+        """Whether the guest has a process; it must be in a state, or `Failed`."""
+        found = await self.find(uuid)
+        if found and found.state != state:
+            raise Failed(
+                f"guest {found.name} is {found.state} here, so it cannot be {verb}",
+                guest=uuid,
+                state=found.state,
+            )
+        return found is not None
+
+
+async def _claim(home: Home) -> int | None:
+    """Return the lock of a guest without a process; None if it has one.
+
+    Whoever only looks holds the lock for a moment, hence more than one attempt.
+    """
+    for _ in range(_CLAIMS):
+        held = home.claim()
+        if held is not None or home.pid():
+            return held
+        await asyncio.sleep(_CLAIM_PAUSE)
+    return None
+
+
+def _cache(drive: Drive, given: Parameters) -> dict[str, bool]:
+    path = blocks.local_path(drive)
+    return given.cache(direct=path is None or _takes_direct(path))
+
+
+def _takes_direct(path: str) -> bool:
+    """Whether the file system of `path` can bypass the cache."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+    except FileNotFoundError:
+        return True  # QEMU will say so better
+    except OSError:
+        return False
+    return True

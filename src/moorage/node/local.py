@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The real machine that an agent runs on."""
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from moorage.model import Os, Provider, Unit
+from moorage.storage import Command, Output
+from moorage.units import Mib
+
+from . import commands, oses, providers
+from .machine import Memory, memory_of
+
+_MIB = 1024 * 1024
+
+
+class LocalMachine:
+    """The machine that this process runs on.
+
+    Parameters
+    ----------
+    log_dir
+        Gets the output of provider and OS scripts, in directories of their own.
+    extstorage_path, os_path
+        Where providers and OS definitions are looked for, first one first.
+    """
+
+    def __init__(
+        self,
+        log_dir: Path,
+        extstorage_path: Sequence[Path],
+        os_path: Sequence[Path],
+    ) -> None:
+        self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
+        for directory in self._logs.values():
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._extstorage_path = extstorage_path
+        self._os_path = os_path
+
+    async def run(self, command: Command, limit: float) -> Output:
+        """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
+        of_os = any(command.cwd.startswith(str(path)) for path in self._os_path)
+        return await commands.run(command, log_dir=self._logs[of_os], timeout=limit)
+
+    def providers(self) -> list[Provider]:
+        """Return every entry of the ExtStorage search path."""
+        return providers.scan(self._extstorage_path)
+
+    def oses(self) -> list[Os]:
+        """Return every entry of the search path of OS definitions."""
+        return oses.scan(self._os_path)
+
+    def memory(self) -> Memory:
+        """Return how large the machine is."""
+        return memory_of(Path("/proc"))
+
+    def units(self, directories: dict[str, str]) -> list[Unit]:
+        """Return the room in each template's directory that is there."""
+        found = []
+        for template, directory in sorted(directories.items()):
+            if directory and Path(directory).is_dir():
+                room = os.statvfs(directory)
+                total, free = (
+                    Mib(blocks * room.f_frsize // _MIB)
+                    for blocks in (room.f_blocks, room.f_bavail)
+                )
+                found.append(
+                    Unit(template=template, key=directory, total=total, free=free)
+                )
+        return found
+
+    def device(self, path: str) -> dict[str, object]:
+        """Return what there is at the path of a block device."""
+        try:
+            known = Path(path).stat()
+        except OSError:
+            return {"present": False, "size": 0, "identity": ""}
+        if not stat.S_ISBLK(known.st_mode):
+            return {"present": False, "size": 0, "identity": ""}
+        number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+        about = Path("/sys/dev/block") / number
+        sectors = int((about / "size").read_text())
+        return {
+            "present": True,
+            "size": sectors * 512 // _MIB,
+            "identity": _identity(about),
+        }
+
+
+def _identity(about: Path) -> str:
+    """Return what names a device on every node that sees it; empty if nothing does."""
+    for name in ("device/wwid", "wwid", "device/serial"):
+        try:
+            return (about / name).read_text().strip()
+        except OSError:
+            continue
+    return ""

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-node add``: a machine becomes a node of the cluster."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, Exists, NotFound
+from moorage.jobs import Call, Commit, Lock, Operation, Run, Task, View, commit
+from moorage.model import Change, Node, successor
+from moorage.model.token import Token, from_text
+from moorage.ops.reach import only_group
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+
+
+class NodeAdd(Operation, frozen=True, kw_only=True):
+    """Let a node in.
+
+    Attributes
+    ----------
+    token
+        What the node's agent printed.
+    group
+        Name of the node group; the only one when there is one.
+    readd
+        Give a node that is known a new certificate, at the place the token names.
+    """
+
+    op_id = "OP_NODE_ADD"
+
+    node_name: str
+    token: str | None = None
+    primary_ip: str | None = None
+    secondary_ip: str | None = None
+    group: str | None = None
+    readd: bool = False
+    master_capable: bool = True
+    vm_capable: bool = True
+    ndparams: dict[str, Any] = {}
+
+    def _token(self) -> Token:
+        if not self.token:
+            raise BadInput(
+                f"node {self.node_name} can be added with its token only",
+                hint="on the node: moorage agent DIR prints it; then give --token",
+            )
+        return from_text(self.token)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the name, or the node that is added again."""
+        known = view.config.knows(Node, self.node_name)
+        uuid = view.config.node(self.node_name).uuid if known else self.node_name
+        yield Lock("node", uuid)
+
+    def check(self, view: View) -> None:
+        """Refuse names that are taken, or that no certificate could carry."""
+        self._token()
+        if not _NAME.fullmatch(self.node_name):
+            raise BadInput(
+                f"'{self.node_name}' is not a node name: lower-case letters, digits, "
+                "dots and dashes"
+            )
+        known = view.config.knows(Node, self.node_name)
+        if known and not self.readd:
+            raise Exists(
+                f"node {self.node_name} is in the cluster already",
+                hint=f"gnt-node add --readd {self.node_name}",
+            )
+        if self.readd and not known:
+            raise NotFound(f"node {self.node_name} is not in the cluster")
+        self._group(view)
+
+    def _group(self, view: View) -> str:
+        if self.group:
+            return view.config.group(self.group).uuid
+        return only_group(view.config).uuid
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record the node, then let it in; who is not let in is not recorded."""
+        node = self._again(view) if self.readd else self._new(view)
+        yield self._recorded(view, node)
+        yield Run(
+            what=f"let {node.name} in",
+            node=node.uuid,
+            do=Call("node.enrol", {"token": self.token}),
+        )
+
+    def _recorded(self, view: View, node: Node) -> Commit:
+        change = Change((node,))
+        return commit(f"record node {node.name}", change, view.config.before(change))
+
+    def _new(self, view: View) -> Node:
+        token = self._token()
+        address = self.primary_ip or token.address
+        return Node(
+            uuid=view.fresh(),
+            name=self.node_name,
+            primary_ip=address,
+            secondary_ip=self.secondary_ip or address,
+            port=token.port,
+            group=self._group(view),
+            master_capable=self.master_capable,
+            vm_capable=self.vm_capable,
+            ndparams=self.ndparams,
+            ctime=view.now,
+            mtime=view.now,
+        )
+
+    def _again(self, view: View) -> Node:
+        token, old = self._token(), view.config.node(self.node_name)
+        address = self.primary_ip or token.address
+        new = successor(old, view.now, primary_ip=address, port=token.port)
+        return replace(new, offline=False, powered=True)
+
+    def result(self, view: View, results: Sequence[Any]) -> str:
+        """Return the uuid."""
+        del view
+        return str(results[0][0])

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A picture of a simulated cluster: all that an operation changes as a whole or not.
+
+Two pictures are equal when nobody could tell the clusters apart: the same objects, the
+same volumes, attached and running at the same places. Left out is what only rises
+(serial numbers, times, epochs) and what nobody relies on (notes beside volumes).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from moorage.model import Config, Disk
+from moorage.model.change import KIND_OF, encode
+
+from .cluster import SimCluster
+
+_RISING = ("serial_no", "mtime", "epoch")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is there.
+
+    Attributes
+    ----------
+    objects
+        Every object of the configuration by uuid.
+    volumes
+        Size of each volume and file by name.
+    attached
+        How each volume is opened, by ``node volume``.
+    guests
+        State, disks and sizes of each guest by ``node uuid``.
+    held
+        Uuids of the disks that each node's agent holds.
+    """
+
+    objects: dict[str, Any]
+    volumes: dict[str, int]
+    attached: dict[str, Any]
+    guests: dict[str, Any]
+    held: dict[str, list[str]]
+
+    @property
+    def known(self) -> set[str]:
+        """Names of the volumes that the configuration knows; devices are none."""
+        disks = (one for one in self.objects.values() if one["kind"] == "disk")
+        names = (str(disk["logical_id"][-1]) for disk in disks)
+        return {name for name in names if not name.startswith("/dev/")}
+
+    @property
+    def orphans(self) -> set[str]:
+        """Names of the volumes that nobody knows of."""
+        return set(self.volumes) - self.known
+
+    @property
+    def missing(self) -> set[str]:
+        """Names of the volumes that a disk has lost."""
+        return self.known - set(self.volumes)
+
+    @property
+    def quarantined(self) -> set[str]:
+        """Uuids of the disks in quarantine."""
+        return {uuid for uuid, one in self.objects.items() if one.get("quarantine")}
+
+    def differences(self, other: "Picture") -> list[str]:
+        """Return a line for each thing that is not the same in `other`."""
+        return [
+            f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
+            for part in ("objects", "volumes", "attached", "guests", "held")
+            for mine, theirs in [(getattr(self, part), getattr(other, part))]
+            for key in sorted(mine.keys() | theirs.keys())
+            if mine.get(key) != theirs.get(key)
+        ]
+
+
+async def picture(cluster: SimCluster) -> Picture:
+    """Return the picture of a cluster where nothing is under way."""
+    await cluster.nodes.settle()
+    san = cluster.nodes.san
+    files = {path.partition(":")[2] or path: one for path, one in san.files.items()}
+    return Picture(
+        objects=_objects(cluster.config),
+        volumes={name: one["size"] for name, one in san.volumes.items()}
+        | {path: one["size"] for path, one in files.items()},
+        attached={key: one["open"] for key, one in san.attached.items()},
+        guests={key: _guest(one) for key, one in san.guests.items()},
+        held={
+            name: await _held(cluster, name)
+            for name, node in cluster.nodes.nodes.items()
+            if node.powered
+        },
+    )
+
+
+def _objects(config: Config) -> dict[str, Any]:
+    found = {}
+    for uuid, entity in config.objects.items():
+        values = encode(entity)
+        for name in _RISING:
+            values.pop(name, None)
+        found[uuid] = {"kind": KIND_OF[type(entity)], **values}
+    return found
+
+
+def _guest(record: dict[str, Any]) -> dict[str, Any]:
+    state = dict(record["state"])
+    state["disks"] = sorted(state["disks"])
+    return state | {"sizes": record.get("sizes", {})}
+
+
+async def _held(cluster: SimCluster, name: str) -> list[str]:
+    def silent(_done: int, _total: int, _unit: str, _note: str) -> None:
+        """Drop the progress."""
+
+    agent = cluster.nodes.nodes[name].agent
+    facts = await agent.handle("facts", {}, cluster.truth.term, silent)
+    return sorted(one["disk"] for one in facts["held"])
+
+
+def epochs(config: Config) -> dict[str, int]:
+    """Return the epoch of every disk by uuid."""
+    return {disk.uuid: disk.epoch for disk in config.all(Disk)}

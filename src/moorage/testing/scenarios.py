@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A small cluster with something of everything, and one request of each kind to try.
+
+Whoever breaks things (crashes, lost replies, failing commands) runs these requests.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .cluster import SimCluster
+
+LUN = "/dev/disk/by-id/lun1"
+"""A shared block device of the harbour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A request, and a name for it."""
+
+    name: str
+    op_id: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def harbour(directory: Path) -> SimCluster:
+    """Return the cluster that the requests are made for.
+
+    web1 runs on node1 with two disks (``sharedfile`` and ``ext``), web2 on node2
+    without any, web3 is down on node3 with one; *spare* and *user* belong to nobody.
+    """
+    cluster = await SimCluster.start(directory)
+    san = cluster.nodes.san
+    san.devices[LUN] = {"size": 2048, "identity": "wwn-1"}
+    for name, provider in (("spare", "san"), ("user", "usersan")):
+        new = {"name": name, "disk_template": "ext", "provider": provider}
+        await cluster.run("OP_DISK_ADD", size=1024, **new)
+    for fields in _INSTANCES:
+        await cluster.run("OP_INSTANCE_CREATE", **fields)
+    return cluster
+
+
+_INSTANCES: tuple[dict[str, Any], ...] = (
+    {
+        "instance_name": "web1",
+        "pnode": "node1",
+        "disk_template": "sharedfile",
+        "disks": [
+            {"size": 512, "name": "root1"},
+            {"size": 256, "name": "data1", "dev_type": "ext", "provider": "san"},
+        ],
+    },
+    {"instance_name": "web2", "pnode": "node2", "disk_template": "diskless"},
+    {
+        "instance_name": "web3",
+        "pnode": "node3",
+        "disk_template": "ext",
+        "disks": [{"size": 256, "name": "root3", "provider": "plainsan"}],
+        "start": False,
+    },
+)
+
+_NEW_DISKS = [
+    {"size": 512, "dev_type": "sharedfile"},
+    {"size": 256, "dev_type": "ext", "provider": "usersan", "access": "userspace"},
+]
+_SEVERAL = [
+    ["add", "0", {"size": 128, "dev_type": "ext", "provider": "san", "name": "new"}],
+    ["remove", "0", {}],
+    ["attach", "-1", {"name": "spare"}],
+    ["detach", "data1", {}],
+    ["modify", "data1", {"mode": "ro"}],
+]
+_TWO = [["remove", "root1", {}], ["remove", "data1", {}]]
+
+
+def _on(instance: str, op_id: str, name: str = "", **fields: Any) -> Scenario:  # noqa: ANN401
+    word = name or op_id.removeprefix("OP_INSTANCE_").lower().replace("_", "-")
+    return Scenario(f"{word} {instance}", op_id, {"instance_name": instance, **fields})
+
+
+def _at(disk: str, op_id: str, name: str = "", **fields: Any) -> Scenario:  # noqa: ANN401
+    word = name or op_id.removeprefix("OP_DISK_").lower()
+    return Scenario(f"{word} {disk}", op_id, {"disk": disk, **fields})
+
+
+def _created(name: str, **fields: Any) -> Scenario:  # noqa: ANN401
+    asked = {"pnode": "node2", "disk_template": "ext", "disks": _NEW_DISKS}
+    return _on("web9", "OP_INSTANCE_CREATE", name, **(asked | fields))
+
+
+def _modified(instance: str, name: str, disks: list[Any], **more: Any) -> Scenario:  # noqa: ANN401
+    return _on(instance, "OP_INSTANCE_SET_PARAMS", name, disks=disks, **more)
+
+
+SCENARIOS = (
+    _created("create", os_type="tiny"),
+    _created("create stopped", start=False),
+    _created("adopt", disks=[{"adopt": LUN, "dev_type": "blockdev"}]),
+    Scenario(
+        "add a disk",
+        "OP_DISK_ADD",
+        {"name": "d", "disk_template": "ext", "provider": "san", "size": 64},
+    ),
+    Scenario(
+        "add a file",
+        "OP_DISK_ADD",
+        {"name": "d", "disk_template": "sharedfile", "size": 64},
+    ),
+    _at("spare", "OP_DISK_ATTACH", "hot attach", instance_name="web1"),
+    _at("user", "OP_DISK_ATTACH", "front attach", instance_name="web1", index=0),
+    _at("spare", "OP_DISK_ATTACH", "cold attach", instance_name="web3"),
+    _at("data1", "OP_DISK_DETACH", "hot detach"),
+    _at("root3", "OP_DISK_DETACH", "cold detach"),
+    _at("data1", "OP_DISK_GROW", "grow running", amount=1024),
+    _at("root1", "OP_DISK_GROW", "grow file", amount=1024),
+    _at("spare", "OP_DISK_GROW", "grow detached", amount=1024),
+    _at("root3", "OP_DISK_GROW", "grow down", amount=1024),
+    _at("spare", "OP_DISK_REMOVE"),
+    _at("data1", "OP_DISK_SNAPSHOT", "running snapshot", new_name="s"),
+    _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
+    _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
+    _at("spare", "OP_DISK_RENAME", new_name="other"),
+    _on("web1", "OP_INSTANCE_REMOVE"),
+    _on("web3", "OP_INSTANCE_REMOVE"),
+    _on("web1", "OP_INSTANCE_MIGRATE", target_node="node2"),
+    _on("web2", "OP_INSTANCE_MIGRATE", target_node="node3"),
+    _on("web1", "OP_INSTANCE_FAILOVER", target_node="node3"),
+    _on("web3", "OP_INSTANCE_FAILOVER", target_node="node1"),
+    _on("web1", "OP_INSTANCE_SHUTDOWN"),
+    _on("web3", "OP_INSTANCE_STARTUP"),
+    _on("web1", "OP_INSTANCE_REBOOT", reboot_type="full"),
+    _on("web3", "OP_INSTANCE_ACTIVATE_DISKS"),
+    _modified("web1", "several changes", _SEVERAL),
+    _modified("web1", "two removed", _TWO),
+    _modified("web1", "two forgotten", _TWO, keep_disks=True),
+    _modified("web3", "cold changes", [["remove", "0", {}], _SEVERAL[0]]),
+)
+"""Every kind of request that changes something."""

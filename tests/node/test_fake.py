@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The fake hypervisor keeps the rules of real guests."""
+
+import time
+
+import pytest
+
+from moorage.errors import Failed
+from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.node.hypervisors.fake import Fake
+from moorage.storage import Where
+from moorage.units import Mib
+
+DISK = Drive(disk="d1", slot=0, size=Mib(64), where=Where(path="/srv/d1"))
+
+
+def spec(uuid="u1", *drives):
+    return GuestSpec(uuid=uuid, name=f"name-{uuid}", memory=Mib(128), drives=drives)
+
+
+def silent(*_):
+    pass
+
+
+@pytest.fixture
+def node(tmp_path):
+    return Fake(tmp_path / "n1")
+
+
+@pytest.fixture
+def other(tmp_path):
+    return Fake(tmp_path / "n2")
+
+
+async def test_a_guest_starts_once_and_outlives_the_agent(node):
+    await node.start(spec())
+    await node.start(spec())
+    again = Fake(node.run_dir)
+    assert [guest.uuid for guest in await again.guests()] == ["u1"]
+    assert (await again.find("u1")).state == "running"
+    await again.reboot("u1")
+    await again.stop("u1", 0)
+    await again.stop("u1", 0)
+    assert await node.guests() == []
+
+
+async def test_drives_come_and_go_twice_as_once(node):
+    await node.start(spec())
+    for _ in range(2):
+        await node.plug("u1", DISK)
+    assert (await node.find("u1")).disks == ("d1",)
+    await node.resize("u1", DISK)
+    for _ in range(2):
+        await node.unplug("u1", "d1")
+    assert (await node.find("u1")).disks == ()
+    with pytest.raises(Failed, match="does not have disk d1"):
+        await node.resize("u1", DISK)
+
+
+async def test_a_guest_that_is_not_there_is_named(node):
+    with pytest.raises(Failed, match="guest u1 does not run on this node"):
+        await node.plug("u1", DISK)
+    await node.unplug("u1", "d1")
+    assert await node.find("u1") is None
+
+
+async def test_a_migration_moves_the_guest(node, other):
+    await node.start(spec("u1", DISK))
+    target = await other.incoming(spec("u1", DISK))
+    assert target == await other.incoming(spec("u1", DISK))
+    assert (await other.find("u1")).state == "incoming"
+    for _ in range(2):
+        moved = await node.migrate("u1", target, silent)
+        assert moved.transferred == 128
+    assert (await node.find("u1")).state == "moved"
+    assert (await other.find("u1")).state == "running"
+    with pytest.raises(Failed, match="is moved here"):
+        await node.resume("u1")
+    with pytest.raises(Failed, match="is moved here"):
+        await node.start(spec("u1"))
+    await node.discard("u1")
+    assert await node.guests() == []
+
+
+async def test_a_migration_that_was_interrupted_between_its_halves_carries_on(
+    node, other
+):
+    await node.start(spec())
+    target = await other.incoming(spec())
+    node._leave(node._get("u1"), target)
+    assert (await other.find("u1")).state == "incoming"
+    await node.migrate("u1", target, silent)
+    assert (await other.find("u1")).state == "running"
+
+
+async def test_a_migration_to_nowhere_leaves_the_guest_running(node, other):
+    await node.start(spec("u1", DISK))
+    with pytest.raises(Failed, match="not waited for"):
+        await node.migrate("u1", f"fake:{other.run_dir}", silent)
+    target = await other.incoming(spec("u1"))
+    with pytest.raises(Failed, match="other drives"):
+        await node.migrate("u1", target, silent)
+    with pytest.raises(Failed, match="not the target"):
+        await node.migrate("u1", "tcp:127.0.0.1:1", silent)
+    await node.resume("u1")
+    await other.abort("u1")
+    assert await other.guests() == []
+
+
+async def test_a_running_guest_is_neither_aborted_nor_discarded(node):
+    await node.start(spec())
+    for verb in (node.abort, node.discard):
+        with pytest.raises(Failed, match="is running here"):
+            await verb("u1")
+    with pytest.raises(Failed, match="is running here"):
+        await node.incoming(spec())
+    for verb in (node.abort, node.discard):
+        await verb("nobody")
+
+
+async def test_a_verb_costs_the_same_with_ten_thousand_guests(node):
+    async def cost():
+        begin = time.perf_counter()
+        for _ in range(20):
+            await node.plug("u1", DISK)
+            await node.unplug("u1", "d1")
+        return time.perf_counter() - begin
+
+    await node.start(spec())
+    few = min([await cost() for _ in range(3)])
+    for number in range(10_000):
+        node._file(f"x{number}").hardlink_to(node._file("u1"))
+    many = min([await cost() for _ in range(3)])
+    assert many < 3 * few + 0.05

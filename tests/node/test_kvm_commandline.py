@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""QEMU's command line, the parameters behind it, and the names of block nodes."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from moorage.errors import BadInput, Failed, NotSupported
+from moorage.node.hypervisors.base import Card, Drive, GuestSpec
+from moorage.node.hypervisors.kvm import accelerator, blocks, drives
+from moorage.node.hypervisors.kvm.commandline import (
+    PORTS,
+    Launch,
+    arguments,
+    kernel_arguments,
+)
+from moorage.node.hypervisors.kvm.parameters import parameters
+from moorage.storage import Where
+from moorage.units import Mib
+
+UUID = "0f2b9a1e-0000-4000-8000-000000000001"
+DISKS = [f"5e0d5f9c-8c5e-4d8e-9d0b-00000000000{n}" for n in range(3)]
+DIRECT = {"direct": True, "no-flush": False}
+
+
+def drive(number, where, **more):
+    return Drive(disk=DISKS[number], slot=number, size=Mib(64), where=where, **more)
+
+
+FILE = Where(path="/srv/a,b")
+DEVICE = Where(path="/dev/loop7", block=True)
+NBD = Where(uris={"kvm": "nbd:unix:/run/x.sock:exportname=d"})
+
+
+def spec(*given, **more):
+    return GuestSpec(uuid=UUID, name="web", memory=Mib(256), drives=given, **more)
+
+
+def argv(guest, *, incoming=False, accel="tcg"):
+    launch = Launch(
+        accel=accel,
+        sockets={"monitor": 3, "console": 4, "channel": 5},
+        files={"pid": "/r/pid", "log": "/r/log", "consolelog": "/r/a,b"},
+        ports=drives.assigned(guest.drives, {}),
+        caches={one.disk: DIRECT for one in guest.drives},
+        incoming=incoming,
+    )
+    return arguments(guest, parameters(guest.hvparams), launch)
+
+
+def values(words, option):
+    pairs = pairwise(words)
+    return [value for word, value in pairs if word == option]
+
+
+def test_a_guest_has_a_port_for_each_disk_that_ganeti_allows():
+    ports = [v for v in values(argv(spec()), "-device") if "pcie-root-port" in v]
+    assert len(ports) == PORTS == 16
+    assert len({port.split("addr=")[1] for port in ports}) == 16
+
+
+@pytest.mark.requirement("S0-65")
+def test_drives_are_blockdev_options_only():
+    words = argv(spec(drive(0, FILE), drive(1, DEVICE), drive(2, NBD)))
+    lower = [json.loads(word) for word in values(words, "-blockdev")[::2]]
+    upper = [json.loads(word) for word in values(words, "-blockdev")[1::2]]
+    assert [node["driver"] for node in lower] == ["file", "host_device", "nbd"]
+    assert lower[0]["filename"] == "/srv/a,b"
+    assert lower[2]["export"] == "d"
+    assert {node["driver"] for node in upper} == {"raw"}
+    assert [node["file"] for node in upper] == [node["node-name"] for node in lower]
+    assert all(node["discard"] == "unmap" for node in lower + upper)
+    assert "-drive" not in words
+
+
+def test_local_drives_bypass_the_cache_and_remote_ones_have_none():
+    words = argv(spec(drive(0, FILE), drive(1, NBD)))
+    nodes = [json.loads(word) for word in values(words, "-blockdev")]
+    assert [node.get("cache") for node in nodes] == [DIRECT, DIRECT, None, None]
+
+
+def test_the_guest_sees_the_first_twenty_characters_as_serial_number():
+    words = argv(spec(drive(0, FILE)))
+    device = json.loads(values(words, "-device")[-1])
+    assert device["serial"] == DISKS[0][:20]
+    assert device["bus"] == "port0"
+    assert device["bootindex"] == 1
+
+
+def test_a_guest_with_a_kernel_does_not_boot_from_its_disk():
+    given = {"kernel_path": "/k", "initrd_path": "/i", "root_path": "/dev/vda1"}
+    words = argv(spec(drive(0, FILE), hvparams=given))
+    assert "bootindex" not in json.loads(values(words, "-device")[-1])
+    assert values(words, "-kernel") == ["/k"]
+    assert values(words, "-initrd") == ["/i"]
+    assert values(words, "-append") == ["root=/dev/vda1 ro console=ttyS0,38400"]
+
+
+def test_kernel_arguments_keep_a_console_that_was_asked_for():
+    asked = parameters({"kernel_args": "console=tty0 quiet", "root_path": None})
+    assert kernel_arguments(asked) == "console=tty0 quiet"
+
+
+def test_an_incoming_guest_waits():
+    assert values(argv(spec(), incoming=True), "-incoming") == ["defer"]
+    assert "-incoming" not in argv(spec())
+
+
+def test_parameters_of_ganeti_reach_qemu():
+    given = {
+        "acpi": "False",
+        "cpu_type": "Nehalem",
+        "kvm_extra": "-global 'a=b c'",
+        "machine_version": "pc-q35-7.2",
+        "serial_console": False,
+        "disk_cache": "writethrough",
+        "vnc_bind_address": "127.0.0.1",
+    }
+    words = argv(spec(drive(0, FILE), hvparams=given))
+    assert values(words, "-machine") == ["pc-q35-7.2,usb=off,vmport=off,acpi=off"]
+    assert values(words, "-cpu") == ["Nehalem"]
+    assert values(words, "-global") == ["a=b c"]
+    assert "-serial" not in words
+    assert json.loads(values(words, "-device")[-1])["write-cache"] == "off"
+
+
+def test_the_processor_follows_the_accelerator():
+    assert values(argv(spec(), accel="kvm"), "-cpu") == ["host"]
+    assert values(argv(spec()), "-cpu") == ["max"]
+
+
+def test_commas_in_paths_are_doubled_where_qemu_splits():
+    console = values(argv(spec()), "-chardev")[1]
+    assert console.endswith("logfile=/r/a,,b")
+
+
+def test_cards_have_fixed_addresses():
+    cards = (Card(mac="aa:00:00:00:00:01", link="br0"), Card(mac="aa:00:00:00:00:02"))
+    words = argv(spec(cards=cards))
+    assert values(words, "-netdev") == ["bridge,br=br0,id=net0", "user,id=net1"]
+    assert [v[-9:] for v in values(words, "-device")[-2:]] == ["addr=0x10", "addr=0x11"]
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"boot_order": "floppy"}, "disk, network"),
+        ({"disk_cache": "fast"}, "writeback"),
+        ({"machine_version": "pc-i440fx-7.2"}, "q35"),
+        ({"migration_port": "many"}, "migration_port"),
+    ],
+)
+def test_a_parameter_that_cannot_be_honoured_is_refused(given, word):
+    with pytest.raises(BadInput, match=word):
+        parameters(given)
+
+
+@pytest.mark.parametrize(
+    ("cache", "direct", "expected"),
+    [
+        ("default", True, DIRECT),
+        ("default", False, {"direct": False, "no-flush": False}),
+        ("none", False, DIRECT),
+        ("writeback", True, {"direct": False, "no-flush": False}),
+        ("unsafe", True, {"direct": False, "no-flush": True}),
+    ],
+)
+def test_the_cache_follows_the_parameter_and_the_file_system(cache, direct, expected):
+    assert parameters({"disk_cache": cache}).cache(direct=direct) == expected
+
+
+def test_node_names_fit_and_tell_disks_apart():
+    names = {
+        name
+        for disk in DISKS
+        for name in (blocks.upper_name(disk), *blocks.lower_names(disk))
+    }
+    assert len(names) == 9
+    assert max(map(len, names)) <= 31
+
+
+def test_a_device_tells_its_disk():
+    assert blocks.disk_of(blocks.device_name(DISKS[0])) == DISKS[0]
+    assert blocks.disk_of("port3") is None
+
+
+def test_a_read_only_drive_is_read_only_all_the_way_down():
+    one = drive(0, FILE, mode="ro")
+    assert blocks.lower_node(one, "p", DIRECT)["read-only"] is True
+    assert blocks.upper_node(one, "p", DIRECT)["read-only"] is True
+
+
+@pytest.mark.requirement("S0-65")
+def test_a_uri_is_preferred_when_userspace_access_is_wanted():
+    both = Where(path="/dev/loop7", block=True, uris={"kvm": "file:/srv/image"})
+    assert blocks.source(drive(0, both)) == "/dev/loop7"
+    assert blocks.source(drive(0, both, userspace=True)) == "file:/srv/image"
+    with pytest.raises(NotSupported):
+        blocks.source(drive(0, Where(uris={"xen": "x"})))
+
+
+def test_a_drive_goes_to_the_port_of_its_slot_or_the_first_free_one():
+    assert drives.free_port(3, {0, 1}) == 3
+    assert drives.free_port(1, {0, 1}) == 2
+    assert drives.free_port(40, {0}) == 1
+    assert drives.free_port(0, range(PORTS)) is None
+
+
+def test_more_drives_than_ports_are_refused():
+    many = [
+        Drive(disk=f"d{n}", slot=n, size=Mib(4), where=FILE) for n in range(PORTS + 1)
+    ]
+    with pytest.raises(Failed, match="no free port"):
+        drives.assigned(many, {})
+
+
+def test_ports_that_are_wanted_are_kept():
+    assert drives.assigned([drive(0, FILE), drive(1, NBD)], {DISKS[0]: 1}) == {
+        DISKS[0]: 1,
+        DISKS[1]: 0,
+    }
+
+
+def test_the_firmware_speaks_at_the_reset_vector():
+    image = accelerator.firmware()
+    assert len(image) == 0x10000
+    assert image[0xFFF0:0xFFF7] == bytes.fromhex("ba0105b010eef4")
+
+
+def test_the_cache_of_translated_code_is_bounded():
+    assert [accelerator.emulated(m) for m in (64, 1024, 9999)] == [
+        "tcg,tb-size=32,thread=multi",
+        "tcg,tb-size=256,thread=multi",
+        "tcg,tb-size=512,thread=multi",
+    ]
