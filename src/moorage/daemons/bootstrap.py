@@ -102,16 +102,17 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     def fresh() -> dict[str, Any]:
         return {"uuid": str(uuid.uuid4()), "ctime": now, "mtime": now}
 
+    address = settings.pop("primary_ip", None) or token.address
     group = NodeGroup(name="default", **fresh())
     node = Node(
         name=settings.pop("node_name", None) or "node1",
-        primary_ip=token.address,
-        secondary_ip=token.address,
+        primary_ip=address,
+        secondary_ip=address,
         port=token.port,
         group=group.uuid,
         **fresh(),
     )
-    known = {"cluster_name": name, "master_node": node.uuid, "master_ip": token.address}
+    known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
     given = {key: value for key, value in settings.items() if value is not None}
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
     try:

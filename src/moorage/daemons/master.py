@@ -67,7 +67,7 @@ def start(places: MasterPlaces) -> int:
     pid = process.spawn(arguments, places.pid, places.log)
 
     def up() -> bool:
-        return places.socket.exists() or process.running(places.pid, WORD) is None
+        return places.socket.exists() or not process.alive(pid)
 
     if not process.wait_until(up, 30.0) or not places.socket.exists():
         words = places.log.read_text(errors="replace").splitlines()[-5:]

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LUXI: the protocol between the command line and the master, over a Unix socket.
+
+A message is JSON followed by one byte, 0x03 (JSON itself never holds that byte). Both
+sides' framing is here, and the blocking client that the commands use. It imports the
+standard library alone, because a command's start-up is what a person waits for.
+
+==========  ==========================================================================
+request     ``{"method": str, "args": [...], "version": int}``
+answer      ``{"success": bool, "result": ..., "version": int}``
+refusal     ``success`` is false; ``result`` is ``[class, [message, code], details]``
+==========  ==========================================================================
+
+The first two elements of a refusal are Ganeti's (``OpPrereqError`` when nothing was
+changed, ``OpExecError`` when something ran); the third is :meth:`MoorageError.to_json`.
+"""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from moorage import errors
+from moorage.errors import BadInput, Failed, MoorageError, Refused, Unreachable
+
+VERSION = 3_010_000
+"""Version of the configuration that both sides must share, as Ganeti counts."""
+END = b"\x03"
+LONGEST = 256 * 1024 * 1024
+"""Bytes after which a message without an end is taken for a broken peer."""
+ANSWER_TIMEOUT = 180.0
+CHANGE_TIMEOUT = 85.0
+"""Longest wait for a job's change, in seconds; Ganeti's limit is 89."""
+NOCHANGE = "nochange"
+"""What ``WaitForJobChange`` returns when the time is over."""
+
+
+class NoMaster(Refused):
+    """No master listens where the command line looked."""
+
+    code = "no-master"
+    ganeti = "environment_error"
+
+
+# -- framing ---------------------------------------------------------------------------
+
+
+class Splitter:
+    """Cuts a stream of bytes into messages, however it arrives.
+
+    Parameters
+    ----------
+    longest
+        Bytes that a message may have.
+
+    >>> Splitter().feed(b'1' + END + b'2' + END + b'3')
+    [b'1', b'2']
+    """
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self._longest = longest
+        self._pieces: list[bytes] = []
+        self._held = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Return the messages that `data` completes.
+
+        Raises
+        ------
+        BadInput
+            If a message grows too long.
+        """
+        *ends, rest = data.split(END)
+        messages = []
+        for end in ends:
+            messages.append(b"".join([*self._pieces, end]))
+            self._pieces, self._held = [], 0
+        if rest:
+            self._hold(rest)
+        return messages
+
+    def _hold(self, rest: bytes) -> None:
+        self._pieces.append(rest)
+        self._held += len(rest)
+        if self._held > self._longest:
+            raise BadInput(f"a message of more than {self._longest} bytes has no end")
+
+
+def _encode(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + END
+
+
+def _decode(message: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(message)
+    except ValueError as error:
+        raise BadInput(f"a LUXI message is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadInput("a LUXI message is not a JSON object")
+    return value
+
+
+def encode_request(method: str, args: Sequence[Any]) -> bytes:
+    """Return a request, its end included."""
+    return _encode({"method": method, "args": list(args), "version": VERSION})
+
+
+def decode_request(message: bytes) -> tuple[str, list[Any]]:
+    """Return the method and the arguments of a request.
+
+    Raises
+    ------
+    BadInput
+        If it is not a request, or of another version.
+    """
+    request = _decode(message)
+    method, args = request.get("method"), request.get("args", [])
+    if not isinstance(method, str) or not isinstance(args, list):
+        raise BadInput("a LUXI request has a 'method' (text) and 'args' (a list)")
+    _check_version(request)
+    return method, args
+
+
+def encode_result(result: Any) -> bytes:  # noqa: ANN401
+    """Return the answer to a request that was carried out, its end included."""
+    return _encode({"success": True, "result": result, "version": VERSION})
+
+
+def encode_error(error: MoorageError) -> bytes:
+    """Return the answer to a request that was not, its end included."""
+    return _encode(
+        {"success": False, "result": error_to_wire(error), "version": VERSION}
+    )
+
+
+def decode_answer(message: bytes) -> Any:  # noqa: ANN401
+    """Return the result in an answer.
+
+    Raises
+    ------
+    MoorageError
+        The one that the other side raised.
+    BadInput
+        If it is not an answer, or of another version.
+    """
+    answer = _decode(message)
+    if "success" not in answer or "result" not in answer:
+        raise BadInput("a LUXI answer has 'success' and 'result'")
+    if not answer["success"]:
+        raise error_from_wire(answer["result"])
+    _check_version(answer)
+    return answer["result"]
+
+
+def _check_version(message: Mapping[str, Any]) -> None:
+    version = message.get("version", VERSION)
+    if version != VERSION:
+        raise BadInput(
+            f"the other side speaks LUXI {version}, this side {VERSION}",
+            hint="install the same version on both sides",
+        )
+
+
+# -- errors ----------------------------------------------------------------------------
+
+
+def error_to_wire(error: MoorageError) -> list[Any]:
+    """Return an error as answers and the results of failed jobs carry it."""
+    name = "OpPrereqError" if isinstance(error, Refused) else "OpExecError"
+    args = [error.message, error.ganeti] if isinstance(error, Refused) else []
+    return [name, args or [error.message], error.to_json()]
+
+
+def error_from_wire(wire: Any) -> MoorageError:  # noqa: ANN401
+    """Return the error that came; whatever came, this does not fail."""
+    match wire:
+        case [str(), [*_], dict() as details]:
+            return errors.from_json(details)
+        case [str(name), [*args]]:
+            return _ganeti_error(name, [str(arg) for arg in args])
+        case _:
+            return Failed(str(wire))
+
+
+def _ganeti_error(name: str, args: list[str]) -> MoorageError:
+    """Return the error of a peer that knows Ganeti's two elements only."""
+    message = args[0] if args else name
+    if name != "OpPrereqError":
+        return Failed(message)
+    code = args[1] if len(args) > 1 else ""
+    kinds = (kind for kind in errors.BY_CODE.values() if issubclass(kind, Refused))
+    found = (kind for kind in kinds if kind.ganeti == code and kind is not Refused)
+    return next(found, Refused)(message)
+
+
+# -- the client ------------------------------------------------------------------------
+
+
+class LuxiClient:
+    """A blocking client: one request at a time, in order.
+
+    Parameters
+    ----------
+    path
+        The master's socket.
+    timeout
+        Longest wait for an answer, in seconds.
+    """
+
+    def __init__(self, path: str, timeout: float = ANSWER_TIMEOUT) -> None:
+        self.path = path
+        self._timeout = timeout
+        self._socket: socket.socket | None = None
+        self._splitter = Splitter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens a new one."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self._splitter = Splitter()
+
+    def call(self, method: str, *args: Any) -> Any:  # noqa: ANN401
+        """Return the result of a method.
+
+        Raises
+        ------
+        MoorageError
+            The one that the master raised.
+        NoMaster
+            If nothing listens on the socket.
+        Unreachable
+            If the master went away before it answered, or took too long.
+        """
+        if self._socket is None:
+            self._socket = self._connect()
+        try:
+            self._socket.sendall(encode_request(method, args))
+            message = self._receive(self._socket)
+        except OSError as error:
+            self.close()
+            raise _broken(error, self._timeout) from error
+        except BaseException:
+            # An answer may still be on its way: the next call must not read it.
+            self.close()
+            raise
+        return decode_answer(message)
+
+    def _connect(self) -> socket.socket:
+        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        link.settimeout(self._timeout)
+        try:
+            link.connect(self.path)
+        except OSError as error:
+            link.close()
+            raise _absent(self.path, error) from error
+        return link
+
+    def _receive(self, link: socket.socket) -> bytes:
+        while data := link.recv(1 << 20):
+            for message in self._splitter.feed(data):
+                return message
+        raise ConnectionError("the master closed the connection")
+
+    # Methods, by Ganeti's names in this language's spelling.
+
+    def submit_job(self, ops: Sequence[Mapping[str, Any]]) -> int:
+        """Submit one job of some operations; return its number."""
+        return int(self.call("SubmitJob", list(ops)))
+
+    def submit_many_jobs(
+        self, jobs: Sequence[Sequence[Mapping[str, Any]]]
+    ) -> list[tuple[bool, Any]]:
+        """Submit jobs; return for each whether it was taken, and its number or why."""
+        answer = self.call("SubmitManyJobs", [list(ops) for ops in jobs])
+        return [(bool(taken), what) for taken, what in answer]
+
+    def wait_for_job_change(
+        self,
+        job: int,
+        fields: Sequence[str],
+        seen: tuple[Sequence[Any] | None, int | None],
+        timeout: float = CHANGE_TIMEOUT,
+    ) -> Any:  # noqa: ANN401
+        """Wait until a job differs from what was `seen` of it.
+
+        Parameters
+        ----------
+        seen
+            Values of the fields, and serial number of the last log entry.
+
+        Returns
+        -------
+        Any
+            ``[values, log entries]``, :data:`NOCHANGE`, or None for no such job.
+        """
+        return self.call("WaitForJobChange", job, list(fields), *seen, timeout)
+
+    def query(
+        self, what: str, fields: Sequence[str], qfilter: list[Any] | None = None
+    ) -> tuple[list[dict[str, Any]], list[list[tuple[int, Any]]]]:
+        """Return the definitions of the fields, and rows of (status, value)."""
+        answer = self.call("Query", what, list(fields), qfilter)
+        rows = [[(status, value) for status, value in row] for row in answer["data"]]
+        return answer["fields"], rows
+
+    def query_fields(
+        self, what: str, fields: Sequence[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the definitions of some fields of a resource, or of all."""
+        answer = self.call("QueryFields", what, list(fields) if fields else None)
+        found: list[dict[str, Any]] = answer["fields"]
+        return found
+
+    def query_jobs(
+        self, jobs: Sequence[int] | None, fields: Sequence[str]
+    ) -> Iterator[list[Any] | None]:
+        """Yield the fields' values of each job; None for one that is not known."""
+        wanted = None if jobs is None else list(jobs)
+        yield from self.call("QueryJobs", wanted, list(fields))
+
+
+def _absent(path: str, error: OSError) -> NoMaster:
+    if isinstance(error, PermissionError):
+        return NoMaster(
+            f"you may not use the master's socket {path}",
+            hint="run the command as root",
+        )
+    return NoMaster(
+        f"no master listens on {path}",
+        hint="moorage up DIR starts a cluster, gnt-cluster init NAME makes one "
+        "here; MOORAGE_SOCKET names the socket of another",
+    )
+
+
+def _broken(error: OSError, timeout: float) -> Unreachable:
+    took = f"no answer in {timeout:g} s" if isinstance(error, TimeoutError) else error
+    return Unreachable(
+        f"the connection to the master broke: {took}",
+        hint="gnt-job list shows whether the request became a job",
+    )

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From words to options and operands, as Ganeti's programs read them.
+
+Options and operands mix freely, an option's value may begin with a dash
+(``--disk -1:add``), a long option may be cut short while it stays unique.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from moorage.errors import BadInput
+
+from .command import Command, Operand, Option
+
+
+class Usage(BadInput):
+    """The command line does not fit the command; nothing was even asked."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that raises instead of leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Usage(f"{self.prog}: {message}", hint=f"{self.prog} --help")
+
+
+def parse(prog: str, command: Command, argv: Sequence[str]) -> argparse.Namespace:
+    """Return the values of the options; ``words`` holds the operands.
+
+    Raises
+    ------
+    BadInput
+        If something does not fit; the hint says what was likely meant.
+    """
+    parser = _Parser(prog=prog, add_help=False, argument_default=None)
+    parser.add_argument("-h", "--help", action="store_true", dest="wants_help")
+    for option in command.options:
+        _add(parser, option)
+    parser.add_argument("words", nargs="*")
+    after: list[str] = []
+    words = list(_joined(command, argv, after))
+    found, extra = parser.parse_known_intermixed_args(words)
+    found.words += after
+    for word in extra:
+        raise _unknown_option(prog, command, word)
+    if not found.wants_help:
+        _check_count(prog, command.operands, found.words)
+    return found
+
+
+def _add(parser: argparse.ArgumentParser, option: Option) -> None:
+    if not option.metavar:
+        default = False if option.default is None else option.default
+        parser.add_argument(
+            *option.flags, action="store_true", dest=option.name, default=default
+        )
+        return
+    parser.add_argument(
+        *option.flags,
+        action="append" if option.repeats else "store",
+        dest=option.name,
+        type=_named(option),
+        default=[] if option.repeats else option.default,
+    )
+
+
+class _named:  # noqa: N801 - used as a function
+    """An option's conversion, whose errors say which option it was."""
+
+    def __init__(self, option: Option) -> None:
+        self._option = option
+
+    def __call__(self, text: str) -> object:
+        option = self._option
+        if option.choices and text not in option.choices:
+            words = ", ".join(option.choices)
+            raise Usage(f"{option.flags[-1]} is one of {words}, not '{text}'")
+        try:
+            return option.convert(text)
+        except BadInput as error:
+            raise BadInput(
+                f"{option.flags[-1]}: {error.message}", hint=error.hint
+            ) from error
+        except ValueError as error:
+            raise Usage(f"{option.flags[-1]} does not take '{text}'") from error
+
+
+def _joined(command: Command, argv: Sequence[str], after: list[str]) -> Iterator[str]:
+    """Yield the words, each option's value tied to it so that no dash can mislead.
+
+    What follows ``--`` goes to `after`: it is not for options.
+    """
+    options = {flag: option for option in command.options for flag in option.flags}
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            after.extend(words)
+            return
+        option = options.get(word) or _abbreviated(options, word)
+        if option and option.metavar and not option.bare:
+            yield from _tied(option, next(words, None))
+        elif option and option.bare:
+            yield from _bare(option, next(words, None))
+        else:
+            yield from _loosened(options, word)
+
+
+def _abbreviated(options: dict[str, Option], word: str) -> Option | None:
+    if not word.startswith("--"):
+        return None
+    fitting = {id(o): o for flag, o in options.items() if flag.startswith(word)}
+    return next(iter(fitting.values())) if len(fitting) == 1 else None
+
+
+def _tied(option: Option, value: str | None) -> Iterator[str]:
+    if value is None:
+        raise Usage(f"{option.flags[-1]} needs a value, {option.metavar}")
+    yield f"{_long(option)}={value}" if _long(option) else option.flags[0] + value
+
+
+def _bare(option: Option, value: str | None) -> Iterator[str]:
+    if value in option.choices:
+        yield f"{_long(option)}={value}"
+        return
+    yield f"{_long(option)}={option.bare}"
+    if value is not None:
+        yield value
+
+
+def _long(option: Option) -> str:
+    return next((flag for flag in option.flags if flag.startswith("--")), "")
+
+
+def _loosened(options: dict[str, Option], word: str) -> Iterator[str]:
+    """Yield ``--filter=X`` as two words: Ganeti's is a switch, people give it a value.
+
+    (Its value is the operand that follows.)
+    """
+    flag, equals, value = word.partition("=")
+    if equals and flag == "--filter" and flag in options:
+        yield from (flag, value)
+    else:
+        yield word
+
+
+def _check_count(prog: str, operands: Sequence[Operand], words: Sequence[str]) -> None:
+    least = sum(operand.least for operand in operands)
+    ends = [operand.most for operand in operands if operand.most is not None]
+    most = sum(ends) if len(ends) == len(operands) else None
+    usage = " ".join(operand.usage for operand in operands)
+    if len(words) < least:
+        missing = "no more was given" if words else "nothing was given"
+        raise Usage(f"{prog} needs {usage}: {missing}", hint=f"{prog} --help")
+    if most is not None and len(words) > most:
+        wanted = f"takes {usage} only" if usage else "takes no names"
+        raise Usage(f"{prog} {wanted}: what is '{words[most]}'?", hint=f"{prog} --help")
+
+
+def _unknown_option(prog: str, command: Command, word: str) -> Usage:
+    flags = [flag for option in command.options for flag in option.flags]
+    name = word.partition("=")[0]
+    return Usage(f"{prog} has no option {name}", hint=close(name, flags, prog))
+
+
+def close(word: str, known: Sequence[str], prog: str) -> str:
+    """Return a hint with what `word` was likely meant to be."""
+    from difflib import get_close_matches  # noqa: PLC0415 - on the way out only
+
+    found = get_close_matches(word, known, n=2)
+    return f"did you mean {' or '.join(found)}?" if found else f"{prog} --help"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Errors as a person reads them, in the words that Ganeti's scripts look for."""
+
+from collections.abc import Iterator
+
+from moorage.api.luxi import NoMaster
+from moorage.errors import MoorageError, Refused
+
+from .arguments import Usage
+from .terminal import Terminal
+
+_REFUSED = "Failure: prerequisites not met for this operation:"
+_FAILED = "Failure: command execution error:"
+
+
+def show(error: MoorageError, terminal: Terminal) -> None:
+    """Write an error: what happened, what to type next, whether anything changed."""
+    first, *others = lines(error)
+    terminal.talk(terminal.red(first))
+    for line in others:
+        terminal.talk(line)
+
+
+def lines(error: MoorageError) -> Iterator[str]:
+    """Yield an error's lines."""
+    if isinstance(error, Usage | NoMaster):
+        yield f"error: {error.message}"
+    elif isinstance(error, Refused):
+        yield from (_REFUSED, f"error type: {error.ganeti}, error details:")
+        yield error.message
+    else:
+        yield from (_FAILED, error.message)
+    if error.hint:
+        yield f"hint: {error.hint}"
+    yield f"code: {error.code}{_state(error)}"
+
+
+def _state(error: MoorageError) -> str:
+    if isinstance(error, Refused):
+        return " · nothing was changed"
+    job = error.facts.get("job")
+    return f" · gnt-job info {job} says what was undone" if job else ""

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Following jobs: submit, show what they say, return what came of them."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from moorage.api.luxi import (
+    CHANGE_TIMEOUT,
+    NOCHANGE,
+    LuxiClient,
+    NoMaster,
+    error_from_wire,
+)
+from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
+
+from .command import Call, Finished
+from .options import PRIORITIES
+from .plan import show_plan
+
+FIELDS = ("status", "progress")
+_ENDED = ("success", "error", "canceled")
+_PATIENCE = 60.0
+"""Seconds that a master may be away while its job is followed."""
+_SOON = 2.0
+"""Seconds after which a job that does not move is worth a line."""
+_QUIET = {
+    "queued": "Job {} is waiting in queue",
+    "waiting": "Job {} is trying to acquire all necessary locks",
+}
+
+
+class Bar(Protocol):
+    """Something that shows progress."""
+
+    def show(self, progress: Mapping[str, Any] | None) -> None:
+        """Show how far the running task is; None when nothing is known of it."""
+
+    def close(self) -> None:
+        """Leave the screen."""
+
+
+class Follower:
+    """Follows one job to its end.
+
+    Parameters
+    ----------
+    client
+        Connection to the master.
+    log
+        Takes each line of the job's log.
+    talk
+        Takes what is said besides.
+    bar
+        Shows progress, where somebody looks.
+    pause
+        Waits some seconds while the master is away.
+    """
+
+    def __init__(
+        self,
+        client: LuxiClient,
+        *,
+        log: Callable[[str], None],
+        talk: Callable[[str], None],
+        bar: Bar | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._log = log
+        self._talk = talk
+        self._bar = bar
+        self._pause = pause
+        self._fields = FIELDS if bar else FIELDS[:1]
+        self._quiet = ""
+
+    def follow(self, job: int) -> str:
+        """Show a job until it ends; return its last status.
+
+        Raises
+        ------
+        NotFound
+            If there is no such job.
+        Unreachable, NoMaster
+            If the master stays away.
+        """
+        seen: Sequence[Any] | None = None
+        serial: int | None = None
+        status = ""
+        try:
+            while status not in _ENDED:
+                change = self._change(job, seen, serial)
+                if change == NOCHANGE:
+                    self._still(job, status)
+                    continue
+                seen, entries = change
+                status, serial = str(seen[0]), self._tell(entries, serial)
+                self._redraw(seen)
+        finally:
+            if self._bar:
+                self._bar.close()
+        return status
+
+    def _change(self, job: int, seen: Sequence[Any] | None, serial: int | None) -> Any:  # noqa: ANN401
+        """Wait for a change; a master that is away for a while is waited for too."""
+        told = seen is None or seen[0] not in _QUIET or seen[0] == self._quiet
+        timeout = CHANGE_TIMEOUT if told else _SOON
+        waited = 0.0
+        while True:
+            try:
+                change = self._client.wait_for_job_change(
+                    job, self._fields, (seen, serial), timeout
+                )
+            except (NoMaster, Unreachable):
+                if waited >= _PATIENCE:
+                    raise
+                if not waited:
+                    self._talk(f"The master went away; waiting for it (job {job})")
+                self._pause(0.5)
+                waited += 0.5
+            else:
+                break
+        if change is None:
+            raise NotFound(f"job {job} is not known", hint="gnt-job list")
+        return change
+
+    def _still(self, job: int, status: str) -> None:
+        """Say once what a job that does not move waits for."""
+        if status in _QUIET and status != self._quiet:
+            self._talk(_QUIET[status].format(job))
+        self._quiet = status
+
+    def _tell(self, entries: Sequence[Any] | None, serial: int | None) -> int | None:
+        if entries and self._bar:
+            self._bar.close()  # it comes back below the lines
+        for number, (seconds, _), kind, message in entries or ():
+            if serial is None or number > serial:
+                serial = number
+                self._log(f"{time.ctime(seconds)} {_message(kind, message)}")
+        return serial
+
+    def _redraw(self, seen: Sequence[Any]) -> None:
+        if self._bar:
+            self._bar.show(seen[1] if len(seen) > 1 else None)
+
+
+def _message(kind: str, message: Any) -> str:  # noqa: ANN401
+    if kind == "message-list" and isinstance(message, list):
+        return "\n".join(str(line) for line in message)
+    return str(message)
+
+
+# -- commands' side --------------------------------------------------------------------
+
+
+def opcode(call: Call, op_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an opcode with what the common options add to it."""
+    op = {"OP_ID": op_id, **fields}
+    if call.option("dry_run"):
+        op["dry_run"] = True
+    if call.option("priority"):
+        op["priority"] = PRIORITIES[call.option("priority")]
+    now = time.time_ns()
+    source = [f"gnt:client:{call.program.name}", call.command.name, now]
+    reason = call.option("reason")
+    op["reason"] = [["gnt:user", reason, now], source] if reason else [source]
+    return op
+
+
+def fetch(call: Call, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
+    """Carry out an operation as a job and return its result, for the caller to show.
+
+    Raises
+    ------
+    Finished
+        If the caller has nothing left to do: only submitted, or only planned.
+    MoorageError
+        If the job failed.
+    """
+    return _carried_out(call, op_id, fields)[1]
+
+
+def perform(call: Call, op_id: str, **fields: Any) -> Any:  # noqa: ANN401
+    """Carry out an operation as :func:`fetch` does; with ``--json``, tell the result.
+
+    Raises
+    ------
+    Finished
+        If the caller has nothing left to do: only submitted, only planned, or told.
+    MoorageError
+        If the job failed.
+    """
+    job, result = _carried_out(call, op_id, fields)
+    if call.option("json"):
+        told = {"job": job, "status": "success", "result": result}
+        call.terminal.print(json.dumps(told, indent=2))
+        raise Finished
+    return result
+
+
+def _carried_out(call: Call, op_id: str, fields: Mapping[str, Any]) -> tuple[int, Any]:
+    job = call.client.submit_job([opcode(call, op_id, fields)])
+    _announce(call, [job])
+    result = follow(call, job)[0]
+    if call.option("dry_run"):
+        show_plan(result, call.terminal, as_json=bool(call.option("json")))
+        raise Finished
+    return job, result
+
+
+def perform_all(call: Call, ops: Mapping[str, Mapping[str, Any]]) -> int:
+    """Carry out a job a name; return the exit status: 1 when any failed."""
+    if len(ops) == 1:
+        ((_, op),) = ops.items()
+        fields = {key: value for key, value in op.items() if key != "OP_ID"}
+        perform(call, op["OP_ID"], **fields)
+        return 0
+    wholes = [
+        opcode(call, op["OP_ID"], {k: v for k, v in op.items() if k != "OP_ID"})
+        for op in ops.values()
+    ]
+    answers = call.client.submit_many_jobs([[op] for op in wholes])
+    return follow_many(call, dict(zip(ops, answers, strict=True)))
+
+
+def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
+    """Follow jobs one by one; return the exit status: 1 when any failed.
+
+    Parameters
+    ----------
+    answers
+        What came of the submission (taken, number or why not), by what to call it.
+    """
+    from .failure import show  # noqa: PLC0415 - on failure only
+
+    _announce(call, [int(what) for taken, what in answers.values() if taken])
+    worst = 0
+    for name, (taken, what) in answers.items():
+        try:
+            if not taken:
+                raise error_from_wire(what)
+            call.terminal.print(f"Waiting for job {what} for {name} ...")
+            (result,) = follow(call, int(what))
+            if call.option("dry_run"):
+                show_plan(result, call.terminal, as_json=bool(call.option("json")))
+        except MoorageError as error:
+            show(error, call.terminal)
+            worst = 1
+    return worst
+
+
+def _announce(call: Call, jobs: Sequence[int]) -> None:
+    """Print the numbers of new jobs, where they are asked for."""
+    if call.option("submit") or call.option("print_jobid"):
+        for job in jobs:
+            call.terminal.talk(f"JobID: {job}")
+    if call.option("submit"):
+        raise Finished
+
+
+def follow(call: Call, job: int) -> list[Any]:
+    """Follow a job to its end and return the results of its operations.
+
+    An interrupt only stops the following.
+
+    Raises
+    ------
+    MoorageError
+        If the job failed.
+    """
+    terminal = call.terminal
+    data = call.option("json") and call.program.name != "gnt-job"
+    log = terminal.talk if data else terminal.print
+    follower = Follower(call.client, log=log, talk=terminal.talk, bar=_bar(call))
+    try:
+        follower.follow(job)
+    except KeyboardInterrupt:
+        terminal.talk(f"\nJob {job} goes on; come back to it with: gnt-job watch {job}")
+        raise Finished(130) from None
+    return outcome(call.client, job)
+
+
+def _bar(call: Call) -> Bar | None:
+    if not call.terminal.lively:
+        return None
+    from .progress import ProgressBar  # noqa: PLC0415 - rich is slow to import
+
+    return ProgressBar(call.terminal.err)
+
+
+def outcome(client: LuxiClient, job: int) -> list[Any]:
+    """Return the results of a job that has ended.
+
+    Raises
+    ------
+    MoorageError
+        If it failed: the error of the operation that did.
+    """
+    (row,) = client.query_jobs([job], ["status", "opstatus", "opresult"])
+    if row is None:
+        raise NotFound(f"job {job} is not known", hint="gnt-job list")
+    status, states, results = row
+    if status == "success":
+        return list(results)
+    if status == "canceled":
+        raise WrongState(f"job {job} was canceled", job=job)
+    for state, result in zip(states, results, strict=True):
+        if state == "error":
+            error = error_from_wire(result)
+            error.facts = {**error.facts, "job": job}
+            raise error
+    raise Failed(f"job {job} ended as '{status}'", job=job)

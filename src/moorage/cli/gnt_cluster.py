@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-cluster: the cluster as a whole."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from moorage import __version__
+from moorage.errors import BadInput
+
+from .command import Call, Command, Example, Operand, Option, Program
+from .environment import token_of
+from .follow import fetch, perform
+from .main import run
+from .options import DEBUG, IALLOCATOR, JOB, JSON, names
+from .table import moment
+from .words import backend_parameters, ident_key_values
+from .yamlish import Flow, lines
+
+_BOOTSTRAP = "moorage.daemons.bootstrap"
+
+
+# -- settings --------------------------------------------------------------------------
+
+
+def settings(call: Call) -> dict[str, Any]:
+    """Return the settings that were given, by the names of the cluster's fields."""
+    found = call.given(
+        enabled_hypervisors="enabled_hypervisors",
+        enabled_disk_templates="enabled_disk_templates",
+        shared_file_storage_dir="shared_file_storage_dir",
+        file_storage_dir="file_storage_dir",
+        default_iallocator="default_iallocator",
+        mac_prefix="mac_prefix",
+        primary_ip="primary_ip",
+    )
+    if call.option("backend_parameters"):
+        found["beparams"] = {"default": call.option("backend_parameters")}
+    for field, option in _NESTED.items():
+        if call.option(option):
+            found[field] = _nested(call.option(option))
+    return found
+
+
+_NESTED = {"hvparams": "hypervisor_parameters", "diskparams": "disk_parameters"}
+
+
+def _nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for ident, keys in given:
+        values = {k: "default" if v is None else v for k, v in keys.items()}
+        found.setdefault(ident, {}).update(values)
+    return found
+
+
+def init(call: Call) -> int:
+    """Make a cluster whose first node is this machine."""
+    (name,) = call.words
+    start = not call.option("no_start")
+    node = call.option("node_name") or "node1"
+    token = call.option("token") or token_of(node, call.terminal.environ)
+    bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
+    given = settings(call) | {"node_name": node}
+    bootstrap.init(name, settings=given, token=token, start=start)
+    call.terminal.print(f"Cluster {name} is made")
+    return 0
+
+
+def destroy(call: Call) -> int:
+    """End the cluster."""
+    if not call.option("yes_do_it"):
+        raise BadInput(
+            "destroying the cluster cannot be taken back",
+            hint="gnt-cluster destroy --yes-do-it, if you really want to",
+        )
+    import_module(_BOOTSTRAP).destroy()
+    call.terminal.print("The cluster is destroyed")
+    return 0
+
+
+def modify(call: Call) -> int:
+    """Change the cluster's settings."""
+    changed = settings(call)
+    if not changed:
+        raise BadInput("nothing to change", hint="gnt-cluster modify --help")
+    perform(call, "OP_CLUSTER_SET_PARAMS", **changed)
+    call.terminal.print("Modified the cluster")
+    return 0
+
+
+# -- looking ---------------------------------------------------------------------------
+
+
+def verify(call: Call) -> int:
+    """Check the whole cluster; the exit status says whether anything is wrong."""
+    found = fetch(call, "OP_CLUSTER_VERIFY")
+    errors = found.get("errors") or []
+    if call.option("json"):
+        call.terminal.print(json.dumps(found, indent=2))
+    else:
+        for line in verified(found):
+            call.terminal.print(line)
+    return int(bool(errors))
+
+
+def verified(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what verify prints."""
+    checked = (found.get("checked") or {}).items()
+    if checked:
+        yield "* Verified " + ", ".join(f"{count} {what}" for what, count in checked)
+    errors = found.get("errors") or []
+    for error in errors:
+        yield f"  - ERROR: {error.get('object')}: {error.get('message')}"
+        if error.get("hint"):
+            yield f"    hint: {error['hint']}"
+    yield f"* {len(errors)} problems found" if errors else "* No problem found"
+
+
+def info(call: Call) -> int:
+    """Print the cluster's settings."""
+    found = call.client.call("QueryClusterInfo")
+    if call.option("json"):
+        call.terminal.print(json.dumps(found, indent=2))
+        return 0
+    for line in lines(cluster(found)):
+        call.terminal.print(line)
+    return 0
+
+
+def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown of the cluster."""
+    hypervisors = found.get("enabled_hypervisors") or []
+    return {
+        "Cluster name": found.get("name"),
+        "Cluster UUID": found.get("uuid"),
+        "Creation time": moment(found.get("ctime")),
+        "Modification time": moment(found.get("mtime")),
+        "Master node": found.get("master"),
+        "Tags": ", ".join(found.get("tags") or ()) or "(none)",
+        "Default hypervisor": found.get("default_hypervisor")
+        or next(iter(hypervisors), ""),
+        "Enabled hypervisors": ", ".join(hypervisors),
+        "Hypervisor parameters": _maps(found.get("hvparams")),
+        "OS parameters": _maps(found.get("osparams")),
+        "Cluster parameters": _parameters(found),
+        "Default instance parameters": _maps(found.get("beparams")),
+        "Default nic parameters": _maps(found.get("nicparams")),
+        "Default disk parameters": _maps(found.get("diskparams")),
+    }
+
+
+def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {
+        "mac prefix": "mac_prefix",
+        "file storage path": "file_storage_dir",
+        "shared file storage path": "shared_file_storage_dir",
+        "default instance allocator": "default_iallocator",
+    }
+    paths = {
+        "OS search path": "os_search_path",
+        "ExtStorage Providers search path": "es_search_path",
+    }
+    return {
+        **{word: found.get(key) or "" for word, key in shown.items()},
+        **{word: _joined(found[key]) for word, key in paths.items() if key in found},
+        "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
+    }
+
+
+def _joined(values: Any) -> str:  # noqa: ANN401
+    return values if isinstance(values, str) else ", ".join(map(str, values))
+
+
+def _maps(value: Any) -> Any:  # noqa: ANN401
+    """Return nested maps in the order of their keys, lists on one line."""
+    if isinstance(value, Mapping):
+        return {key: _maps(value[key]) for key in sorted(value)}
+    return Flow(value) if isinstance(value, list) else "" if value is None else value
+
+
+def show_version(call: Call) -> int:
+    """Print the versions of software and interfaces."""
+    found = call.client.call("QueryClusterInfo")
+    shown = {
+        "Software version": found.get("software_version") or __version__,
+        "Internode protocol": found.get("protocol_version"),
+        "Configuration format": found.get("config_version"),
+        "OS api version": found.get("os_api_version"),
+        "Export interface": found.get("export_version"),
+    }
+    for word, value in shown.items():
+        if value is not None:
+            call.terminal.print(f"{word}: {value}")
+    return 0
+
+
+def master(call: Call) -> int:
+    """Print the master's name."""
+    (name,) = call.client.call("QueryConfigValues", ["master_node"])
+    call.terminal.print(str(name))
+    return 0
+
+
+# -- the program -----------------------------------------------------------------------
+
+SETTINGS = (
+    Option(
+        ("--enabled-hypervisors",), "what guests may run on: kvm, fake", "NAMES", names
+    ),
+    Option(
+        ("--enabled-disk-templates",), "how disks may be stored", "TEMPLATES", names
+    ),
+    Option(
+        ("--shared-file-storage-dir",),
+        "where the shared file system is mounted, on every node",
+        "DIR",
+    ),
+    Option(("--file-storage-dir",), "where files of one node are", "DIR"),
+    Option(
+        ("-H", "--hypervisor-parameters"),
+        "defaults of a hypervisor; may be repeated",
+        "NAME:KEY=VALUE,...",
+        ident_key_values,
+        repeats=True,
+    ),
+    Option(
+        ("-B", "--backend-parameters"),
+        "defaults: memory=1G,vcpus=2 and the like",
+        "KEY=VALUE,...",
+        backend_parameters,
+    ),
+    Option(
+        ("-D", "--disk-parameters"),
+        "defaults of a disk template; may be repeated",
+        "NAME:KEY=VALUE,...",
+        ident_key_values,
+        repeats=True,
+    ),
+    IALLOCATOR._replace(
+        flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
+    ),
+)
+
+PROGRAM = Program(
+    "gnt-cluster",
+    "make, look at, check and change the cluster",
+    (
+        Command(
+            "init",
+            init,
+            "Make a cluster whose first node is this machine",
+            (Operand("NAME"),),
+            (
+                *SETTINGS,
+                Option(("-m", "--mac-prefix"), "first three bytes of MACs", "MAC"),
+                Option(("--primary-ip",), "where the node's agent listens", "IP"),
+                Option(("--token",), "what the node's agent printed", "TEXT"),
+                Option(("--node-name",), "name of the first node (node1)", "NAME"),
+                Option(("--no-start",), "do not start the master"),
+                Option(("--no-lvm-storage",), "accepted, as in Ganeti"),
+                Option(("--no-drbd-storage",), "accepted, as in Ganeti"),
+                Option(("--no-etc-hosts",), "accepted, as in Ganeti"),
+                Option(("--no-ssh-init",), "accepted, as in Ganeti"),
+                DEBUG,
+            ),
+            examples=(
+                Example(
+                    "gnt-cluster init --shared-file-storage-dir=/srv/shared demo",
+                    "with a directory that all nodes see",
+                ),
+            ),
+        ),
+        Command(
+            "info", info, "Show the cluster's settings", (), (JSON, DEBUG)
+        )._replace(aliases=("show",)),
+        Command(
+            "verify",
+            verify,
+            "Check the whole cluster; fail if anything is wrong",
+            (),
+            JOB,
+        ),
+        Command(
+            "modify",
+            modify,
+            "Change the cluster's settings",
+            (),
+            (*SETTINGS, *JOB),
+            examples=(
+                Example(
+                    "gnt-cluster modify -D ext:access=userspace",
+                    "guests open ext disks themselves",
+                ),
+            ),
+        ),
+        Command(
+            "version", show_version, "Show versions of software and interfaces"
+        )._replace(options=(DEBUG,)),
+        Command("getmaster", master, "Show which node is the master")._replace(
+            options=(DEBUG,)
+        ),
+        Command(
+            "destroy",
+            destroy,
+            "End the cluster; this cannot be taken back",
+            (),
+            (Option(("--yes-do-it",), "really"), DEBUG),
+        ),
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-cluster."""
+    return run(PROGRAM)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-group: groups of nodes that see the same storage."""
+
+from typing import Any
+
+from moorage.errors import BadInput
+
+from . import details
+from .command import Call, Command, Example, Operand, Option, Program
+from .follow import perform
+from .listing import Listing
+from .main import run
+from .options import DEBUG, FORCE, JOB, JSON
+from .words import key_values
+
+LISTING = Listing(
+    "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
+)
+_INFO = [
+    *("name", "uuid", "alloc_policy", "node_list", "pinst_list"),
+    *("ndparams", "diskparams", "tags", "serial_no"),
+]
+
+
+def add(call: Call) -> int:
+    """Make a group."""
+    (name,) = call.words
+    fields = call.given(alloc_policy="alloc_policy")
+    perform(call, "OP_GROUP_ADD", group_name=name, **fields)
+    call.terminal.print(f"Added node group {name}")
+    return 0
+
+
+def modify(call: Call) -> int:
+    """Change a group."""
+    (name,) = call.words
+    fields = call.given(alloc_policy="alloc_policy", ndparams="node_parameters")
+    if not fields:
+        raise BadInput("nothing to change", hint="gnt-group modify --help")
+    perform(call, "OP_GROUP_SET_PARAMS", group_name=name, **fields)
+    call.terminal.print(f"Modified node group {name}")
+    for what, value in fields.items():
+        call.terminal.print(f" - {what:<5} -> {value}")
+    return 0
+
+
+def rename(call: Call) -> int:
+    """Give a group another name."""
+    old, new = call.words
+    perform(call, "OP_GROUP_RENAME", group_name=old, new_name=new)
+    call.terminal.print(f"Renamed node group {old} to {new}")
+    return 0
+
+
+def remove(call: Call) -> int:
+    """Remove an empty group."""
+    (name,) = call.words
+    perform(call, "OP_GROUP_REMOVE", group_name=name)
+    call.terminal.print(f"Removed node group {name}")
+    return 0
+
+
+def assign(call: Call) -> int:
+    """Put nodes into a group."""
+    group, *nodes = call.words
+    forced = {"force": True} if call.option("force") else {}
+    perform(call, "OP_GROUP_ASSIGN_NODES", group_name=group, nodes=nodes, **forced)
+    call.terminal.print(f"Assigned {', '.join(nodes)} to node group {group}")
+    return 0
+
+
+def info(call: Call) -> int:
+    """Print all that is known of some groups."""
+    return details.show(call, details.look_up(call, "group", _INFO), _shown)
+
+
+def _shown(group: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "Node group": group["name"],
+        "UUID": group["uuid"],
+        "Serial number": group["serial_no"],
+        "Allocation policy": group["alloc_policy"],
+        "Nodes": group["node_list"] or "",
+        "Instances": group["pinst_list"] or "",
+        "Node parameters": group["ndparams"] or "",
+        "Disk parameters": group["diskparams"] or "",
+        "Tags": ", ".join(group["tags"] or ()),
+    }
+
+
+_GROUP = (Operand("GROUP"),)
+_POLICY = Option(
+    ("--alloc-policy",),
+    "preferred, last_resort or unallocable",
+    "POLICY",
+    choices=("preferred", "last_resort", "unallocable"),
+)
+
+PROGRAM = Program(
+    "gnt-group",
+    "group nodes that see the same storage",
+    (
+        Command("add", add, "Make a group", _GROUP, (_POLICY, *JOB)),
+        *LISTING.commands("gnt-group", "node_cnt > 2"),
+        Command(
+            "info",
+            info,
+            "Show all about groups",
+            (Operand("GROUP", 0, None),),
+            (JSON, DEBUG),
+            ("show",),
+        ),
+        Command(
+            "modify",
+            modify,
+            "Change a group",
+            _GROUP,
+            (
+                _POLICY,
+                Option(
+                    ("--node-parameters",),
+                    "its nodes' parameters",
+                    "KEY=VALUE,...",
+                    key_values,
+                ),
+                *JOB,
+            ),
+        ),
+        Command(
+            "rename",
+            rename,
+            "Give a group another name",
+            (*_GROUP, Operand("NEW_NAME")),
+            JOB,
+        ),
+        Command("remove", remove, "Remove an empty group", _GROUP, JOB),
+        Command(
+            "assign-nodes",
+            assign,
+            "Put nodes into a group",
+            (*_GROUP, Operand("NODE", 1, None)),
+            (FORCE, *JOB),
+            examples=(
+                Example("gnt-group assign-nodes rack2 node4 node5", "two nodes"),
+            ),
+        ),
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-group."""
+    return run(PROGRAM)

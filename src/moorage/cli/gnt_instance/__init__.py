@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-instance: virtual machines, from making them to removing them."""
+
+from moorage.cli.command import Program
+from moorage.cli.listing import Listing
+from moorage.cli.main import run
+
+from . import add, console, disks, info, modify, move, power
+
+LISTING = Listing(
+    "instance", ("name", "hypervisor", "os", "pnode", "status", "oper_ram")
+)
+
+
+PROGRAM = Program(
+    "gnt-instance",
+    "make, run, move and change virtual machines",
+    (
+        add.COMMAND,
+        *LISTING.commands("gnt-instance", 'status == "running"'),
+        info.COMMAND,
+        modify.COMMAND,
+        *power.COMMANDS,
+        *move.COMMANDS,
+        *disks.COMMANDS,
+        console.COMMAND,
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-instance."""
+    return run(PROGRAM)

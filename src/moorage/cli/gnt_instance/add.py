@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-instance add."""
+
+from typing import Any
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.follow import perform
+from moorage.cli.options import IALLOCATOR, JOB, NO_WAIT_FOR_SYNC, names
+from moorage.cli.words import (
+    backend_parameters,
+    hypervisor,
+    ident_key_values,
+    key_values,
+    text_values,
+)
+from moorage.errors import BadInput
+from moorage.units import parse_size
+
+from .disk_options import disk_option, new_disks
+
+
+def add(call: Call) -> int:
+    """Make an instance."""
+    (name,) = call.words
+    fields = call.given(
+        disk_template="disk_template",
+        os_type="os_type",
+        iallocator="iallocator",
+        tags="tags",
+        file_storage_dir="file_storage_dir",
+        file_driver="file_driver",
+    )
+    memory = call.option("backend_parameters") or {}
+    own = {key: value for key, value in memory.items() if value != "default"}
+    perform(
+        call,
+        "OP_INSTANCE_CREATE",
+        instance_name=name,
+        mode="create",
+        disks=_disks(call),
+        nics=_nics(call),
+        beparams=own,
+        **fields,
+        **_nodes(call),
+        **_guest(call),
+        **_switches(call),
+    )
+    return 0
+
+
+def _disks(call: Call) -> list[dict[str, Any]]:
+    given, size = call.option("disk"), call.option("os_size")
+    if given and size is not None:
+        raise BadInput("-s and --disk both give the first disk", hint="use --disk only")
+    return [{"size": int(size)}] if size is not None else new_disks(given)
+
+
+def _nics(call: Call) -> list[dict[str, Any]]:
+    given = call.option("net")
+    if call.option("no_nics"):
+        if given:
+            raise BadInput("--no-nics and --net do not go together")
+        return []
+    found: dict[int, dict[str, Any]] = {}
+    for ident, keys in given:
+        if not ident.isdecimal():
+            raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
+        found[int(ident)] = keys
+    return [found.get(number, {}) for number in range(max(found, default=0) + 1)]
+
+
+def _nodes(call: Call) -> dict[str, Any]:
+    node = call.option("node")
+    if node and call.option("iallocator"):
+        raise BadInput("-n names the node, -I chooses one: only one of these goes")
+    primary, colon, secondary = (node or "").partition(":")
+    found = {"pnode": primary} if primary else {}
+    return {**found, "snode": secondary} if colon else found
+
+
+def _guest(call: Call) -> dict[str, Any]:
+    """Return hypervisor, its parameters, and those of the operating system."""
+    found: dict[str, Any] = {}
+    if call.option("hypervisor_parameters"):
+        kind, keys = call.option("hypervisor_parameters")
+        own = {key: value for key, value in keys.items() if value is not None}
+        found = {"hypervisor": kind, "hvparams": own}
+    if call.option("os_parameters"):
+        found["osparams"] = text_values(call.option("os_parameters"))
+    return found
+
+
+_SWITCHES = {
+    "no_install": ("no_install", True),
+    "no_start": ("start", False),
+    "no_wait_for_sync": ("wait_for_sync", False),
+    "no_ip_check": ("ip_check", False),
+    "no_name_check": ("name_check", False),
+}
+
+
+def _switches(call: Call) -> dict[str, bool]:
+    given = (field for option, field in _SWITCHES.items() if call.option(option))
+    return {"start": True, **dict(given)}
+
+
+COMMAND = Command(
+    "add",
+    add,
+    "Make an instance with its disks, and start it",
+    (Operand("NAME"),),
+    (
+        Option(
+            ("-t", "--disk-template"),
+            "how its disks are stored, where a disk does not say: diskless, plain, "
+            "drbd, file, sharedfile, blockdev, rbd, gluster, ext",
+            "NAME",
+        ),
+        Option(
+            ("--disk",),
+            "a disk; dev_type=, provider=, name=, adopt= and what the provider knows",
+            "N:size=SIZE,...",
+            disk_option,
+            repeats=True,
+        ),
+        Option(("-s", "--os-size"), "size of the only disk", "SIZE", parse_size),
+        Option(("-n", "--node"), "the primary node", "NODE"),
+        IALLOCATOR,
+        Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
+        Option(
+            ("-O", "--os-parameters"),
+            "for the OS's scripts",
+            "KEY=VALUE,...",
+            key_values,
+        ),
+        Option(
+            ("-H", "--hypervisor-parameters", "--hypervisor"),
+            "the hypervisor and its parameters",
+            "NAME:KEY=VALUE,...",
+            hypervisor,
+            dest="hypervisor_parameters",
+        ),
+        Option(
+            ("-B", "--backend-parameters"),
+            "memory=1G,vcpus=2 and the like",
+            "KEY=VALUE,...",
+            backend_parameters,
+        ),
+        Option(
+            ("--net",),
+            "a network card: ip=, mac=, mode=, link=, name=",
+            "N:KEY=VALUE,...",
+            ident_key_values,
+            repeats=True,
+        ),
+        Option(("--no-nics",), "no network card"),
+        Option(("--no-install",), "leave the disks as they are"),
+        Option(("--no-start",), "do not start it"),
+        NO_WAIT_FOR_SYNC,
+        Option(("--no-ip-check",), "accepted, as in Ganeti"),
+        Option(("--no-name-check",), "accepted, as in Ganeti"),
+        Option(("--no-conflicts-check",), "accepted, as in Ganeti"),
+        Option(("--file-storage-dir",), "directory below the storage's own", "DIR"),
+        Option(
+            ("--file-driver",),
+            "how files are opened",
+            "NAME",
+            choices=("loop", "blktap", "blktap2"),
+        ),
+        Option(("--tags",), "tags, with commas", "TAGS", names),
+        *JOB,
+    ),
+    examples=(
+        Example(
+            "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1",
+            "one disk on the provider san",
+        ),
+        Example(
+            "gnt-instance add --disk 0:size=1G,dev_type=plain "
+            "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2",
+            "disks of two templates, on node2",
+        ),
+        Example(
+            "gnt-instance add -t diskless --no-install web3",
+            "no disk yet: gnt-disk attach gives it one",
+        ),
+    ),
+)

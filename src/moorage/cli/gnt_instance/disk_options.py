@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ``--disk`` says, for new instances and for those that are modified.
+
+===========================  ===========================================================
+``0:size=1G,provider=p``     (add) the first disk
+``N:add,size=1G``            (modify) a new disk in slot N; ``add:...`` after the last
+``N:attach,name=X``          one that exists; ``attach,name=X`` after the last
+``N:detach``                 or NAME:detach, UUID:detach; ``detach`` alone: the last
+``N:remove``                 likewise, and the data goes
+``N:modify,mode=ro``         or ``N:mode=ro``
+===========================  ===========================================================
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moorage.cli.words import ident_key_values, key_values
+from moorage.errors import BadInput
+from moorage.units import parse_size
+
+Given = tuple[str, dict[str, Any]]
+Change = tuple[str, int | str, dict[str, Any]]
+_ACTIONS = ("add", "attach", "modify", "remove", "detach")
+_ALONE = ("add", "attach", "remove", "detach")
+_LAST = -1
+
+
+def disk_option(text: str) -> Given:
+    """Return identifier and keys of ``--disk``; ``attach,name=X`` needs no colon.
+
+    >>> disk_option("0:size=1G"), disk_option("attach,name=a")
+    (('0', {'size': '1G'}), ('attach', {'name': 'a'}))
+    """
+    word, comma, rest = text.partition(",")
+    if comma and word in _ALONE:
+        return word, key_values(rest)
+    return ident_key_values(text)
+
+
+# -- new instances ---------------------------------------------------------------------
+
+
+def new_disks(given: Sequence[Given]) -> list[dict[str, Any]]:
+    """Return the disks of a new instance, in the order of their slots.
+
+    Raises
+    ------
+    BadInput
+        If a slot is not a number, stands twice, is left out, or has neither a size
+        nor something to adopt.
+    """
+    slots: dict[int, dict[str, Any]] = {}
+    for ident, keys in given:
+        if not ident.isdecimal():
+            raise BadInput(f"'{ident}' is not a disk's number, in --disk {ident}:...")
+        if int(ident) in slots:
+            raise BadInput(f"--disk {ident} is given twice")
+        slots[int(ident)] = _new_disk(f"disk {ident}", keys)
+    for number in range(len(slots)):
+        if number not in slots:
+            raise BadInput(
+                f"disk {number} is left out",
+                hint="number the disks from 0, without gaps",
+            )
+    return [slots[number] for number in sorted(slots)]
+
+
+def _new_disk(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    if "size" in keys and "adopt" in keys:
+        raise BadInput(f"{word} has a size and is adopted: only one of these goes")
+    if "size" not in keys and "adopt" not in keys:
+        raise BadInput(f"{word} has no size", hint="--disk N:size=10G")
+    return _values(word, keys)
+
+
+def _values(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a disk's keys as the master takes them: MiB, and texts for providers."""
+    found = {key: str(value) for key, value in keys.items() if value is not None}
+    found.update({key: "default" for key, value in keys.items() if value is None})
+    numbers: dict[str, Any] = {}
+    if "size" in found:
+        numbers["size"] = _size(word, found["size"])
+    if "spindles" in found:
+        numbers["spindles"] = _count(word, found["spindles"])
+    return {**found, **numbers}
+
+
+def _size(word: str, text: str) -> int:
+    try:
+        return int(parse_size(text))
+    except BadInput as error:
+        raise BadInput(f"{word}: {error.message}", hint=error.hint) from error
+
+
+def _count(word: str, text: str) -> int:
+    if not text.isdecimal():
+        raise BadInput(f"{word}: '{text}' is not a number of spindles")
+    return int(text)
+
+
+# -- instances that are modified -------------------------------------------------------
+
+
+def changes(given: Sequence[Given]) -> list[Change]:
+    """Return what to do with an instance's disks: (action, which, keys).
+
+    ``which`` is a slot (-1: the last), a name or a uuid; the master resolves all of
+    them against the state before the request.
+
+    Raises
+    ------
+    BadInput
+        If an action's keys do not fit it.
+    """
+    return [_change(ident, keys) for ident, keys in given]
+
+
+def _change(ident: str, keys: Mapping[str, Any]) -> Change:
+    if ident in _ALONE:
+        return _checked(ident, _LAST, keys)
+    asked = [action for action in _ACTIONS if action in keys]
+    if len(asked) > 1:
+        raise BadInput(
+            f"--disk {ident} asks for {' and '.join(asked)}: one at a time",
+            hint="give --disk once for each",
+        )
+    action = asked[0] if asked else "modify"
+    rest = {key: value for key, value in keys.items() if key != action}
+    return _checked(action, _which(ident), rest)
+
+
+def _which(ident: str) -> int | str:
+    return int(ident) if ident.removeprefix("-").isdecimal() else ident
+
+
+def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> Change:
+    word = f"disk {which}" if which != _LAST else "the disk"
+    if action in ("add", "attach") and isinstance(which, str):
+        raise BadInput(f"{action} takes a slot's number, not '{which}'")
+    if action in ("remove", "detach") and keys:
+        extra = ", ".join(keys)
+        raise BadInput(f"{action} takes no parameters: {extra} given for {word}")
+    if action == "attach":
+        return action, which, _sought(keys)
+    if action == "add":
+        return action, which, _new_disk(word, keys)
+    if action == "modify" and not keys:
+        raise BadInput(f"nothing to modify in {word}", hint="--disk N:modify,mode=ro")
+    return action, which, _values(word, keys)
+
+
+def _sought(keys: Mapping[str, Any]) -> dict[str, Any]:
+    if len(keys) != 1 or not {"name", "uuid"} & set(keys):
+        raise BadInput(
+            "attach takes exactly one of name and uuid",
+            hint="--disk N:attach,name=NAME, or N:attach,uuid=UUID",
+        )
+    return dict(keys)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-instance grow-disk, activate-disks, deactivate-disks."""
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.follow import perform
+from moorage.cli.options import ASKING, JOB, NO_WAIT_FOR_SYNC
+from moorage.units import parse_size
+
+
+def grow(call: Call) -> int:
+    """Make a disk of an instance larger."""
+    name, which, amount = call.words
+    disk = int(which) if which.isdecimal() else which
+    fields = {"wait_for_sync": False} if call.option("no_wait_for_sync") else {}
+    perform(
+        call,
+        "OP_INSTANCE_GROW_DISK",
+        instance_name=name,
+        disk=disk,
+        amount=parse_size(amount),
+        absolute=bool(call.option("absolute")),
+        **fields,
+    )
+    return 0
+
+
+def activate(call: Call) -> int:
+    """Attach an instance's disks on its node and say where."""
+    (name,) = call.words
+    for node, slot, where in perform(
+        call, "OP_INSTANCE_ACTIVATE_DISKS", instance_name=name
+    ):
+        call.terminal.print(f"{node}:{slot}:{where}")
+    return 0
+
+
+def deactivate(call: Call) -> int:
+    """Detach an instance's disks from its node."""
+    (name,) = call.words
+    forced = {"force": True} if call.option("force") else {}
+    perform(call, "OP_INSTANCE_DEACTIVATE_DISKS", instance_name=name, **forced)
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "grow-disk",
+        grow,
+        "Make a disk larger",
+        (Operand("INSTANCE"), Operand("DISK"), Operand("AMOUNT")),
+        (
+            Option(("--absolute",), "AMOUNT is the new size, not what is added"),
+            NO_WAIT_FOR_SYNC,
+            *JOB,
+        ),
+        examples=(Example("gnt-instance grow-disk web1 0 5G", "5 GiB more"),),
+    ),
+    Command(
+        "activate-disks",
+        activate,
+        "Make an instance's disks usable on its node; print where they are",
+        (Operand("INSTANCE"),),
+        JOB,
+    ),
+    Command(
+        "deactivate-disks",
+        deactivate,
+        "Take that back",
+        (Operand("INSTANCE"),),
+        (*ASKING, *JOB),
+    ),
+)

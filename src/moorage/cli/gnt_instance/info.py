@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-instance info: all about instances, in a layout that YAML readers take."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.follow import fetch
+from moorage.cli.options import DEBUG, JSON
+from moorage.cli.table import moment
+from moorage.cli.yamlish import Flow, lines
+from moorage.errors import BadInput, Unreachable
+from moorage.units import format_size
+
+_NIC = ("name", "uuid", "ip", "mac", "mode", "link", "vlan", "network", "netinfo")
+
+
+def info(call: Call) -> int:
+    """Print all that is known of some instances."""
+    if not call.words and not call.option("all"):
+        raise BadInput("no instance is named", hint="name some, or say --all")
+    found = fetch(
+        call,
+        "OP_INSTANCE_QUERY_DATA",
+        instances=[] if call.option("all") else call.words,
+        static=bool(call.option("static")),
+        use_locking=False,
+    )
+    if not isinstance(found, Mapping):
+        raise Unreachable("the master told nothing of the instances")
+    if call.option("json"):
+        call.terminal.print(json.dumps(list(found.values()), indent=2))
+        return 0
+    for line in lines([instance(one) for one in found.values()]):
+        call.terminal.print(line)
+    return 0
+
+
+def instance(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown of an instance."""
+    state = f"configured to be {one.get('config_state')}"
+    if one.get("run_state") is not None:
+        state += f", actual state is {one.get('run_state')}"
+    shown: dict[str, Any] = {
+        "Instance name": one.get("name"),
+        "UUID": one.get("uuid"),
+        "Serial number": one.get("serial_no"),
+        "Creation time": moment(one.get("ctime")),
+        "Modification time": moment(one.get("mtime")),
+        "State": state,
+        "Nodes": list(_nodes(one)),
+        "Operating system": one.get("os"),
+        "Operating system parameters": _filled(
+            one.get("os_instance"), one.get("os_actual")
+        ),
+    }
+    if one.get("network_port"):
+        shown["Allocated network port"] = one.get("network_port")
+    return {**shown, **_guest(one)}
+
+
+def _guest(one: Mapping[str, Any]) -> dict[str, Any]:
+    nics = enumerate(one.get("nics") or ())
+    return {
+        "Hypervisor": one.get("hypervisor"),
+        "Hypervisor parameters": _filled(one.get("hv_instance"), one.get("hv_actual")),
+        "Back-end parameters": _filled(one.get("be_instance"), one.get("be_actual")),
+        "NICs": [nic(number, given) for number, given in nics],
+        "Disk template": one.get("disk_template"),
+        "Disks": [disk(number, d) for number, d in enumerate(one.get("disks") or ())],
+    }
+
+
+def _nodes(one: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    primary: dict[str, Any] = {"primary": one.get("pnode")}
+    if one.get("pnode_group_name"):
+        group, uuid = one.get("pnode_group_name"), one.get("pnode_group_uuid")
+        primary["group"] = f"{group} (UUID {uuid})"
+    yield primary
+    yield {"secondaries": ", ".join(map(str, one.get("snodes") or ()))}
+
+
+def _filled(
+    own: Mapping[str, Any] | None, actual: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return parameters; those that are not the instance's own as ``default (x)``."""
+    mine = own or {}
+    filled = {**(actual or {}), **mine}
+    return {
+        key: filled[key] if key in mine else f"default ({filled[key]})"
+        for key in sorted(filled)
+    }
+
+
+def nic(number: int, given: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Return what is shown of a network card, given as Ganeti's tuple or as a map."""
+    if not isinstance(given, Mapping):
+        given = dict(zip(_NIC, given, strict=False))
+    known = {**(given.get("nicparams") or {}), **given}
+    shown = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
+    plain = ("mode", "link", "vlan", "network", "name")
+    words = {**shown, **{word: word for word in plain}}
+    cells = {word: known.get(key) for word, key in words.items()}
+    return {f"nic/{number}": "", **cells}
+
+
+def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown of a disk, its children included."""
+    slot = given.get("iv_name") or f"disk/{number}"
+    size = given.get("size")
+    known = format_size(size) if isinstance(size, int | float) else "unknown"
+    shown: dict[str, Any] = {
+        str(slot): f"{given.get('dev_type')}, size {known}",
+        "access mode": given.get("mode"),
+        "logical_id": Flow(given.get("logical_id") or ()),
+    }
+    for word, key in (("on primary", "pstatus"), ("on secondary", "sstatus")):
+        if given.get(key):
+            shown[word] = device(given[key])
+    shown |= {"name": given.get("name"), "UUID": given.get("uuid")}
+    if given.get("quarantine"):
+        shown["quarantine"] = given.get("quarantine")
+    children = given.get("children") or ()
+    if children:
+        shown["child devices"] = [disk(n, c) for n, c in enumerate(children)]
+    return shown
+
+
+def device(status: Mapping[str, Any] | Sequence[Any]) -> str:
+    """Return where a disk is on a node: its device, or its URIs.
+
+    Ganeti's tuple (path, major, minor, ...) is taken too.
+    """
+    if isinstance(status, Mapping):
+        uris = [f"{kind}:{uri}" for kind, uri in (status.get("uris") or {}).items()]
+        return " ".join([status.get("path") or "", *uris]).strip() or "not active"
+    path, major, minor, _, _, degraded = (*status, *(None,) * 6)[:6]
+    numbers = f" ({major}:{minor})" if major is not None else ""
+    return f"{path or 'not active'}{numbers}{' *DEGRADED*' if degraded else ''}"
+
+
+COMMAND = Command(
+    "info",
+    info,
+    "Show all about instances: parameters, disks, where they are",
+    (Operand("INSTANCE", 0, None),),
+    (
+        Option(("--all",), "every instance"),
+        Option(("-s", "--static"), "what is configured only; ask no node"),
+        JSON,
+        DEBUG,
+    ),
+    ("show",),
+    (Example("gnt-instance info web1", "one of them"),),
+)

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-job: what the cluster is doing, did and will do."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from moorage.api.luxi import error_from_wire
+from moorage.errors import BadInput, NotFound, WrongState
+
+from .command import Call, Command, Example, Operand, Option, Program
+from .follow import follow
+from .listing import Listing, chosen, print_query
+from .main import run
+from .options import ASKING, DEBUG, JSON, PRIORITIES
+from .qfilter import Filter, of_words
+from .table import moment
+from .yamlish import lines
+
+LISTING = Listing("job", ("id", "status", "summary"), ("id",))
+STATES = {
+    "pending": ("queued", "waiting"),
+    "running": ("running",),
+    "error": ("error",),
+    "finished": ("success", "error", "canceled"),
+}
+_PER_OP = ("ops", "opstatus", "opresult", "oplog", "opstart", "opexec", "opend")
+_INFO = ("id", "status", "received_ts", "start_ts", "end_ts", *_PER_OP, "tasks")
+
+
+def numbers(words: Sequence[str]) -> list[int]:
+    """Return job numbers; ``3-5`` is three of them.
+
+    Raises
+    ------
+    BadInput
+        If a word is neither a number nor a range.
+    """
+    found: list[int] = []
+    for word in words:
+        first, dash, last = word.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise BadInput(f"'{word}' is not a job's number", hint="gnt-job list")
+        found.extend(range(int(first), int(last or first) + 1))
+    return found
+
+
+def list_jobs(call: Call) -> int:
+    """Print a table of jobs."""
+    fields = chosen(call.option("output"), LISTING.fields)
+    wanted = of_words(call.words, LISTING.key, forced=bool(call.option("filter")))
+    states = [s for name, group in STATES.items() if call.option(name) for s in group]
+    if states:
+        parts: list[Filter] = [["==", "status", state] for state in states]
+        chosen_states: Filter = ["|", *parts]
+        wanted = ["&", chosen_states, wanted] if wanted else chosen_states
+    return print_query(call, "job", fields, wanted)
+
+
+def info(call: Call) -> int:
+    """Print all that is known of some jobs."""
+    wanted = numbers(call.words)
+    rows = list(call.client.query_jobs(wanted, _INFO))
+    for number, row in zip(wanted, rows, strict=True):
+        if row is None:
+            raise NotFound(f"job {number} is not known", hint="gnt-job list")
+    jobs = [dict(zip(_INFO, row, strict=True)) for row in rows if row is not None]
+    if call.option("json"):
+        call.terminal.print(json.dumps(jobs, indent=2))
+        return 0
+    for line in lines([_job(job) for job in jobs]):
+        call.terminal.print(line)
+    return 0
+
+
+def _job(job: Mapping[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "Job ID": job["id"],
+        "Status": job["status"],
+        "Received": moment(job["received_ts"]),
+        "Processing start": moment(job["start_ts"]),
+        "Processing end": moment(job["end_ts"]),
+    }
+    if job["start_ts"] and job["end_ts"]:
+        took = _seconds(job["end_ts"]) - _seconds(job["start_ts"])
+        shown["Total processing time"] = f"{took:.2f} seconds"
+    return {**shown, "Opcodes": list(_opcodes(job))}
+
+
+def _seconds(stamp: Any) -> float:  # noqa: ANN401
+    whole, micro = stamp if isinstance(stamp, list | tuple) else (stamp, 0)
+    return float(whole) + float(micro) / 1_000_000
+
+
+def _opcodes(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    columns = (job[key] or () for key in (*_PER_OP, "tasks"))
+    for op, status, result, log, *times, tasks in zip(*columns, strict=True):
+        start, execution, end = map(moment, times)
+        yield {
+            "Opcode": op.get("OP_ID", "?"),
+            "Status": status,
+            "Processing start": start,
+            "Execution start": execution,
+            "Processing end": end,
+            "Input fields": {k: _short(v) for k, v in op.items() if k != "OP_ID"},
+            **_result(status, result),
+            "Tasks": [_task(task) for task in tasks] or "(none)",
+            "Execution log": [_logged(entry) for entry in log or ()] or "(none)",
+        }
+
+
+def _result(status: str, result: Any) -> dict[str, Any]:  # noqa: ANN401
+    if status != "error":
+        return {"Result": _short(result)}
+    error = error_from_wire(result)
+    found: dict[str, Any] = {"Error": error.message, "Error code": error.code}
+    if error.facts:
+        found["Error facts"] = {k: _short(v) for k, v in error.facts.items()}
+    return {**found, "Hint": error.hint} if error.hint else found
+
+
+def _task(task: Mapping[str, Any]) -> str:
+    return f"{task['what']} [{task['node']}] ({task['state']})"
+
+
+def _short(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as one line shows it."""
+    return json.dumps(value) if isinstance(value, list | dict) else value
+
+
+def _logged(entry: Sequence[Any]) -> dict[str, Any]:
+    _, stamp, kind, message = entry
+    return {"Content": _short(message), "Time": moment(stamp), "Type": kind}
+
+
+def watch(call: Call) -> int:
+    """Show a job's output until it ends."""
+    (number,) = numbers(call.words)
+    call.terminal.print(f"Output from job {number} follows")
+    call.terminal.print("-" * 22)
+    follow(call, number)
+    return 0
+
+
+def wait(call: Call) -> int:
+    """Wait for jobs in silence; the exit status says whether all succeeded."""
+    fields = ["status"]
+    worst = 0
+    for number in numbers(call.words):
+        status, seen = "", None
+        while status not in STATES["finished"]:
+            change = call.client.wait_for_job_change(number, fields, (seen, None))
+            if change is None:
+                raise NotFound(f"job {number} is not known", hint="gnt-job list")
+            if isinstance(change, list):
+                seen = change[0]
+                status = seen[0]
+        worst |= status != "success"
+    return int(worst)
+
+
+def cancel(call: Call) -> int:
+    """Cancel jobs."""
+    wanted = _chosen_jobs(call)
+    if call.option("pending"):
+        call.ask(f"Cancel {len(wanted)} pending jobs?")
+    worst = 0
+    for number in wanted:
+        done, message = call.client.call("CancelJob", number, bool(call.option("kill")))
+        (call.terminal.print if done else call.terminal.talk)(str(message))
+        worst |= not done
+    return int(worst)
+
+
+def _chosen_jobs(call: Call) -> list[int]:
+    if call.option("pending") and not call.words:
+        states: Filter = ["|", *(["==", "status", s] for s in STATES["pending"])]
+        _, rows = call.client.query("job", ["id"], states)
+        return [int(row[0][1]) for row in rows]
+    if not call.words:
+        raise BadInput("no job is named", hint="gnt-job cancel NUMBER, or --pending")
+    return numbers(call.words)
+
+
+def archive(call: Call) -> int:
+    """Put finished jobs away."""
+    for number in numbers(call.words):
+        if not call.client.call("ArchiveJob", number):
+            raise WrongState(f"job {number} cannot be archived: it has not ended")
+    return 0
+
+
+def change_priority(call: Call) -> int:
+    """Let jobs run earlier or later."""
+    priority = PRIORITIES[call.option("priority") or "normal"]
+    worst = 0
+    for number in numbers(call.words):
+        done, message = call.client.call("ChangeJobPriority", number, priority)
+        (call.terminal.print if done else call.terminal.talk)(str(message))
+        worst |= not done
+    return int(worst)
+
+
+_JOB = (Operand("JOB"),)
+_JOBS = (Operand("JOB", 1, None),)
+_LIST, _LIST_FIELDS = LISTING.commands("gnt-job", 'status == "error"')
+_GROUPS = tuple(
+    Option((f"--{name}",), f"jobs that are {' or '.join(states)}")
+    for name, states in STATES.items()
+)
+
+PROGRAM = Program(
+    "gnt-job",
+    "look at jobs, follow them, cancel them",
+    (
+        _LIST._replace(handler=list_jobs, options=(*_LIST.options, *_GROUPS)),
+        _LIST_FIELDS,
+        Command(
+            "info",
+            info,
+            "Show all about jobs: opcodes, results, errors, log",
+            _JOBS,
+            (JSON, DEBUG),
+            ("show",),
+            (Example("gnt-job info 12", "what job 12 did, or why it failed"),),
+        ),
+        Command(
+            "watch",
+            watch,
+            "Follow a job: its log, and its progress at a terminal",
+            _JOB,
+            (DEBUG,),
+            examples=(Example("gnt-job watch 12", "come back to a job"),),
+        ),
+        Command(
+            "wait",
+            wait,
+            "Wait until jobs have ended; fail if one did not succeed",
+            _JOBS,
+            (DEBUG,),
+        ),
+        Command(
+            "cancel",
+            cancel,
+            "Cancel jobs; what a running one has begun is undone",
+            (Operand("JOB", 0, None),),
+            (
+                Option(("--pending",), "every job that does not run yet"),
+                Option(("--kill",), "stop it even where it runs"),
+                *ASKING,
+                DEBUG,
+            ),
+            examples=(Example("gnt-job cancel 12", "cancel one"),),
+        ),
+        Command("archive", archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
+        Command(
+            "change-priority",
+            change_priority,
+            "Let jobs run earlier or later",
+            _JOBS,
+            (
+                Option(
+                    ("--priority",),
+                    "low, normal or high",
+                    "PRIORITY",
+                    choices=tuple(PRIORITIES),
+                ),
+                DEBUG,
+            ),
+        ),
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-job."""
+    return run(PROGRAM)

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-node: the machines of the cluster, and emptying them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.errors import BadInput
+
+from . import details
+from .command import Call, Command, Example, Operand, Option, Program
+from .environment import token_of
+from .follow import fetch, follow_many, perform
+from .listing import Listing
+from .main import run
+from .options import ASKING, DEBUG, FORCE, IALLOCATOR, JOB, JSON, TARGET, truth
+from .table import moment
+from .words import key_values
+
+LISTING = Listing(
+    "node",
+    ("name", "dtotal", "dfree", "mtotal", "mnode", "mfree", "pinst_cnt", "sinst_cnt"),
+)
+_INFO = [
+    *("name", "uuid", "pip", "sip", "group", "role", "master_candidate"),
+    *("drained", "offline", "powered", "master_capable", "vm_capable"),
+    *("pinst_list", "sinst_list", "ndparams", "tags", "serial_no", "ctime", "mtime"),
+]
+
+
+def add(call: Call) -> int:
+    """Add a node whose agent is running, or take one back."""
+    (name,) = call.words
+    fields = call.given(
+        primary_ip="primary_ip", secondary_ip="secondary_ip", group="node_group"
+    )
+    token = call.option("token") or token_of(name, call.terminal.environ)
+    if token:
+        fields["token"] = token
+    if call.option("readd"):
+        fields["readd"] = True
+    perform(call, "OP_NODE_ADD", node_name=name, **fields)
+    call.terminal.print(f"Added node {name}")
+    return 0
+
+
+def remove(call: Call) -> int:
+    """Remove a node from the cluster."""
+    (name,) = call.words
+    perform(call, "OP_NODE_REMOVE", node_name=name)
+    call.terminal.print(f"Removed node {name}")
+    return 0
+
+
+def modify(call: Call) -> int:
+    """Change what a node is for."""
+    (name,) = call.words
+    fields = call.given(
+        offline="offline",
+        drained="drained",
+        master_candidate="master_candidate",
+        powered="node_powered",
+        ndparams="node_parameters",
+    )
+    if not fields:
+        raise BadInput("nothing to change", hint="gnt-node modify --help")
+    result = perform(call, "OP_NODE_SET_PARAMS", node_name=name, **fields)
+    call.terminal.print(f"Modified node {name}")
+    for what, value in result or fields.items():
+        call.terminal.print(f" - {what:<5} -> {value}")
+    return 0
+
+
+def _jobs_of(call: Call, op_id: str, fields: Mapping[str, Any]) -> int:
+    """Carry out an operation that answers with jobs, and follow them."""
+    (name,) = call.words
+    result = fetch(call, op_id, node_name=name, **fields)
+    jobs = (result or {}).get("jobs") or []
+    if not jobs:
+        call.terminal.print(f"There is nothing to move away from node {name}")
+        return 0
+    answers = {
+        f"instances of {name} ({number})": (bool(taken), what)
+        for number, (taken, what) in enumerate(jobs, 1)
+    }
+    return follow_many(call, answers)
+
+
+def migrate(call: Call) -> int:
+    """Migrate the instances of a node."""
+    call.ask(f"Migrate every instance of node {call.words[0]}?")
+    fields = call.given(target_node="target_node", iallocator="iallocator")
+    return _jobs_of(call, "OP_NODE_MIGRATE", fields)
+
+
+def failover(call: Call) -> int:
+    """Fail the instances of a node over."""
+    call.ask(f"Stop every instance of node {call.words[0]} and start it elsewhere?")
+    fields = call.given(target_node="target_node", iallocator="iallocator")
+    return _jobs_of(call, "OP_NODE_FAILOVER", fields)
+
+
+def evacuate(call: Call) -> int:
+    """Empty a node."""
+    primary, secondary = call.option("primary_only"), call.option("secondary_only")
+    if primary and secondary:
+        raise BadInput("-p and -s do not go together", hint="neither: all instances")
+    mode = "primary-only" if primary else "secondary-only" if secondary else "all"
+    call.ask(f"Relocate the instances of node {call.words[0]}?")
+    fields = call.given(remote_node="target_node", iallocator="iallocator")
+    return _jobs_of(call, "OP_NODE_EVACUATE", {"mode": mode, **fields})
+
+
+# -- info ------------------------------------------------------------------------------
+
+
+def info(call: Call) -> int:
+    """Print all that is known of some nodes."""
+    return details.show(call, details.look_up(call, "node", _INFO), _shown)
+
+
+def _shown(node: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "Node name": node["name"],
+        "UUID": node["uuid"],
+        "primary ip": node["pip"],
+        "secondary ip": node["sip"],
+        "node group": node["group"],
+        "role": node["role"],
+        "master candidate": node["master_candidate"],
+        "drained": node["drained"],
+        "offline": node["offline"],
+        "powered": node["powered"],
+        "master_capable": node["master_capable"],
+        "vm_capable": node["vm_capable"],
+        "primary for instances": node["pinst_list"] or "",
+        "secondary for instances": node["sinst_list"] or "",
+        "node parameters": node["ndparams"] or "",
+        "tags": ", ".join(node["tags"] or ()),
+        "Serial number": node["serial_no"],
+        "Creation time": moment(node["ctime"]),
+        "Modification time": moment(node["mtime"]),
+    }
+
+
+# -- the program -----------------------------------------------------------------------
+
+_NODE = (Operand("NODE"),)
+
+
+def _claim(flags: tuple[str, ...], text: str) -> Option:
+    """Return an option that takes yes or no; yes when it is given alone."""
+    return Option(flags, text, "yes|no", truth, choices=("yes", "no"), bare="yes")
+
+
+_COMMANDS = (
+    Command(
+        "info", info, "Show all about nodes", (Operand("NODE", 0, None),), (JSON, DEBUG)
+    )._replace(aliases=("show",)),
+    Command(
+        "modify",
+        modify,
+        "Change what a node is for",
+        _NODE,
+        (
+            _claim(("-O", "--offline"), "it is off: nothing of it runs or writes"),
+            _claim(("-D", "--drained"), "it takes no new instances"),
+            _claim(("-C", "--master-candidate"), "it may become the master"),
+            _claim(("--node-powered",), "its power is on"),
+            Option(
+                ("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values
+            ),
+            FORCE,
+            *JOB,
+        ),
+        examples=(
+            Example("gnt-node modify --offline yes node1", "node1 lost power"),
+            Example("gnt-node modify --drained yes node2", "before node2 is emptied"),
+        ),
+    ),
+    Command("remove", remove, "Remove an empty node", _NODE, JOB),
+    Command(
+        "migrate",
+        migrate,
+        "Migrate every instance of a node, without stopping them",
+        _NODE,
+        (TARGET, IALLOCATOR, *ASKING, *JOB),
+        examples=(Example("gnt-node migrate -f -n node2 node1", "to node2"),),
+    ),
+    Command(
+        "failover",
+        failover,
+        "Stop every instance of a node and start it elsewhere",
+        _NODE,
+        (TARGET, IALLOCATOR, *ASKING, *JOB),
+    ),
+    Command(
+        "evacuate",
+        evacuate,
+        "Empty a node, whatever it takes",
+        _NODE,
+        (
+            TARGET._replace(flags=("-n", "--new-secondary", "--target-node")),
+            IALLOCATOR,
+            Option(("-p", "--primary-only"), "only instances that run there"),
+            Option(("-s", "--secondary-only"), "only mirrors"),
+            *ASKING,
+            *JOB,
+        ),
+    ),
+)
+
+PROGRAM = Program(
+    "gnt-node",
+    "add, list, empty and remove nodes",
+    (
+        Command(
+            "add",
+            add,
+            "Add a node whose agent is running",
+            _NODE,
+            (
+                Option(("-p", "--primary-ip"), "where its agent listens", "IP[:PORT]"),
+                Option(("-s", "--secondary-ip"), "for mirrors' traffic", "IP"),
+                Option(("-g", "--node-group"), "the group it joins", "GROUP"),
+                Option(
+                    ("--token",),
+                    "what its agent printed when it started; or MOORAGE_TOKEN",
+                    "TEXT",
+                ),
+                Option(("--readd",), "take a known node back"),
+                Option(("--no-ssh-key-check",), "accepted, as in Ganeti"),
+                *JOB,
+            ),
+            examples=(Example("gnt-node add --token 5f2a... node2", "node2 joins"),),
+        ),
+        *LISTING.commands("gnt-node", "offline or drained"),
+        *_COMMANDS,
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-node."""
+    return run(PROGRAM)

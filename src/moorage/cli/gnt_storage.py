@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-storage: ExtStorage providers, where they are and what they know."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from moorage.errors import Failed
+
+from .command import Call, Command, Example, Operand, Program
+from .follow import fetch
+from .main import run
+from .options import DEBUG, JSON
+
+_FIELDS = ("name", "node_status", "nodegroup_status", "parameters")
+Provider = Mapping[str, Any]
+
+
+def _providers(call: Call, missing: str) -> list[Provider]:
+    rows = fetch(call, "OP_EXT_STORAGE_DIAGNOSE", output_fields=list(_FIELDS), names=[])
+    if not rows:
+        raise Failed(
+            missing,
+            hint="a provider is a directory of scripts, such as "
+            "/usr/share/ganeti/extstorage/NAME on every node",
+        )
+    found = [dict(zip(_FIELDS, row, strict=True)) for row in rows]
+    return [one for one in found if not call.words or one["name"] in call.words]
+
+
+def diagnose(call: Call) -> int:
+    """Say of each provider where it is and whether it is valid."""
+    found = _providers(call, "Can't get the list of ExtStorage providers")
+    if call.option("json"):
+        call.terminal.print(json.dumps(found, indent=2))
+        return 0
+    for provider in found:
+        for line in diagnosed(provider):
+            call.terminal.print(line)
+    return 0
+
+
+def diagnosed(provider: Provider) -> Iterator[str]:
+    """Yield what diagnose prints of one provider."""
+    yield f"Provider: {provider['name']}"
+    yield "---"
+    good: list[str] = []
+    bad: list[str] = []
+    for node, entries in sorted(provider["node_status"].items(), key=_nice):
+        valid = bool(entries) and bool(entries[0][1])
+        (good if valid else bad).append(f"  Node: {node}, status: {_status(entries)}")
+    yield from (*good, *bad)
+    yield "  --"
+    for group, valid in sorted(provider["nodegroup_status"].items(), key=_nice):
+        yield f"  For nodegroup: {group} --> {'valid' if valid else 'invalid'}"
+    yield ""
+
+
+def _status(entries: Sequence[Sequence[Any]]) -> str:
+    if not entries:
+        return "ExtStorage provider not found"
+    path, valid, message, parameters = entries[0]
+    words = "valid" if valid else f"invalid - {message}"
+    names = ", ".join(sorted(str(parameter[0]) for parameter in parameters or ()))
+    known = f"[parameters: {names}]" if names else "[no parameters]"
+    return f"{words} (path: {path}) {known}"
+
+
+def _nice(item: tuple[str, Any]) -> tuple[Any, ...]:
+    """Return a sorting key that puts node2 before node10."""
+    from re import split  # noqa: PLC0415 - one use
+
+    parts = split(r"(\d+)", item[0])
+    return tuple(int(p) if p.isdecimal() else p for p in parts)
+
+
+def info(call: Call) -> int:
+    """Say of each provider which groups may use it, and its parameters."""
+    found = _providers(call, "Can't get the ExtStorage providers list")
+    if call.option("json"):
+        told = [{k: v for k, v in p.items() if k != "node_status"} for p in found]
+        call.terminal.print(json.dumps(told, indent=2))
+        return 0
+    for provider in found:
+        for line in described(provider):
+            call.terminal.print(line)
+    known = {provider["name"] for provider in found}
+    for name in call.words:
+        if name not in known:
+            call.terminal.print(f"{name}: Not Found")
+    return 0
+
+
+def described(provider: Provider) -> Iterator[str]:
+    """Yield what info prints of one provider."""
+    yield f"{provider['name']}:"
+    groups = [group for group, valid in provider["nodegroup_status"].items() if valid]
+    if not groups:
+        yield "  - Invalid for all nodegroups"
+        yield ""
+        return
+    yield "  - Valid for nodegroups:"
+    yield from (f"      {group}" for group in sorted(groups))
+    yield "  - Supported parameters:"
+    for name, text in provider["parameters"] or ():
+        yield f"      {name}: {text}"
+    yield ""
+
+
+_SOME = (Operand("PROVIDER", 0, None),)
+
+PROGRAM = Program(
+    "gnt-storage",
+    "look at the ExtStorage providers",
+    (
+        Command(
+            "diagnose",
+            diagnose,
+            "Say of each provider where it is, and what is wrong with it",
+            _SOME,
+            (JSON, DEBUG),
+            examples=(Example("gnt-storage diagnose", "all of them"),),
+        ),
+        Command(
+            "info",
+            info,
+            "Say of each provider which groups may use it, and its parameters",
+            _SOME,
+            (JSON, DEBUG),
+            ("show",),
+        ),
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-storage."""
+    return run(PROGRAM)

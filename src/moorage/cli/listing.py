@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The two commands that every resource has: ``list`` and ``list-fields``."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import qfilter
+from .command import Call, Command, Example, Operand, Option
+from .options import DEBUG, JSON
+from .table import NORMAL, Cell, Look, table
+
+UNKNOWN_FIELD = 14
+_KINDS = {
+    "text": "Text",
+    "bool": "Boolean",
+    "number": "Number",
+    "float": "Floating-point number",
+    "unit": "Storage size",
+    "timestamp": "Timestamp",
+    "other": "Custom",
+    "unknown": "Unknown",
+}
+
+LOOK = (
+    Option(("--no-headers",), "leave the titles out"),
+    Option(
+        ("--separator",),
+        "put this between columns, without padding; sizes are MiB then",
+        "TEXT",
+    ),
+    Option(
+        ("--units",),
+        "sizes in h (as people like), m, g or t",
+        "UNIT",
+        choices=("h", "m", "g", "t"),
+    ),
+    Option(("-v", "--verbose"), "spell missing values out"),
+)
+"""Options of each command that prints a table."""
+
+OPTIONS = (
+    Option(
+        ("-o", "--output"), "fields to show, with commas; +FIELD adds one", "FIELDS"
+    ),
+    Option(
+        ("-F", "--filter"),
+        "take the operand for a filter, even if it looks like a name",
+    ),
+    *LOOK,
+    JSON,
+    DEBUG,
+)
+
+
+class Listing(NamedTuple):
+    """What is listed.
+
+    Attributes
+    ----------
+    resource
+        The master's name of it.
+    fields
+        Those that are shown when nothing is asked for.
+    key
+        Fields that an operand may stand in.
+    """
+
+    resource: str
+    fields: tuple[str, ...]
+    key: tuple[str, ...] = ("name",)
+
+    def commands(self, program: str, example: str) -> tuple[Command, Command]:
+        """Return the two commands.
+
+        Parameters
+        ----------
+        example
+            A filter that makes sense for the resource.
+        """
+        word = self.resource
+        lister = Command(
+            "list",
+            self.list,
+            f"List {word}s: those named, those that a filter fits, or all",
+            (Operand(word.upper(), 0, None),),
+            OPTIONS,
+            examples=(
+                Example(f"{program} list", f"every {word}"),
+                Example(f"{program} list -o +tags", "one more column"),
+                Example(f"{program} list --filter '{example}'", "those that fit"),
+            ),
+        )
+        fields = Command(
+            "list-fields",
+            self.list_fields,
+            f"List the fields that a {word} has",
+            (Operand("FIELD", 0, None),),
+            (*LOOK, JSON, DEBUG),
+        )
+        return lister, fields
+
+    def list(self, call: Call) -> int:
+        """Print the table."""
+        fields = chosen(call.option("output"), self.fields)
+        forced = bool(call.option("filter"))
+        wanted = qfilter.of_words(call.words, self.key, forced=forced)
+        return print_query(call, self.resource, fields, wanted)
+
+    def list_fields(self, call: Call) -> int:
+        """Print what fields there are."""
+        found = call.client.query_fields(self.resource, call.words or None)
+        if call.option("json"):
+            call.terminal.print(json.dumps(found, indent=2))
+            return 0
+        titles = ("Name", "Type", "Title", "Description")
+        columns = [{"title": title, "kind": "text"} for title in titles]
+        rows = [[(NORMAL, value) for value in _described(field)] for field in found]
+        print_table(call, columns, rows)
+        return warn_unknown(call, found)
+
+
+def chosen(asked: str | None, usual: Sequence[str]) -> list[str]:
+    """Return the fields to show; ``+field`` extends the usual ones.
+
+    >>> chosen("+tags", ["name"]), chosen("uuid,name", ["name"])
+    (['name', 'tags'], ['uuid', 'name'])
+    """
+    if not asked:
+        return list(usual)
+    if asked.startswith("+"):
+        return [*usual, *asked[1:].split(",")]
+    return asked.split(",")
+
+
+def print_query(
+    call: Call, resource: str, fields: Sequence[str], wanted: list[Any] | None
+) -> int:
+    """Print what the master answers; return the exit status."""
+    columns, rows = call.client.query(resource, fields, wanted)
+    if call.option("json"):
+        call.terminal.print(json.dumps(_objects(fields, rows), indent=2))
+    else:
+        print_table(call, columns, rows)
+    return warn_unknown(call, columns)
+
+
+def print_table(
+    call: Call, columns: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[Cell]]
+) -> None:
+    """Print a table as the command's options want it."""
+    look = Look(
+        headers=not call.option("no_headers"),
+        separator=call.option("separator"),
+        units=call.option("units") or "",
+        verbose=bool(call.option("verbose")),
+    )
+    for line in table(columns, rows, look):
+        call.terminal.print(line)
+
+
+def warn_unknown(call: Call, columns: Sequence[Mapping[str, Any]]) -> int:
+    """Say which fields are not known; return the exit status."""
+    unknown = [str(c["name"]) for c in columns if c["kind"] == "unknown"]
+    if not unknown:
+        return 0
+    call.terminal.talk(f"Warning: Queried for unknown fields {', '.join(unknown)}")
+    return UNKNOWN_FIELD
+
+
+def _objects(
+    fields: Sequence[str], rows: Sequence[Sequence[Cell]]
+) -> list[dict[str, Any]]:
+    """Return rows as objects; a value that is missing is null."""
+    cells = ([value if status == NORMAL else None for status, value in r] for r in rows)
+    return [dict(zip(fields, row, strict=True)) for row in cells]
+
+
+def _described(field: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    kind = _KINDS.get(str(field["kind"]), "Unknown")
+    return str(field["name"]), kind, str(field["title"]), str(field.get("doc", ""))

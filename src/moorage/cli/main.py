@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The way through a program: find the command, parse, carry out, say what went wrong.
+
+Exit status: 0 done, 1 refused or failed, 14 a list was asked for unknown fields,
+130 interrupted.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from moorage import __version__
+from moorage.errors import MoorageError
+
+from .arguments import Usage, close, parse
+from .command import Call, Command, Finished, Program
+from .environment import default_arguments
+from .failure import show
+from .help import command_help, program_help
+from .terminal import Terminal
+
+INTERRUPTED = 130
+
+
+def run(
+    program: Program,
+    argv: Sequence[str] | None = None,
+    terminal: Terminal | None = None,
+) -> int:
+    """Carry out a command line; return the exit status."""
+    terminal = terminal or Terminal.standard()
+    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        status = _dispatch(program, words, terminal)
+        terminal.out.flush()
+    except Finished as finished:
+        status = finished.status
+    except MoorageError as error:
+        show(error, terminal)
+        status = 1
+    except KeyboardInterrupt:
+        terminal.talk("")
+        status = INTERRUPTED
+    except BrokenPipeError:
+        status = _deaf()
+    except Exception as error:  # noqa: BLE001 - the one blanket handler here
+        status = _defect(error, terminal)
+    return status
+
+
+def _dispatch(program: Program, words: list[str], terminal: Terminal) -> int:
+    if not words:
+        terminal.talk(program_help(program))
+        return 1
+    name, *rest = words
+    if name in ("-h", "--help", "help"):
+        terminal.print(program_help(program))
+        return 0
+    if name == "--version":
+        terminal.print(f"{program.name} (moorage) {__version__}")
+        return 0
+    command = program.find(name)
+    if command is None:
+        raise _unknown_command(program, name)
+    return _carry_out(program, command, rest, terminal)
+
+
+def _carry_out(
+    program: Program, command: Command, words: list[str], terminal: Terminal
+) -> int:
+    preset = default_arguments(program.name, command.name, terminal.environ)
+    options = parse(f"{program.name} {command.name}", command, [*preset, *words])
+    if options.wants_help:
+        terminal.print(command_help(program, command))
+        return 0
+    call = Call(program, command, options, terminal)
+    try:
+        return command.handler(call)
+    finally:
+        if "client" in vars(call):
+            call.client.close()
+
+
+def _unknown_command(program: Program, name: str) -> Usage:
+    known = [name for command in program.commands for name in command.names]
+    hint = close(name, known, program.name)
+    return Usage(f"{program.name} has no command '{name}'", hint=hint)
+
+
+def _deaf() -> int:
+    """End in silence: whoever read the output has left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _defect(error: Exception, terminal: Terminal) -> int:
+    """Say that this is our fault; the trace is for those who ask for it."""
+    if terminal.environ.get("MOORAGE_DEBUG"):
+        raise error
+    terminal.talk(terminal.red("Failure: unhandled error in the command line:"))
+    terminal.talk(f"{type(error).__name__}: {error}")
+    terminal.talk("hint: MOORAGE_DEBUG=1 shows where; please report it")
+    return 1

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""moorage: the daemons, and scratch clusters to try things on."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from moorage.errors import BadInput
+
+from .command import Call, Command, Example, Operand, Option, Program
+from .main import run
+from .options import DEBUG
+
+_DIR = Operand("DIR")
+
+
+def _daemons(name: str) -> ModuleType:
+    """Return a module of the daemons' side, which is slow to import."""
+    return import_module(f"moorage.daemons.{name}")
+
+
+def up(call: Call) -> int:
+    """Start a scratch cluster in a directory."""
+    scratch = _daemons("scratch")
+    hypervisor = call.option("hypervisor")
+    guest = call.option("guest") or ""
+    if hypervisor == "kvm" and not guest:
+        guest = _built_guest(call)
+    found = scratch.up(
+        Path(call.words[0]),
+        nodes=_number(call.option("nodes")),
+        hypervisor=hypervisor,
+        guest=guest,
+        bare=bool(call.option("bare")),
+    )
+    call.terminal.talk(
+        f"A cluster of {found.nodes} nodes is up in {found.root}; to use it:"
+    )
+    call.terminal.print(scratch.shell(found))
+    return 0
+
+
+def _built_guest(call: Call) -> str:
+    """Return the directory of the tiny guest, built here if nobody has yet."""
+    given = call.terminal.environ.get("MOORAGE_GUEST")
+    directory = Path(given) if given else Path.cwd() / ".build" / "guest"
+    if not (directory / "vmlinuz").exists():
+        call.terminal.talk(f"Building the tiny guest in {directory} ...")
+        import_module("moorage.guest").build(directory)
+    return str(directory)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise BadInput(f"a number of nodes was expected, not '{text}'")
+    return int(text)
+
+
+def env(call: Call) -> int:
+    """Print the environment by which commands find a scratch cluster."""
+    scratch = _daemons("scratch")
+    call.terminal.print(scratch.shell(scratch.read(Path(call.words[0]))))
+    return 0
+
+
+def down(call: Call) -> int:
+    """End a scratch cluster: its processes, its loop devices and its directory."""
+    _daemons("scratch").down(Path(call.words[0]))
+    return 0
+
+
+def tour(call: Call) -> int:
+    """Show, step by step, what Moorage exists for."""
+    module = import_module("moorage.cli.tour")
+    status: int = module.run(Path(call.words[0]), simulated=bool(call.option("sim")))
+    return status
+
+
+def agent(call: Call) -> int:
+    """Run the agent of the node that lives in a directory."""
+    _daemons("agent").run(Path(call.words[0]))
+    return 0
+
+
+def master(call: Call) -> int:
+    """Run, start or stop the master."""
+    places = _daemons("places")
+    given = call.option("dir")
+    at = places.MasterPlaces(Path(given)) if given else places.master_places()
+    module = _daemons("master")
+    (what,) = call.words
+    if what == "run":
+        module.run(at)
+    elif what == "start":
+        pid = module.start(at)
+        call.terminal.print(f"The master is up, process {pid}")
+    elif what == "stop":
+        stopped = module.stop(at)
+        call.terminal.print("The master is stopped" if stopped else "No master runs")
+    else:
+        raise BadInput(f"the master can be run, started or stopped, not '{what}'")
+    return 0
+
+
+PROGRAM = Program(
+    "moorage",
+    "The daemons of Moorage, and scratch clusters to try things on.",
+    (
+        Command(
+            "up",
+            up,
+            "start a scratch cluster in a directory",
+            (_DIR,),
+            (
+                Option(("--nodes",), "how many nodes (3)", "N", default="3"),
+                Option(
+                    ("--hypervisor",),
+                    "kvm (QEMU guests), fake (no guests) or sim (simulated nodes)",
+                    "NAME",
+                    default="kvm",
+                    choices=("kvm", "fake", "sim"),
+                ),
+                Option(("--guest",), "where the tiny guest was built", "DIR"),
+                Option(("--bare",), "start the agents alone: no cluster yet"),
+                DEBUG,
+            ),
+            examples=(
+                Example("moorage up /tmp/c --hypervisor sim", "three simulated nodes"),
+                Example('eval "$(moorage env /tmp/c)"', "use them from this shell"),
+                Example("gnt-node list", "see them"),
+            ),
+        ),
+        Command("env", env, "print the environment of a scratch cluster", (_DIR,)),
+        Command("down", down, "end a scratch cluster", (_DIR,)),
+        Command(
+            "tour",
+            tour,
+            "show what Moorage is for, step by step",
+            (_DIR,),
+            (Option(("--sim",), "on simulated nodes: no root, no QEMU"),),
+        ),
+        Command("agent", agent, "run the agent of a node", (_DIR,)),
+        Command(
+            "master",
+            master,
+            "run, start or stop the master",
+            (Operand("run|start|stop"),),
+            (Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),),
+        ),
+    ),
+)
+
+
+def main() -> int:
+    """Run the program."""
+    return run(PROGRAM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

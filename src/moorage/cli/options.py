@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Options that many commands share."""
+
+from moorage.errors import BadInput
+
+from .command import Option
+
+PRIORITIES = {"low": 10, "normal": 0, "high": -10}
+_TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
+
+
+def truth(text: str) -> bool:
+    """Return what yes, no, true and false stand for.
+
+    Raises
+    ------
+    BadInput
+        For any other word.
+    """
+    if text.lower() not in _TRUTHS:
+        raise BadInput(f"'{text}' is neither yes nor no")
+    return _TRUTHS[text.lower()]
+
+
+def names(text: str) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name for name in text.split(",") if name]
+
+
+DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces")
+JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
+FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
+YES = Option(("--yes",), "answer every question with yes")
+NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse")
+
+JOB = (
+    Option(("--submit",), "submit the job, print its number, do not wait"),
+    Option(("--print-jobid",), "print the job's number before anything else"),
+    Option(("--dry-run",), "show the tasks that would be done; change nothing"),
+    Option(
+        ("--priority",),
+        "how early the job runs: low, normal or high",
+        "PRIORITY",
+        choices=tuple(PRIORITIES),
+    ),
+    Option(("--reason",), "why, for the job's reason trail", "TEXT"),
+    JSON,
+    DEBUG,
+)
+"""Options of each command that submits a job."""
+
+ASKING = (FORCE, YES, NO_INPUT)
+"""Options of each command that asks before it goes on."""
+
+IALLOCATOR = Option(
+    ("-I", "--iallocator"), "choose the node with this allocator", "NAME"
+)
+TARGET = Option(("-n", "--target-node"), "the node to go to", "NODE")
+SHUTDOWN_TIMEOUT = Option(
+    ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", int
+)
+IGNORE_FAILURES = Option(("--ignore-failures",), "go on when a node fails")
+NO_WAIT_FOR_SYNC = Option(
+    ("--no-wait-for-sync",), "do not wait until mirrors are in sync"
+)

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ``--dry-run`` shows: the tasks, in order, with the commands behind them."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .terminal import Terminal
+
+
+def show_plan(plan: Any, terminal: Terminal, *, as_json: bool = False) -> None:  # noqa: ANN401
+    """Print the tasks that an operation would do.
+
+    Parameters
+    ----------
+    plan
+        A list of ``{"what", "node", "commands"}``, as the engine returns it.
+    """
+    if as_json:
+        terminal.print(json.dumps({"plan": plan}, indent=2))
+        return
+    for line in plan_lines(plan or ()):
+        terminal.print(line)
+
+
+def plan_lines(plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a numbered plan."""
+    if not plan:
+        yield "Nothing would be done."
+        return
+    yield "It would (nothing was changed):"
+    width = len(str(len(plan)))
+    for number, task in enumerate(plan, 1):
+        where = f"  [{task['node']}]" if task.get("node") else ""
+        yield f"  {number:{width}}. {task.get('what', '')}{where}"
+        for command in task.get("commands") or ():
+            yield f"  {'':{width}}    $ {_typed(command)}"
+
+
+def _typed(command: Any) -> str:  # noqa: ANN401
+    """Return a command as one would type it."""
+    from shlex import join  # noqa: PLC0415 - for plans only
+
+    return join(command) if isinstance(command, list) else str(command)

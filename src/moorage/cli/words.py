@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+r"""Ganeti's little language of option values: ``IDENT:key=value,key=value``.
+
+The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is true,
+``no_key`` is false, ``-key`` is none (back to the default).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.errors import BadInput
+from moorage.units import parse_size
+
+
+def split(text: str, separator: str = ",") -> list[str]:
+    r"""Return the parts of a text; a backslash keeps a separator in its part.
+
+    >>> split(r"a,b\,c")
+    ['a', 'b,c']
+    """
+    parts, part, escaped = [], "", False
+    for char in text:
+        if escaped:
+            part += char if char in (separator, "\\") else "\\" + char
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == separator:
+            parts.append(part)
+            part = ""
+        else:
+            part += char
+    return [*parts, part + "\\" * escaped]
+
+
+def key_values(text: str) -> dict[str, Any]:
+    """Return the keys of ``key=value,flag,no_flag,-key``.
+
+    Raises
+    ------
+    BadInput
+        If a key stands there twice or is empty.
+
+    >>> key_values("size=1G,boot,no_trim,-cache")
+    {'size': '1G', 'boot': True, 'trim': False, 'cache': None}
+    """
+    found: dict[str, Any] = {}
+    for part in split(text) if text else []:
+        key, value = _key_value(part)
+        if not key:
+            raise BadInput(f"there is a value without a key in '{text}'")
+        if key in found:
+            raise BadInput(f"the key '{key}' stands twice in '{text}'")
+        found[key] = value
+    return found
+
+
+def _key_value(part: str) -> tuple[str, Any]:
+    key, equals, value = part.partition("=")
+    if equals:
+        return key, value
+    if key.startswith("no_"):
+        return key.removeprefix("no_"), False
+    if key.startswith("-"):
+        return key.removeprefix("-"), None
+    return key, True
+
+
+def ident_key_values(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the identifier and the keys of ``IDENT:key=value,...``.
+
+    >>> ident_key_values("0:size=1G"), ident_key_values("detach")
+    (('0', {'size': '1G'}), ('detach', {}))
+    """
+    ident, _, rest = text.partition(":")
+    if not ident:
+        raise BadInput(f"'{text}' does not begin with a name or number")
+    return ident, key_values(rest)
+
+
+def hypervisor(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the hypervisor's name and parameters of ``-H kvm:acpi=true``."""
+    return ident_key_values(text)
+
+
+def text_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return parameters as scripts see them: texts, without those set to none."""
+    return {key: str(value) for key, value in values.items() if value is not None}
+
+
+_SIZES = ("memory", "minmem", "maxmem")
+_COUNTS = ("vcpus", "spindle_use")
+_FLAGS = ("auto_balance", "always_failover")
+_WORDS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+def backend_parameters(text: str) -> dict[str, Any]:
+    """Return the parameters of ``-B memory=512M,vcpus=2``; ``memory`` sets both ends.
+
+    Raises
+    ------
+    BadInput
+        If a parameter is not known, or its value does not fit.
+    """
+    found = {key: _backend(key, value) for key, value in key_values(text).items()}
+    memory = found.pop("memory", found)
+    if memory is not found:
+        found = {"minmem": memory, "maxmem": memory} | found
+    return found
+
+
+def _backend(key: str, value: Any) -> Any:  # noqa: ANN401
+    if key not in (*_SIZES, *_COUNTS, *_FLAGS):
+        known = ", ".join((*_SIZES, *_COUNTS, *_FLAGS))
+        raise BadInput(
+            f"there is no back-end parameter '{key}'", hint=f"one of {known}"
+        )
+    if value is None or value == "default":
+        return "default"
+    try:
+        if key in _SIZES:
+            return int(parse_size(str(value)))
+        if key in _COUNTS:
+            return int(value)
+        return value if isinstance(value, bool) else _WORDS[value.lower()]
+    except (KeyError, ValueError) as error:
+        raise BadInput(f"'{value}' does not fit the parameter '{key}'") from error

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scratch clusters: master and nodes as processes on one machine, in one directory.
+
+Each node has its own address in 127.0.0.0/8, its own directory and its own certificate.
+Several scratch clusters can live side by side: their addresses follow from their
+directories.
+"""
+
+import contextlib
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct, json
+
+from moorage.api.luxi import NOCHANGE, LuxiClient
+from moorage.errors import BadInput, Exists, Failed, NotFound
+
+from . import agent, bootstrap, process
+from .places import MasterPlaces, NodePlaces
+from .share import share
+
+PORT = 1811
+_PROGRAMS = ("qemu-system-", "qemu-storage-daemon", "python")
+"""What may be left of a cluster: guests, storage daemons, master and agents."""
+_SECONDS = 30.0
+
+
+class Scratch(Struct, frozen=True, kw_only=True):
+    """A scratch cluster, as its directory keeps it.
+
+    Attributes
+    ----------
+    hypervisor
+        ``kvm``, ``fake`` or ``sim``.
+    network
+        The first three parts of its nodes' addresses.
+    guest
+        Directory of the tiny guest's kernel; empty without ``kvm``.
+    """
+
+    root: str
+    nodes: int
+    hypervisor: str
+    network: str
+    guest: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The cluster's directory."""
+        return Path(self.root)
+
+    @property
+    def master(self) -> MasterPlaces:
+        """The master's directory."""
+        return MasterPlaces(self.path / "master")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the nodes; the first one is the master's."""
+        return [f"node{number}" for number in range(1, self.nodes + 1)]
+
+    def node(self, name: str) -> NodePlaces:
+        """Return a node's directory."""
+        return NodePlaces(self.path / name)
+
+    def address(self, name: str) -> str:
+        """Return a node's address."""
+        return f"{self.network}.{self.names.index(name) + 1}"
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which commands find the cluster."""
+        found = {
+            "MOORAGE_DIR": str(self.master.root),
+            "MOORAGE_SOCKET": str(self.master.root / "luxi.sock"),
+            "MOORAGE_TOKENS": self.root,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+        }
+        return found | ({"MOORAGE_GUEST": self.guest} if self.guest else {})
+
+
+# -- up ------------------------------------------------------------------------------
+
+
+def up(
+    root: Path, *, nodes: int, hypervisor: str, guest: str = "", bare: bool = False
+) -> Scratch:
+    """Start a scratch cluster.
+
+    Parameters
+    ----------
+    guest
+        Directory of the tiny guest; needed for ``kvm``.
+    bare
+        Start the agents alone, waiting to be let in: no cluster yet.
+
+    Raises
+    ------
+    MoorageError
+        If it cannot be started; what was begun is ended.
+    """
+    scratch = _plan(root.absolute(), nodes, hypervisor, guest)
+    scratch.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (scratch.path / "scratch.json").write_bytes(json.encode(scratch))
+    try:
+        _furnish(scratch)
+        for name in scratch.names:
+            start_agent(scratch, name)
+        if not bare:
+            _found(scratch)
+    except BaseException:
+        down(scratch.path)
+        raise
+    return scratch
+
+
+def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
+    if hypervisor not in ("kvm", "fake", "sim"):
+        raise BadInput(f"a hypervisor is kvm, fake or sim, not '{hypervisor}'")
+    if not 1 <= nodes <= 200:
+        raise BadInput(f"a scratch cluster has 1 to 200 nodes, not {nodes}")
+    if (root / "scratch.json").exists():
+        raise Exists(
+            f"there is a scratch cluster in {root}", hint=f"moorage down {root}"
+        )
+    if root.exists() and any(root.iterdir()):
+        raise BadInput(f"{root} is not empty")
+    if hypervisor == "kvm":
+        _check_kvm()
+    return Scratch(
+        root=str(root),
+        nodes=nodes,
+        hypervisor=hypervisor,
+        network=_network(root),
+        guest=guest,
+    )
+
+
+def _check_kvm() -> None:
+    for program in ("qemu-system-x86_64", "qemu-storage-daemon"):
+        if shutil.which(program) is None:
+            raise NotFound(
+                f"there is no {program} on this machine",
+                hint="apt-get install qemu-system-x86, or --hypervisor sim",
+            )
+
+
+def _network(root: Path) -> str:
+    """Return three bytes of 127.0.0.0/8 where nobody listens yet."""
+    for attempt in range(20):
+        digest = hashlib.sha256(f"{root}{attempt}".encode()).digest()
+        network = f"127.{64 + digest[0] % 128}.{digest[1]}"
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((f"{network}.1", PORT))
+            return network
+    raise Failed(f"no free address for port {PORT} was found in 127.0.0.0/8")
+
+
+def _furnish(scratch: Scratch) -> None:
+    """Make the shared directories, the providers and the OS definitions."""
+    for name in ("shared", "shared/qsd", "shared/loop", "local", "san"):
+        (scratch.path / name).mkdir(mode=0o700)
+    source = share()
+    for provider in ("qsd", "loop"):
+        target = scratch.path / "extstorage" / provider
+        shutil.copytree(source / "extstorage" / provider, target)
+        (target / "etc" / "settings.sh").write_text(
+            "# Written for a scratch cluster.\n"
+            f"IMAGE_DIR={scratch.path}/shared/{provider}\n"
+            f"RUN_DIR={scratch.path}/run-{provider}\n"
+            f"DIRECT_IO={_direct(scratch.path)}\n"
+        )
+    shutil.copytree(source / "os", scratch.path / "os")
+    image = Path(scratch.guest) / "image.raw"
+    if scratch.guest and image.exists():
+        (scratch.path / "os" / "tiny" / "image.raw").symlink_to(image.absolute())
+
+
+def _direct(directory: Path) -> str:
+    """Return ``on`` where the file system can go around its cache."""
+    probe = directory / ".direct"
+    probe.touch()
+    try:
+        os.close(os.open(probe, os.O_RDWR | os.O_DIRECT))
+    except OSError:
+        return "off"
+    finally:
+        probe.unlink()
+    return "on"
+
+
+def start_agent(scratch: Scratch, name: str) -> int:
+    """Start a node's agent; return its pid when it waits or serves."""
+    places = scratch.node(name)
+    if not places.settings.exists():
+        settings = agent.Settings(
+            address=scratch.address(name),
+            port=PORT,
+            hypervisor=scratch.hypervisor,
+            extstorage_path=(f"{scratch.root}/extstorage",),
+            os_path=(f"{scratch.root}/os",),
+            san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
+        )
+        agent.write_settings(places, settings)
+    places.token.unlink(missing_ok=True)
+    pid = process.spawn(["agent", str(places.root)], places.pid, places.log)
+
+    def settled() -> bool:
+        return (
+            places.token.exists()
+            or _listens(scratch.address(name))
+            or not process.alive(pid)
+        )
+
+    if not process.wait_until(settled, _SECONDS) or not process.alive(pid):
+        words = places.log.read_text(errors="replace").splitlines()[-5:]
+        raise Failed(f"the agent of {name} does not come up:\n" + "\n".join(words))
+    return pid
+
+
+def _listens(address: str) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((address, PORT)) == 0
+
+
+def _found(scratch: Scratch) -> None:
+    """Make the cluster and let all nodes in."""
+    os.environ.update(scratch.environment())
+    first, *others = scratch.names
+    bootstrap.init(
+        "scratch",
+        settings=cluster_settings(scratch) | {"node_name": first},
+        token=token(scratch, first),
+    )
+    for name in others:
+        told = {"node_name": name, "token": token(scratch, name)}
+        _run(scratch, {"OP_ID": "OP_NODE_ADD", **told})
+
+
+def cluster_settings(scratch: Scratch) -> dict[str, object]:
+    """Return the settings that suit a scratch cluster; memory in MiB."""
+    hypervisor = "fake" if scratch.hypervisor == "fake" else "kvm"
+    return {
+        "enabled_hypervisors": [hypervisor],
+        "shared_file_storage_dir": _shared(scratch),
+        "file_storage_dir": f"{scratch.root}/local",
+        "beparams": {"default": {"minmem": 160, "maxmem": 160, "vcpus": 1}},
+    }
+
+
+def _shared(scratch: Scratch) -> str:
+    return "/shared" if scratch.hypervisor == "sim" else f"{scratch.root}/shared"
+
+
+def token(scratch: Scratch, name: str) -> str:
+    """Return the token of a node that waits to be let in."""
+    try:
+        return scratch.node(name).token.read_text().strip()
+    except FileNotFoundError:
+        raise NotFound(f"node {name} does not wait to be let in") from None
+
+
+def _run(scratch: Scratch, opcode: dict[str, object]) -> None:
+    with LuxiClient(str(scratch.master.root / "luxi.sock")) as luxi:
+        job = luxi.submit_job([opcode])
+        known: list[object] | None = None
+        while known is None or known[0] not in ("success", "error", "canceled"):
+            fields = ("status", "opresult")
+            change = luxi.wait_for_job_change(job, fields, (known, None))
+            known = known if change == NOCHANGE else change[0]
+    if known[0] != "success":
+        raise Failed(f"{opcode['OP_ID']} ended as {known[0]}: {known[1]}")
+
+
+# -- while it is up ------------------------------------------------------------------
+
+
+def read(root: Path) -> Scratch:
+    """Return the scratch cluster of a directory.
+
+    Raises
+    ------
+    NotFound
+        If there is none.
+    """
+    try:
+        data = (root / "scratch.json").read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFound(
+            f"there is no scratch cluster in {root}", hint=f"moorage up {root}"
+        ) from None
+    return json.decode(data, type=Scratch)
+
+
+def shell(scratch: Scratch) -> str:
+    """Return the environment as shell commands."""
+    found = scratch.environment()
+    bin_dir = found.pop("PATH").split(":")[0]
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in found.items()]
+    return "\n".join([*lines, f'export PATH={shlex.quote(bin_dir)}:"$PATH"'])
+
+
+def lose_power(scratch: Scratch, name: str) -> int:
+    """Kill all that runs on a node, at once, as a power loss does.
+
+    Returns the number of processes that were killed. Their memory is gone; what the
+    node wrote stays, but for what a real machine keeps in ``/run``.
+    """
+    killed = 0
+    while pids := list(_processes(scratch.path, f"/{name}")):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        gone = process.wait_until(lambda: not any(map(process.alive, pids)), 5.0)
+        if not gone:
+            raise Failed(f"a process of {name} does not die: {pids}")
+    for volatile in ("held", "kvm"):
+        shutil.rmtree(scratch.node(name).run / volatile, ignore_errors=True)
+    return killed
+
+
+def _processes(root: Path, below: str = "") -> Iterator[int]:
+    """Yield the processes of a cluster, or of one of its nodes."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            argv = (entry / "cmdline").read_bytes().decode(errors="replace")
+            program = Path(argv.split("\0")[0]).name
+            ours = program.startswith(_PROGRAMS) and _names(argv, str(root), below)
+            if ours and process.alive(int(entry.name)):
+                yield int(entry.name)
+
+
+def _names(argv: str, root: str, below: str) -> bool:
+    """Whether a command line names a path in `root`, and in a node's part of it."""
+    parts = argv.replace("=", "\0").replace(",", "\0").split("\0")
+    mine = [part for part in parts if part.startswith((f"{root}/", f"path:{root}/"))]
+    return any(below in f"{part}/" for part in mine) if below else bool(mine)
+
+
+# -- down ----------------------------------------------------------------------------
+
+
+def down(root: Path) -> None:
+    """End a scratch cluster: no process, loop device or file of it is left.
+
+    Raises
+    ------
+    NotFound
+        If there is none in that directory.
+    """
+    scratch = read(root)
+    path = scratch.path
+    for pid in list(_processes(path)):
+        process.end(pid, patience=2.0)
+    while left := list(_processes(path)):
+        for pid in left:
+            process.end(pid, patience=0.0)
+    _free_loops(path)
+    shutil.rmtree(path)
+
+
+def _free_loops(path: Path) -> None:
+    """Detach the loop devices whose files are in the cluster's directory."""
+    if shutil.which("losetup") is None:
+        return
+    ask = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"]
+    listed = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+    for line in listed.splitlines():
+        device, _, file = line.partition(" ")
+        if file.strip().startswith(f"{path}/"):
+            subprocess.run(["losetup", "--detach", device], check=False)

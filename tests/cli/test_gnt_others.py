@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-cluster, gnt-node, gnt-group, gnt-storage, gnt-os, gnt-debug."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+
+def table_of(resource: dict[str, Any]) -> Any:
+    """Return an answer to Query that knows one object."""
+
+    def query(_what: str, fields: list[str], _wanted: Any) -> dict[str, Any]:
+        columns = [{"name": f, "title": f, "kind": "other", "doc": ""} for f in fields]
+        return {"fields": columns, "data": [[[0, resource.get(f)] for f in fields]]}
+
+    return query
+
+
+# -- gnt-cluster -----------------------------------------------------------------------
+
+CLUSTER = {
+    "name": "demo",
+    "uuid": "c0",
+    "ctime": 0.0,
+    "mtime": 86400.0,
+    "master": "node1",
+    "tags": [],
+    "software_version": "0.1.0",
+    "config_version": 3010000,
+    "os_api_version": 20,
+    "enabled_hypervisors": ["kvm", "fake"],
+    "hvparams": {"kvm": {"acpi": True, "kernel_args": "ro"}, "fake": {}},
+    "beparams": {"default": {"minmem": 128, "maxmem": 128}},
+    "file_storage_dir": "/srv/files",
+    "shared_file_storage_dir": "/srv/shared",
+    "default_iallocator": "hail",
+    "mac_prefix": "aa:00:00",
+    "enabled_disk_templates": ["sharedfile", "ext"],
+    "diskparams": {"ext": {"access": "userspace"}},
+}
+
+
+@pytest.mark.requirement("S0-18")
+def test_cluster_info(master, typed, same_screen) -> None:
+    master.answers["QueryClusterInfo"] = CLUSTER
+    screen = typed("gnt-cluster info")
+    same_screen("gnt-cluster-info", screen.out)
+    shown = yaml.safe_load(screen.out)
+    assert shown["Cluster parameters"]["shared file storage path"] == "/srv/shared"
+    assert json.loads(typed("gnt-cluster info --json").out) == CLUSTER
+
+
+def test_cluster_version_and_master(master, typed) -> None:
+    master.answers["QueryClusterInfo"] = CLUSTER
+    master.answers["QueryConfigValues"] = lambda fields: ["node1" for _ in fields]
+    assert typed("gnt-cluster version").out == (
+        "Software version: 0.1.0\nConfiguration format: 3010000\nOS api version: 20\n"
+    )
+    assert typed("gnt-cluster getmaster").out == "node1\n"
+
+
+def test_cluster_modify(master, typed) -> None:
+    typed(
+        "gnt-cluster modify --shared-file-storage-dir=/x -H kvm:acpi=true,-a "
+        "-B memory=1G -D ext:access=userspace --enabled-disk-templates ext,plain "
+        "-I hail --enabled-hypervisors kvm"
+    )
+    assert master.ops == [
+        {
+            "OP_ID": "OP_CLUSTER_SET_PARAMS",
+            "enabled_hypervisors": ["kvm"],
+            "enabled_disk_templates": ["ext", "plain"],
+            "shared_file_storage_dir": "/x",
+            "default_iallocator": "hail",
+            "beparams": {"default": {"minmem": 1024, "maxmem": 1024}},
+            "hvparams": {"kvm": {"acpi": "true", "a": "default"}},
+            "diskparams": {"ext": {"access": "userspace"}},
+        }
+    ]
+
+
+def test_cluster_verify(master, typed, same_screen) -> None:
+    master.result = {"errors": [], "checked": {"nodes": 3, "disks": 2}}
+    assert typed("gnt-cluster verify") == (
+        0,
+        "* Verified 3 nodes, 2 disks\n* No problem found\n",
+        "",
+    )
+    master.result = {
+        "errors": [
+            {
+                "object": "disk data1",
+                "message": "its volume is missing on node2",
+                "hint": "gnt-disk info data1",
+            },
+            {"object": "node node3", "message": "no answer", "hint": ""},
+        ],
+        "checked": {"nodes": 3},
+    }
+    screen = typed("gnt-cluster verify")
+    assert screen.status == 1
+    same_screen("gnt-cluster-verify", screen.out)
+    assert typed("gnt-cluster verify --json").status == 1
+
+
+def test_cluster_destroy_wants_to_be_sure(typed) -> None:
+    assert "--yes-do-it" in typed("gnt-cluster destroy").err
+
+
+# -- gnt-node --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "op", "first"),
+    [
+        (
+            "add --token t -p 127.0.3.2 -g rack2 --readd n2",
+            {
+                "OP_ID": "OP_NODE_ADD",
+                "primary_ip": "127.0.3.2",
+                "group": "rack2",
+                "token": "t",
+                "readd": True,
+            },
+            "Added node n2",
+        ),
+        ("remove n2", {"OP_ID": "OP_NODE_REMOVE"}, "Removed node n2"),
+        (
+            "modify --offline n2",
+            {"OP_ID": "OP_NODE_SET_PARAMS", "offline": True},
+            "Modified node n2",
+        ),
+        (
+            "modify -O no -D yes -C no --node-powered=no n2",
+            {
+                "OP_ID": "OP_NODE_SET_PARAMS",
+                "offline": False,
+                "drained": True,
+                "master_candidate": False,
+                "powered": False,
+            },
+            "Modified node n2",
+        ),
+    ],
+)
+def test_node_verbs(master, typed, line: str, op: dict[str, Any], first: str) -> None:
+    screen = typed(f"gnt-node {line}")
+    assert (screen.status, screen.out.splitlines()[0]) == (0, first)
+    assert master.ops == [{**op, "node_name": "n2"}]
+
+
+def test_the_token_may_come_from_the_environment(master, typed) -> None:
+    environ = {"MOORAGE_TOKEN": "5f2a"}
+    typed("gnt-node add n2", **environ)
+    assert master.ops == [{"OP_ID": "OP_NODE_ADD", "node_name": "n2", "token": "5f2a"}]
+
+
+@pytest.mark.requirement("S0-14")
+@pytest.mark.parametrize(
+    ("line", "op"),
+    [
+        ("migrate -f -n n3 n2", {"OP_ID": "OP_NODE_MIGRATE", "target_node": "n3"}),
+        ("failover -f -n n3 n2", {"OP_ID": "OP_NODE_FAILOVER", "target_node": "n3"}),
+        (
+            "evacuate -f -n n3 n2",
+            {"OP_ID": "OP_NODE_EVACUATE", "remote_node": "n3", "mode": "all"},
+        ),
+        (
+            "evacuate -f -p -I hail n2",
+            {"OP_ID": "OP_NODE_EVACUATE", "iallocator": "hail", "mode": "primary-only"},
+        ),
+    ],
+)
+def test_emptying_a_node_follows_its_jobs(
+    master, typed, line: str, op: dict[str, Any]
+) -> None:
+    master.result = {"jobs": [[True, 8], [True, 9]]}
+    screen = typed(f"gnt-node {line}")
+    assert (screen.status, screen.out) == (
+        0,
+        (
+            "Waiting for job 8 for instances of n2 (1) ...\n"
+            "Waiting for job 9 for instances of n2 (2) ...\n"
+        ),
+    )
+    assert master.ops == [{**op, "node_name": "n2"}]
+
+
+def test_an_empty_node_has_nothing_to_move(master, typed) -> None:
+    master.result = {"jobs": []}
+    out = typed("gnt-node migrate -f n2").out
+    assert out == "There is nothing to move away from node n2\n"
+
+
+def test_node_list_asks_for_ganetis_fields(master, typed) -> None:
+    master.answers["Query"] = {"fields": [], "data": []}
+    typed("gnt-node list")
+    wanted = [
+        "name",
+        "dtotal",
+        "dfree",
+        "mtotal",
+        "mnode",
+        "mfree",
+        "pinst_cnt",
+        "sinst_cnt",
+    ]
+    assert master.calls[0][1][1] == wanted
+
+
+def test_node_info(master, typed) -> None:
+    node = {"name": "n2", "uuid": "n-2", "pinst_list": ["web1"], "tags": ["a"]}
+    master.answers["Query"] = table_of(node)
+    (shown,) = yaml.safe_load(typed("gnt-node info n2").out)
+    assert shown["Node name"] == "n2"
+    assert shown["primary for instances"] == ["web1"]
+    assert "node 'n9' is not known" in typed("gnt-node info n9").err
+
+
+# -- gnt-group -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "op"),
+    [
+        (
+            "add --alloc-policy last_resort g",
+            {"OP_ID": "OP_GROUP_ADD", "alloc_policy": "last_resort"},
+        ),
+        ("rename g h", {"OP_ID": "OP_GROUP_RENAME", "new_name": "h"}),
+        ("remove g", {"OP_ID": "OP_GROUP_REMOVE"}),
+        (
+            "assign-nodes g n1 n2",
+            {"OP_ID": "OP_GROUP_ASSIGN_NODES", "nodes": ["n1", "n2"]},
+        ),
+        (
+            "modify --alloc-policy preferred g",
+            {"OP_ID": "OP_GROUP_SET_PARAMS", "alloc_policy": "preferred"},
+        ),
+    ],
+)
+def test_group_verbs(master, typed, line: str, op: dict[str, Any]) -> None:
+    assert typed(f"gnt-group {line}").status == 0
+    assert master.ops == [{**op, "group_name": "g"}]
+
+
+def test_group_info_and_errors(master, typed) -> None:
+    master.answers["Query"] = table_of({"name": "g", "uuid": "u", "node_list": ["n1"]})
+    (shown,) = yaml.safe_load(typed("gnt-group info g").out)
+    assert shown["Nodes"] == ["n1"]
+    assert "nothing to change" in typed("gnt-group modify g").err
+
+
+# -- gnt-storage -----------------------------------------------------------------------
+
+PROVIDERS = [
+    [
+        "san",
+        {
+            "node10": [["/srv/ext/san", False, "File 'grow' is missing", []]],
+            "node2": [["/srv/ext/san", True, "", [["pool", "where"], ["a", "b"]]]],
+            "node1": [["/srv/ext/san", True, "", []]],
+            "node3": [],
+        },
+        {"default": True, "other": False},
+        [["pool", "where it is"]],
+    ],
+    ["broken", {"node1": []}, {"default": False}, []],
+]
+
+
+@pytest.mark.requirement("S0-63")
+def test_storage_diagnose(master, typed, same_screen) -> None:
+    master.result = PROVIDERS
+    same_screen("gnt-storage-diagnose", typed("gnt-storage diagnose").out)
+    assert "broken" not in typed("gnt-storage diagnose san").out
+
+
+@pytest.mark.requirement("S0-64")
+def test_storage_info(master, typed, same_screen) -> None:
+    master.result = PROVIDERS
+    same_screen("gnt-storage-info", typed("gnt-storage info").out)
+    assert typed("gnt-storage info nope").out == "nope: Not Found\n"
+
+
+@pytest.mark.requirement("S0-63", "S0-64")
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("info", "Can't get the ExtStorage providers list"),
+        ("diagnose", "Can't get the list of ExtStorage providers"),
+    ],
+)
+def test_no_provider_at_all(master, typed, command: str, sentence: str) -> None:
+    master.result = []
+    screen = typed(f"gnt-storage {command}")
+    assert (screen.status, screen.out) == (1, "")
+    assert sentence in screen.err
+
+
+# -- gnt-os, gnt-debug -----------------------------------------------------------------
+
+SYSTEMS = [
+    ["tiny", True, ["small", "big"], [], {"node1": [["/srv/os/tiny", True, ""]]}],
+    ["bare", True, [], [], {"node1": [["/srv/os/bare", True, ""]], "node2": []}],
+    ["bad", False, [], [], {"node1": [["/srv/os/bad", False, "no create"]]}],
+]
+
+
+def test_os_list(master, typed) -> None:
+    master.result = SYSTEMS
+    assert typed("gnt-os list").out == "Name\ntiny+small\ntiny+big\nbare\n"
+    assert typed("gnt-os list --no-headers bare").out == "bare\n"
+
+
+def test_os_diagnose(master, typed) -> None:
+    master.result = SYSTEMS
+    assert typed("gnt-os diagnose").out == (
+        "OS: tiny [global status: valid]\n"
+        "  Variants: [small, big]\n"
+        "  Node: node1, status: VALID (path: /srv/os/tiny)\n"
+        "\n"
+        "OS: bare [global status: valid]\n"
+        "  Node: node1, status: VALID (path: /srv/os/bare)\n"
+        "  Node: node2, status: OS not found\n"
+        "\n"
+        "OS: bad [global status: invalid]\n"
+        "  Node: node1, status: INVALID - no create (path: /srv/os/bad)\n"
+        "\n"
+    )
+
+
+def test_debug_locks(master, typed) -> None:
+    titles = {"name": "Name", "mode": "Mode", "owner": "Owner", "pending": "Pending"}
+    master.answers["Query"] = lambda _what, fields, _wanted: {
+        "fields": [
+            {"name": f, "title": titles[f], "kind": "other", "doc": ""} for f in fields
+        ],
+        "data": [[[0, "disk/d1"], [0, "exclusive"], [0, ["job4"]], [0, ["job5"]]]],
+    }
+    assert typed("gnt-debug locks").out == (
+        "Name    Mode      Owner Pending\ndisk/d1 exclusive job4  job5\n"
+    )
+
+
+def test_debug_delay(master, typed) -> None:
+    typed("gnt-debug delay --no-master -n n1 -n n2 0.5")
+    assert master.ops == [
+        {
+            "OP_ID": "OP_TEST_DELAY",
+            "duration": 0.5,
+            "on_master": False,
+            "on_nodes": ["n1", "n2"],
+        }
+    ]
+    assert "'x' is not a number of seconds" in typed("gnt-debug delay x").err
+
+
+def test_debug_submit_job(master, typed, tmp_path: Path) -> None:
+    file = tmp_path / "ops.json"
+    file.write_text('[{"OP_ID": "OP_TEST_DELAY", "duration": 0}]')
+    assert typed(f"gnt-debug submit-job {file}").status == 0
+    assert master.ops == [{"OP_ID": "OP_TEST_DELAY", "duration": 0}]
+    file.write_text("{")
+    assert "is not JSON" in typed(f"gnt-debug submit-job {file}").err
+    file.write_text("{}")
+    assert "is not a list of opcodes" in typed(f"gnt-debug submit-job {file}").err
+    assert "cannot be read" in typed("gnt-debug submit-job /nonexistent").err

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands typed at a real master, over its real socket, on simulated nodes."""
+
+import asyncio
+import json
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from moorage.api.luxi_server import LuxiServer
+from moorage.api.query import Sources
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+
+def picture() -> ClusterBuilder:
+    """Return a cluster with two instances, one with a disk, and a spare disk."""
+    return (
+        ClusterBuilder()
+        .disk("root")
+        .disk("data1")
+        .instance("web1", "node1", ("root",))
+        .instance("web2", "node2")
+    )
+
+
+async def serve(directory: Path, ready: threading.Event, done: threading.Event) -> None:
+    cluster = await SimCluster.start(directory / "nodes", picture())
+    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    server = LuxiServer(sources, directory / "luxi.sock")
+    await server.start()
+    ready.set()
+    await asyncio.to_thread(done.wait)
+    await server.stop()
+    await cluster.stop()
+
+
+@pytest.fixture
+def where() -> Iterator[dict[str, str]]:
+    """Start a master; return the environment that finds it."""
+    ready, done = threading.Event(), threading.Event()
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "nodes").mkdir()
+        thread = threading.Thread(
+            target=lambda: asyncio.run(serve(Path(directory), ready, done))
+        )
+        thread.start()
+        assert ready.wait(10)
+        yield {"MOORAGE_SOCKET": f"{directory}/luxi.sock"}
+        done.set()
+        thread.join(10)
+
+
+@pytest.mark.requirement("S3-01", "S3-51", "S3-52", "S3-53", "S3-54")
+def test_a_disk_from_birth_to_removal(typed, where) -> None:
+    def types(line: str) -> str:
+        screen = typed(line, **where)
+        assert screen.status == 0, screen.err
+        return screen.out
+
+    assert "Added disk data9" in types("gnt-disk add -t ext -p san -s 1G data9")
+    shown = types("gnt-disk list --no-headers -o name,size,status data9")
+    assert shown == "data9 1.0G detached\n"
+    types("gnt-disk attach data9 web1")
+    types("gnt-disk grow data9 1G")
+    (told,) = yaml.safe_load(types("gnt-disk info data9"))
+    assert (told["Attached to"], told["Size"]) == ("web1 (disk/1)", "2.0G")
+    (web1,) = yaml.safe_load(types("gnt-instance info web1"))
+    assert [disk["name"] for disk in web1["Disks"]] == ["root", "data9"]
+    out = types("gnt-instance modify --disk data9:detach web1")
+    assert " - disk/1 -> detach\n" in out
+    types("gnt-disk rename data9 data10")
+    types("gnt-instance modify --disk attach,name=data10 web2")
+    types("gnt-disk detach data10")
+    types("gnt-disk grow data10 3G --absolute")
+    types("gnt-disk modify --mode ro data10")
+    shown = types("gnt-disk list --no-headers --separator=: -o size,mode data10")
+    assert shown == "3072:ro\n"
+    types("gnt-disk remove -f data10")
+    assert types("gnt-disk list --no-headers -o name") == "data1\nroot\n"
+    jobs = json.loads(types("gnt-job list --json"))
+    assert {job["status"] for job in jobs} == {"success"}
+    number = jobs[0]["id"]
+    (first,) = yaml.safe_load(types(f"gnt-job info {number}"))
+    assert first["Opcodes"][0]["Opcode"] == "OP_DISK_ADD"
+    assert first["Opcodes"][0]["Tasks"]
+
+
+def test_refusals_are_sentences(typed, where) -> None:
+    def refused(line: str) -> str:
+        screen = typed(line, **where)
+        assert screen.status == 1
+        assert "nothing was changed" in screen.err
+        return screen.err
+
+    typed("gnt-disk attach data1 web1", **where)
+    assert "web1" in refused("gnt-disk attach data1 web2")
+    assert "'nope' is not known" in refused("gnt-disk attach nope web2")
+    assert "'nope' is not known" in refused("gnt-disk info nope")
+    assert "'nope' is not known" in refused("gnt-instance list nope")
+    assert refused("gnt-disk remove -f data1")
+    assert refused("gnt-instance add -t ext --disk 0:size=1G -n node1 --no-install x")
+
+
+def test_lists_and_plans(typed, where) -> None:
+    screen = typed("gnt-instance list -o name,pnode,disk_template,status", **where)
+    assert screen.err == ""
+    assert screen.out == (
+        "Instance Primary_node Disk_template Status\n"
+        "web1     node1        ext           ADMIN_down\n"
+        "web2     node2        diskless      ADMIN_down\n"
+    )
+    assert typed("gnt-node list", **where).status == 0
+    assert typed("gnt-group list", **where).status == 0
+    assert typed("gnt-debug locks", **where).status == 0
+    assert typed("gnt-cluster getmaster", **where).out == "node1\n"
+    assert yaml.safe_load(typed("gnt-cluster info", **where).out)
+    for resource in ("node", "group", "instance", "disk"):
+        assert yaml.safe_load(typed(f"gnt-{resource} info", **where).out or "[]") or (
+            resource == "instance"
+        )
+    plan = typed("gnt-disk attach --dry-run data1 web2", **where).out
+    assert plan.startswith("It would (nothing was changed):\n  1. ")
+    detached = typed("gnt-disk list -o status --no-headers data1", **where)
+    assert detached.out == "detached\n"

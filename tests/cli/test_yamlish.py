@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The layout of the info commands: any YAML reader takes it."""
+
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from moorage.cli.yamlish import Flow, lines
+
+TEXT = st.text(
+    st.characters(
+        min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=["Cs", "Cc"]
+    )
+)
+
+
+@settings(max_examples=50)
+@given(TEXT)
+def test_any_text_is_read_back(text: str) -> None:
+    found = yaml.load("\n".join(lines({"a": text})), Loader=yaml.BaseLoader)  # noqa: S506 - texts only
+    assert found == {"a": text}
+
+
+@settings(max_examples=50)
+@given(
+    st.recursive(
+        TEXT,
+        lambda inner: (
+            st.lists(inner, min_size=1)
+            | st.dictionaries(TEXT.filter(bool), inner, min_size=1)
+        ),
+    )
+)
+def test_any_nesting_is_read_back(value: Any) -> None:
+    document = {"top": value}
+    text = "\n".join(lines(document))
+    assert yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - texts only == document
+
+
+@pytest.mark.requirement("S0-59")
+def test_a_logical_id_stands_on_one_line() -> None:
+    (line,) = lines({"logical_id": Flow(["prov", "u.ext.disk0"])})
+    assert line == "logical_id: ['prov', 'u.ext.disk0']"
+    assert yaml.safe_load(line) == {"logical_id": ["prov", "u.ext.disk0"]}
