@@ -45,9 +45,13 @@ def _built_guest(call: Call) -> str:
     """Return the directory of the tiny guest, built here if nobody has yet."""
     given = call.terminal.environ.get("MOORAGE_GUEST")
     directory = Path(given) if given else Path.cwd() / ".build" / "guest"
-    if not (directory / "vmlinuz").exists():
+    if not (directory / "image.raw").exists():
         call.terminal.talk(f"Building the tiny guest in {directory} ...")
-        import_module("moorage.guest").build(directory)
+    guest = import_module("moorage.guest")
+    if not (directory / "vmlinuz").exists():
+        guest.build(directory)
+    if not (directory / "image.raw").exists():
+        guest.write_image(directory / "image.raw", directory)
     return str(directory)
 
 

@@ -323,6 +323,11 @@ def lose_power(scratch: Scratch, name: str) -> int:
         gone = process.wait_until(lambda: not any(map(process.alive, pids)), 5.0)
         if not gone:
             raise Failed(f"a process of {name} does not die: {pids}")
+    for record in (scratch.path / "run-loop" / name).glob("*"):
+        ask = ["losetup", "--detach", record.read_text().strip()]
+        subprocess.run(ask, capture_output=True, check=False)
+    for volatile in ("run-loop", "run-qsd"):
+        shutil.rmtree(scratch.path / volatile / name, ignore_errors=True)
     for volatile in ("held", "kvm"):
         shutil.rmtree(scratch.node(name).run / volatile, ignore_errors=True)
     return killed

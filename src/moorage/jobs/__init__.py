@@ -5,7 +5,7 @@ from .carrier import Nodes, Report
 from .engine import COMMON, Engine, World
 from .operation import Lock, Operation, Question, View
 from .record import Job, Op
-from .task import Call, Commit, Run, Task, commit
+from .task import Call, Commit, Run, Task, Witness, commit
 
 __all__ = [
     "COMMON",
@@ -22,6 +22,7 @@ __all__ = [
     "Run",
     "Task",
     "View",
+    "Witness",
     "World",
     "commit",
 ]

@@ -32,7 +32,8 @@ Report = Callable[[int, int, str, str], None]
 _LOG = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""How often an undo is tried before its disk is quarantined."""
+"""How often an undo is tried before its disk is quarantined, and a tolerant task
+before its failure is a warning."""
 Suspect = tuple[dict[str, Any], str]
 """A disk as JSON values, and why it cannot be proven safe."""
 PAUSE = 1.0
@@ -126,15 +127,15 @@ class Carrier:
             try:
                 await self._do(job, op, task)
             except Exception as error:  # noqa: BLE001
-                await self._failed(job, op, task, sentence(error))
-                if op.error is not None:
+                if not await self._survived(job, op, task, sentence(error)):
                     return
             await self._ports.point(f"after {task.what}")
 
     async def _do(self, job: Job, op: Op, task: Task) -> None:
         self._ports.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
         if isinstance(task, Commit):
-            await self._commit(job, op, task.change, op.cursor + 1)
+            change = changes.from_json(task.change)
+            await self._commit(job, op, change, op.cursor + 1)
         else:
             result = await self._run(job, op, task)
             await self._ports.point(f"during {task.what}")
@@ -143,9 +144,16 @@ class Carrier:
     async def _run(self, job: Job, op: Op, task: Run) -> Any:  # noqa: ANN401
         used = {name: op.results[index] for name, index in task.use.items()}
         call = Call(task.do.verb, {**task.do.args, **used})
-        if task.final and not task.tolerant:
+        if task.tolerant:
+            return await self._try(job, op, task.node, call)
+        if not task.final:
+            return await self._call(job, op, task.node, call)
+        try:
             return await self._insist(job, op, task.node, call)
-        return await self._call(job, op, task.node, call)
+        except Failed:
+            if task.witness is None:
+                raise
+            return await self._insist(job, op, task.witness.node, task.witness.ask)
 
     async def _call(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
         def report(done: int, total: int, unit: str, note: str) -> None:
@@ -156,6 +164,17 @@ class Carrier:
 
         target = reachable(self._truth.config, node)
         return await self._nodes.call(target, call, self._truth.term, report)
+
+    async def _try(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
+        """Call a node a few times before its failure is taken for an answer."""
+        for _ in range(1, ATTEMPTS):
+            try:
+                return await self._call(job, op, node, call)
+            except Failed:
+                if self._truth.config.node(node).offline:
+                    raise
+            await self._sleep(PAUSE)
+        return await self._call(job, op, node, call)
 
     async def _insist(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
         """Call a node; wait while it gives no answer and nobody says it is off."""
@@ -173,26 +192,34 @@ class Carrier:
             await self._sleep(pause)
             pause = min(pause * 2, PAUSE * 10)
 
-    async def _failed(self, job: Job, op: Op, task: Task, error: MoorageError) -> None:
-        if isinstance(task, Run) and task.tolerant:
+    async def _survived(
+        self, job: Job, op: Op, task: Task, error: MoorageError
+    ) -> bool:
+        """Do what a failed task asks for; return whether the next one is to be done."""
+        run = task if isinstance(task, Run) else None
+        if run and run.tolerant:
             self._ports.note(job, op, f"Warning: {task.what}: {error.message}")
             await self._advance(job, op, None)
-            return
-        earlier_final = any(earlier.final for earlier in op.tasks[: op.cursor])
-        nothing_happened = isinstance(error, Refused) or isinstance(task, Commit)
-        if earlier_final or (task.final and not nothing_happened):
-            await self._stop(job, op, cast("Run", task), error)
-        else:
+            return True
+        committed = any(earlier.final for earlier in op.tasks[: op.cursor])
+        if run and run.spoils and (committed or not isinstance(error, Refused)):
+            await self._spoilt(job, op, run, error)
+            return True
+        if not committed:
             await self._turn_back(job, op, error)
-
-    async def _stop(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
-        """End where there is neither a way forward nor one back."""
-        op.error = error.to_json()
-        disk = task.disk()
-        if disk and task.spoils:
-            await self._quarantine(job, op, [(disk, f"{task.what}: {error.message}")])
-        else:
+        else:  # there is neither a way forward nor one back
+            op.error = error.to_json()
             await self._save(job)
+        return False
+
+    async def _spoilt(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
+        """Quarantine the disk, and go on behind the task that would forget it."""
+        op.error = op.error or error.to_json()
+        op.results += [None, None]
+        op.cursor += 2
+        disk = task.do.disk()
+        suspects = [(disk, f"{task.what}: {error.message}")] if disk else []
+        await self._quarantine(job, op, suspects)
 
     # -- back ---------------------------------------------------------------------
 
@@ -211,7 +238,7 @@ class Carrier:
             task = op.tasks[op.cursor]
             await self._ports.point(f"before undoing {task.what}")
             if isinstance(task, Commit):
-                await self._commit(job, op, task.back, op.cursor - 1)
+                await self._commit(job, op, self._taken_back(task), op.cursor - 1)
                 continue
             suspects += await self._undo(job, op, task)
             op.cursor -= 1
@@ -222,22 +249,28 @@ class Carrier:
 
     async def _undo(self, job: Job, op: Op, task: Run) -> list[Suspect]:
         """Take a task back; return the disk that it could not be proven safe for."""
-        if task.undo is None:
+        if task.undo is None or self._is_gone(task):
             return []
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 await self._insist(job, op, task.node, task.undo)
             except MoorageError as error:
+                if self._is_gone(task):
+                    return []
                 cause = f"undoing '{task.what}': {error.message}"
                 self._ports.note(job, op, f"Warning: {cause}")
                 if attempt < ATTEMPTS and not isinstance(error, Unreachable):
                     await self._sleep(PAUSE)
                     continue
-                disk = task.disk()
+                disk = task.undo.disk()
                 return [(disk, cause)] if disk else []
             else:
                 return []
         return []
+
+    def _is_gone(self, task: Run) -> bool:
+        """Whether what a task did went with the power of its node."""
+        return not task.lasting and self._truth.config.node(task.node).offline
 
     async def _quarantine(self, job: Job, op: Op, suspects: list[Suspect]) -> None:
         """Keep the disks visible, and unusable until somebody has looked."""
@@ -259,21 +292,23 @@ class Carrier:
         op.cursor += 1
         await self._save(job)
 
-    async def _commit(
-        self, job: Job, op: Op, change: dict[str, Any], cursor: int
-    ) -> None:
+    async def _commit(self, job: Job, op: Op, change: Change, cursor: int) -> None:
         """Commit a change and move the cursor, in one transaction."""
         was, op.cursor = op.cursor, cursor
         if cursor > was:
-            op.results.append([values["uuid"] for _, values in change["put"]])
+            op.results.append([entity.uuid for entity in change.put])
         try:
-            decoded = changes.from_json(change)
-            await self._truth.commit(decoded, [self._entry(job)])
+            await self._truth.commit(change, [self._entry(job)])
         except MoorageError:
             op.cursor = was
             if cursor > was:
                 op.results.pop()
             raise
+
+    def _taken_back(self, task: Commit) -> Change:
+        """Return the inverse of a commit, on top of what later tasks committed."""
+        back, config = changes.from_json(task.back), self._truth.config
+        return back.onto(config.before(back))
 
     async def _save(self, job: Job) -> None:
         await self._truth.commit(None, [self._entry(job)])

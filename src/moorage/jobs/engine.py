@@ -238,16 +238,24 @@ class Engine:
     async def _recover(self, job: Job) -> None:
         op = job.current
         self.note(job, op, "A new master goes on with this job")
-        done = await self._carrier.recover(job, op)
-        operation = self._operation(op.input)
-        view = self._view(job, {})
         try:
-            op.result = operation.result(view, op.results) if done else None
-        except Exception:  # noqa: BLE001
-            # The result is talk for whoever waited; they are gone with the crash.
-            op.result = None
+            if await self._carrier.recover(job, op):
+                op.result = self._result_again(job, op)
+        except Exception as error:  # noqa: BLE001
+            op.error = sentence(error).to_json()
         await self._finish(job, op)
         await self._live(job)
+
+    def _result_again(self, job: Job, op: Op) -> Any:  # noqa: ANN401
+        """Return the result; None where the view that it was made from is gone.
+
+        It is talk for whoever waited; they are gone with the crash.
+        """
+        try:
+            operation = self._operation(op.input)
+            return operation.result(self._view(job, {}), op.results)
+        except Exception:  # noqa: BLE001
+            return None
 
     async def _operate(self, job: Job, op: Op) -> None:
         op.start_timestamp = stamp(self._clock())
@@ -304,7 +312,9 @@ class Engine:
     async def _answer(self, question: Question) -> Any:  # noqa: ANN401
         call = Call(question.verb, dict(question.args))
         try:
-            node = reachable(self.truth.config, question.node)
+            node = self.truth.config.node(question.node)
+            if not question.even_offline:
+                reachable(self.truth.config, question.node)
             return await self._nodes.call(node, call, self.truth.term, _silent)
         except MoorageError as error:
             return error

@@ -38,11 +38,18 @@ class Lock(Struct, frozen=True, order=True):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A fact that an operation must know: a reading verb of a node's agent."""
+    """A fact that an operation must know: a reading verb of a node's agent.
+
+    Attributes
+    ----------
+    even_offline
+        Ask the node even if it is marked offline.
+    """
 
     node: str
     verb: str
     args: tuple[tuple[str, Any], ...] = ()
+    even_offline: bool = False
 
 
 Answers = Mapping[Question, Any]

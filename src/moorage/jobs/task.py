@@ -21,6 +21,21 @@ class Call(Struct, frozen=True):
     verb: str
     args: dict[str, Any] = field(default_factory=dict)
 
+    def disk(self) -> dict[str, Any] | None:
+        """Return the disk that the verb works on, if any, as JSON values."""
+        found = self.args.get("disk")
+        return found if isinstance(found, dict) else None
+
+
+class Witness(Struct, frozen=True):
+    """Another node, and what to call there to learn whether something was done.
+
+    The call succeeds if it was.
+    """
+
+    node: str
+    ask: Call
+
 
 class Run(Struct, frozen=True, kw_only=True, tag="run"):
     """Ask a node to do something.
@@ -37,11 +52,19 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
         What takes it back on the same node, whether or not it was done; None when
         there is nothing to take back.
     final
-        Once this task has begun there is no way back: the job only goes forward.
+        Once this task is done there is no way back: the job only goes forward. It is
+        asked for until the node answers; an error means that it was not done.
     tolerant
         Whether the job goes on when this fails; the failure becomes a warning.
     spoils
-        Whether a failure leaves the disk in doubt: it is quarantined then.
+        Whether a failure leaves the disk in doubt: it is quarantined then, and the
+        next task, which would forget it, is left out.
+    lasting
+        Whether what was done outlives a power loss of the node, as a volume does and
+        an attachment does not. On a node that is off nothing else is left to undo.
+    witness
+        Who can tell whether it was done, when it failed, or when somebody says in
+        the middle that the node is off.
     use
         Arguments whose values are the results of earlier tasks, by their position.
     """
@@ -53,12 +76,9 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     final: bool = False
     tolerant: bool = False
     spoils: bool = False
+    lasting: bool = False
+    witness: Witness | None = None
     use: dict[str, int] = field(default_factory=dict)
-
-    def disk(self) -> dict[str, Any] | None:
-        """Return the disk that the task works on, if any, as JSON values."""
-        found = self.do.args.get("disk")
-        return found if isinstance(found, dict) else None
 
 
 class Commit(Struct, frozen=True, kw_only=True, tag="commit"):

@@ -2,6 +2,7 @@
 """The master's way to the agents: HTTPS, patience, and reasons."""
 
 import asyncio
+import os
 from typing import Any
 
 import aiohttp
@@ -111,9 +112,11 @@ async def _result(node: Node, answer: aiohttp.ClientResponse, report: Report) ->
 
 
 def _unreachable(node: Node, error: BaseException, *, sent: bool) -> Unreachable:
-    cause = str(error) or type(error).__name__
+    number = getattr(error, "errno", None)
+    cause = os.strerror(number) if number else str(error) or type(error).__name__
     return Unreachable(
         f"node {node.name} ({node.primary_ip}:{node.port}) does not answer: {cause}",
         node=node.name,
+        cause=cause,
         sent=sent,
     )

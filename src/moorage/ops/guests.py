@@ -30,6 +30,11 @@ def runs(view: View, instance: Instance) -> bool:
     return found is not None and found.state in ("running", "paused")
 
 
+def holds(view: View, instance: Instance) -> bool:
+    """Whether the instance's disks are attached on its node."""
+    return instance.disks_active or runs(view, instance)
+
+
 def check_known(view: View, instance: Instance) -> None:
     """Raise `WrongState` if nobody can tell whether the guest runs.
 
@@ -46,8 +51,9 @@ def check_known(view: View, instance: Instance) -> None:
 
 def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:
     """Return the refusal for a node that gives no answer and is not marked offline."""
+    cause = error.facts.get("cause", error.message)
     return WrongState(
-        f"node {node.name} gives no answer ({error.message}), and nobody has said that "
+        f"node {node.name} gives no answer ({cause}), and nobody has said that "
         f"it is off: instance {instance.name} may still run there and write to its "
         "disks",
         hint=f"make sure that the node is powered off, then: "

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The guide: leads through the steps, with the time and the proof of each."""
+
+import sys
+import time
+from pathlib import Path
+
+from moorage.daemons import scratch as scratches
+from moorage.errors import MoorageError
+from moorage.guest import build, write_image
+
+from .claims import BrokenClaim
+from .stage import Stage
+from .steps import STEPS
+from .typist import Typist
+
+
+def run(root: Path, *, simulated: bool) -> int:
+    """Lead the tour in a new scratch cluster, which stays up; return the exit status.
+
+    Parameters
+    ----------
+    simulated
+        On simulated nodes: no root, no QEMU.
+    """
+    began = time.monotonic()
+    guest = "" if simulated else prepared_guest()
+    hypervisor = "sim" if simulated else "kvm"
+    scratch = scratches.up(root, nodes=3, hypervisor=hypervisor, guest=guest, bare=True)
+    stage = Stage(scratch, Typist(scratch.environment()))
+    for number, step in enumerate(STEPS, start=1):
+        title = (step.__doc__ or "").splitlines()[0].rstrip(".")
+        _print(f"\n{number:3}. {title}")
+        at = time.monotonic()
+        try:
+            proof = step(stage)
+        except (BrokenClaim, MoorageError) as broken:
+            _print(f"     FAILED: {broken}")
+            _print(f"     The cluster is left as it is in {scratch.root}.")
+            return 1
+        _print(f"     -> {proof}  [{time.monotonic() - at:.1f} s]")
+    _print(f"\nAll {len(STEPS)} steps hold, in {time.monotonic() - began:.0f} s.")
+    _print(f'The cluster stays up; use it with:  eval "$(moorage env {root})"')
+    return 0
+
+
+def prepared_guest() -> str:
+    """Return the directory of the tiny guest, with its kernel and its disk image."""
+    directory = Path.cwd() / ".build" / "guest"
+    if not (directory / "vmlinuz").exists():
+        build(directory)
+    if not (directory / "image.raw").exists():
+        write_image(directory / "image.raw", directory, note="the tour's system")
+    return str(directory)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
