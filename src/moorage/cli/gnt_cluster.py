@@ -110,11 +110,18 @@ def verified(found: Mapping[str, Any]) -> Iterator[str]:
     if checked:
         yield "* Verified " + ", ".join(f"{count} {what}" for what, count in checked)
     errors = found.get("errors") or []
-    for error in errors:
-        yield f"  - ERROR: {error.get('object')}: {error.get('message')}"
-        if error.get("hint"):
-            yield f"    hint: {error['hint']}"
-    yield f"* {len(errors)} problems found" if errors else "* No problem found"
+    warnings = found.get("warnings") or []
+    for word, findings in (("ERROR", errors), ("WARNING", warnings)):
+        for one in findings:
+            yield f"  - {word}: {one.get('object')}: {one.get('message')}"
+            if one.get("hint"):
+                yield f"    hint: {one['hint']}"
+    told = [
+        f"{len(findings)} {word}{'' if len(findings) == 1 else 's'}"
+        for word, findings in (("error", errors), ("warning", warnings))
+        if findings
+    ]
+    yield f"* {' and '.join(told)} found" if told else "* No problem found"
 
 
 def info(call: Call) -> int:

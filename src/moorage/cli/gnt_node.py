@@ -63,6 +63,8 @@ def modify(call: Call) -> int:
     )
     if not fields:
         raise BadInput("nothing to change", hint="gnt-node modify --help")
+    if call.option("force"):
+        fields["force"] = True
     result = perform(call, "OP_NODE_SET_PARAMS", node_name=name, **fields)
     call.terminal.print(f"Modified node {name}")
     for what, value in result or fields.items():

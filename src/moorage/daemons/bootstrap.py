@@ -7,7 +7,6 @@ import shutil
 import time
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec import ValidationError, convert
@@ -18,6 +17,7 @@ from moorage.model.token import Token, from_text
 from moorage.node.join import let_in
 from moorage.node.tls import Authority
 from moorage.storage.templates import TEMPLATES, template_named
+from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create
 
 from . import master
@@ -131,23 +131,7 @@ def _check(cluster: Cluster) -> None:
             told = " and ".join(_HYPERVISORS)
             raise BadInput(f"there is no hypervisor '{hypervisor}': {told} are known")
     for field in ("shared_file_storage_dir", "file_storage_dir"):
-        check_directory(field, getattr(cluster, field))
-
-
-def check_directory(field: str, path: str) -> None:
-    """Raise `BadInput` for a directory that images cannot be kept in."""
-    if path and not Path(path).is_absolute():
-        raise BadInput(f"{field.replace('_', '-')} is an absolute path, not '{path}'")
-    parts = Path(path).parts
-    if path and (len(parts) < 2 or parts[1] in _SYSTEM):
-        raise BadInput(
-            f"{field.replace('_', '-')} cannot be {path}: system directories hold no "
-            "images"
-        )
-
-
-_SYSTEM = ("bin", "boot", "dev", "etc", "lib", "proc", "root", "sbin", "sys", "usr")
-"""No image directory may be in these."""
+        check_image_directory(field, getattr(cluster, field))
 
 
 def destroy() -> None:

@@ -346,8 +346,9 @@ class Engine:
 
     async def _dependencies(self, job: Job) -> None:
         for number, statuses in _dependencies(job):
-            await self.finished(number)
-            other = self.jobs.get(number)
+            other = self.jobs.get(number)  # an archived one is long over
+            if other:
+                await self.finished(number)
             if other and statuses and other.status not in statuses:
                 self._cancel.add(job.id)
                 text = f"job {number} ended as {other.status}"

@@ -81,6 +81,7 @@ class Locks:
         finally:
             if waiter in state.waiters:
                 state.waiters.remove(waiter)
+                state.admit()
 
     def release(self, owner: int) -> None:
         """Let go of everything that `owner` holds."""

@@ -59,7 +59,6 @@ class Change(Struct, frozen=True):
         )
         return Change(kept + self.drop, made)
 
-
     def onto(self, current: Mapping[str, Entity]) -> "Change":
         """Return this change with the versions that follow what is stored now.
 

@@ -19,7 +19,7 @@ CONNECT = 5.0
 """Seconds to get a connection."""
 SLOW = 3600.0
 """Seconds that any verb may last."""
-QUICK = 60.0
+QUICK = 15.0
 """Seconds that a reading verb may last."""
 _READING = frozenset({"facts", "guests", "guest", "providers", "oses", "device"})
 _TRIES = 3

@@ -97,6 +97,7 @@ def create(config: Config, disk: Disk, node: Node) -> Run:
         node=node.uuid,
         do=disk_call(config, "disk.create", disk),
         undo=disk_call(config, "disk.remove", disk),
+        lasting=True,
     )
 
 
@@ -110,14 +111,38 @@ def attach(config: Config, disk: Disk, node: Node, opened: str = EXCLUSIVE) -> R
     )
 
 
-def detach(config: Config, disk: Disk, node: Node, *, tolerant: bool = False) -> Run:
-    """Detach on a node; undone by attaching, but for a tolerant one."""
+def attach_again(config: Config, disk: Disk, node: Node) -> Run:
+    """Look again where an attached disk is; what was known stays, if that fails."""
+    return Run(
+        what=f"look where disk {disk.label} is on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.attach", disk, opened=EXCLUSIVE),
+        tolerant=True,
+    )
+
+
+def detach(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    *,
+    tolerant: bool = False,
+    held: bool = True,
+) -> Run:
+    """Detach on a node; undone by attaching, but for a tolerant one.
+
+    Parameters
+    ----------
+    held
+        Whether it was attached there at all; if not, this is a precaution, and there
+        is nothing to undo.
+    """
     again = disk_call(config, "disk.attach", disk, opened=EXCLUSIVE)
     return Run(
         what=f"detach disk {disk.label} on {node.name}",
         node=node.uuid,
         do=disk_call(config, "disk.detach", disk),
-        undo=None if tolerant else again,
+        undo=None if tolerant or not held else again,
         tolerant=tolerant,
     )
 

@@ -2,6 +2,7 @@
 """Words of a request that templates and providers share: names, flags, values."""
 
 import re
+from pathlib import PurePosixPath
 
 from moorage.errors import BadInput
 
@@ -72,3 +73,22 @@ def flag(name: str, value: object) -> bool:
     if words not in _YES | _NO:
         raise BadInput(f"parameter '{name}' is yes or no, not '{value}'")
     return words in _YES
+
+
+_SYSTEM = ("bin", "boot", "dev", "etc", "lib", "proc", "root", "sbin", "sys", "usr")
+
+
+def check_image_directory(setting: str, path: str) -> None:
+    """Raise `BadInput` for a directory that images cannot be kept in.
+
+    Parameters
+    ----------
+    setting
+        Name of the cluster's setting, for the sentence.
+    """
+    pure = PurePosixPath(path)
+    option = setting.replace("_", "-")
+    if path and not pure.is_absolute():
+        raise BadInput(f"{option} is an absolute path, not '{path}'")
+    if path and (len(pure.parts) < 2 or pure.parts[1] in _SYSTEM or ".." in pure.parts):
+        raise BadInput(f"{option} cannot be {path}: system directories hold no images")

@@ -2,6 +2,8 @@
 """A simulated hypervisor: guests are records, and nobody may write to a disk twice."""
 
 import asyncio
+from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec import convert, to_builtins
@@ -49,7 +51,7 @@ class SimHypervisor:
         """Start a guest; one that runs is left alone."""
         found = await self.find(spec.uuid)
         if found is None or found.state != "running":
-            self._put(_state(spec, "running"))
+            self._put(_state(spec, "running"), drives=_places(spec.drives))
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """End a guest."""
@@ -65,7 +67,8 @@ class SimHypervisor:
         """Plug a drive."""
         guest = await self._there(uuid)
         if drive.disk not in guest.disks:
-            self._put(replace(guest, disks=(*guest.disks, drive.disk)))
+            new = replace(guest, disks=(*guest.disks, drive.disk))
+            self._put(new, drives=_places([drive]))
 
     async def unplug(self, uuid: str, disk: str) -> None:
         """Unplug a drive; a guest that is gone has none."""
@@ -79,14 +82,13 @@ class SimHypervisor:
         guest = await self._there(uuid)
         if drive.disk not in guest.disks:
             raise Failed(f"guest {guest.name} has no disk {drive.disk}")
-        sizes = self._san.guests[f"{self._node} {uuid}"].get("sizes", {})
-        self._put(guest, sizes | {drive.disk: drive.size})
+        self._put(guest, sizes={drive.disk: drive.size})
 
     async def incoming(self, spec: GuestSpec) -> str:
         """Prepare a guest that waits."""
         found = await self.find(spec.uuid)
         if found is None:
-            self._put(_state(spec, "incoming"))
+            self._put(_state(spec, "incoming"), drives=_places(spec.drives))
         elif found.state != "incoming":
             raise Failed(f"guest {spec.name} runs on {self._node} already")
         return f"sim:{self._node}"
@@ -103,7 +105,7 @@ class SimHypervisor:
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))
             arrived = waiting["state"] | {"state": "running", "disks": guest.disks}
-            self._san.guests[there] = {"state": arrived}
+            self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
 
@@ -138,11 +140,12 @@ class SimHypervisor:
             raise WrongState(f"no guest {uuid} on {self._node}")
         return guest
 
-    def _put(self, guest: GuestState, sizes: dict[str, int] | None = None) -> None:
+    def _put(self, guest: GuestState, **news: dict[str, Any]) -> None:
+        """Record a guest; `news` are drives' places and sizes, by disk."""
         key = f"{self._node} {guest.uuid}"
         known: dict[str, Any] = self._san.guests.get(key, {})
-        known = known | {"state": to_builtins(guest)}
-        self._san.guests[key] = known | ({"sizes": sizes} if sizes else {})
+        merged = {name: known.get(name, {}) | new for name, new in news.items()}
+        self._san.guests[key] = known | merged | {"state": to_builtins(guest)}
         if guest.state == "running":
             self._check(guest.disks)
 
@@ -159,6 +162,14 @@ class SimHypervisor:
                 told = f"disk {disk} has two writers: {writers}"
                 self._san.broken.append(told)
                 raise TwoWriters(told)
+
+
+def _places(drives: Iterable[Drive]) -> dict[str, str]:
+    """Return where each disk's data is: a file's path, or the name of a volume."""
+    return {
+        drive.disk: drive.where.path or PurePosixPath(drive.where.uris["kvm"]).name
+        for drive in drives
+    }
 
 
 def _state(spec: GuestSpec, state: str) -> GuestState:

@@ -55,6 +55,9 @@ class SimNodes:
         Every (node, verb) that was delivered.
     lose_reply
         Calls whose reply gets lost, by their number from 0; the verb runs all the same.
+    cut
+        Nodes that lose power when a call has taken effect, before its reply, by the
+        number of the call.
     hold
         When set, a verb waits for it before it starts: a step that arrives late.
     """
@@ -64,6 +67,7 @@ class SimNodes:
         self.nodes: dict[str, SimNode] = {}
         self.calls: list[tuple[str, str]] = []
         self.lose_reply: set[int] = set()
+        self.cut: dict[int, str] = {}
         self.hold: asyncio.Event | None = None
         self._directory = directory
         self._under_way: set[asyncio.Task[Any]] = set()
@@ -85,6 +89,8 @@ class SimNodes:
         self._under_way.add(work)
         work.add_done_callback(self._under_way.discard)
         result = await asyncio.shield(work)
+        if number in self.cut:
+            self.nodes[self.cut[number]].lose_power()
         if number in self.lose_reply or not target.powered:
             raise Unreachable(f"the connection to {node.name} broke", sent=True)
         return result

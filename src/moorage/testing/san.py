@@ -84,7 +84,7 @@ class San:
     attached: Records = field(default_factory=dict)
     guests: Records = field(default_factory=dict)
     devices: Records = field(default_factory=dict)
-    broken: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list, init=False)
 
     @classmethod
     def in_directory(cls, directory: Path) -> "San":
@@ -150,9 +150,8 @@ class San:
             device = "" if env["EXTP_PROVIDER"].startswith("user") else f"/dev/{volume}"
             return Output(f"{device}\nkvm:nbd:unix:/sim/{volume}\n")
         if action == "open":
-            self.attached[key] = {"open": env["VOL_OPEN_EXCLUSIVE"] == "True"}
-            self._check_opened(node, volume)
-        elif action == "grow":
+            return self._open(key, volume, alone=env["VOL_OPEN_EXCLUSIVE"] == "True")
+        if action == "grow":
             self.volumes[volume] = found | {"size": int(env["VOL_NEW_SIZE"])}
         elif action == "setinfo":
             self.volumes[volume] = found | {"note": env["VOL_METADATA"]}
@@ -161,15 +160,17 @@ class San:
             self.volumes[env["VOL_SNAPSHOT_NAME"]] = found | {"size": size}
         return Output()
 
-    def _check_opened(self, node: str, volume: str) -> None:
-        """Look at every node: one that opened a volume alone must be alone."""
-        opened = {
-            key: found["open"]
-            for key, found in self.attached.items()
-            if key.endswith(f" {volume}") and found["open"] is not None
-        }
-        if len(opened) > 1 and any(opened.values()):
-            self.broken.append(f"{node} opened {volume}, now open as {opened}")
+    def _open(self, key: str, volume: str, *, alone: bool) -> Output:
+        """Open a volume, as storage with locks does: who is alone stays alone."""
+        others = [
+            found["open"]
+            for other, found in self.attached.items()
+            if other.endswith(f" {volume}") and other != key
+        ]
+        if any(others) or (alone and False in others):
+            return Output(f"volume {volume} is open elsewhere", 1)
+        self.attached[key] = {"open": alone}
+        return Output()
 
     # -- programs -------------------------------------------------------------------
 

@@ -16,8 +16,7 @@ from moorage.units import Mib
 from .station import Station
 
 _LOOK = 0.05
-_LOOKS = 200
-"""Ten seconds: what a guest may take from its last byte to its first step."""
+"""Seconds between two looks at a guest."""
 
 
 class GuestArgs(Struct, frozen=True, kw_only=True):
@@ -32,7 +31,7 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     disk, slot
         For plugging one disk.
     timeout
-        Seconds that a guest gets to power down.
+        Seconds that a guest gets to power down, or to arrive.
     target
         Where a migration goes.
     os, osparams
@@ -100,16 +99,16 @@ async def prepare(at: Station, args: GuestArgs, _report: Report) -> str:
 
 
 async def arrived(at: Station, args: GuestArgs, _report: Report) -> None:
-    """Wait until a guest whose transfer is complete runs here."""
+    """Wait until a guest whose transfer is complete runs here, `timeout` at most."""
     hypervisor = at.hypervisor(args.hypervisor)
-    for _ in range(_LOOKS):
+    for _ in range(1 + round(args.timeout / _LOOK)):
         guest = await hypervisor.find(args.uuid)
         if guest is None:
             raise Failed(f"guest {args.name} did not arrive on node {at.name}")
         if guest.state == "running":
             return
         await asyncio.sleep(_LOOK)
-    raise Failed(f"guest {args.name} is {guest.state} on node {at.name}, not running")
+    raise Failed(f"guest {args.name} does not run on node {at.name} yet")
 
 
 async def migrate(at: Station, args: GuestArgs, report: Report) -> Moved:
@@ -126,8 +125,8 @@ async def migrate(at: Station, args: GuestArgs, report: Report) -> Moved:
     except Refused:
         raise
     except MoorageError as error:
-        guest = await hypervisor.find(args.uuid)
-        if guest is None or guest.state != "running":
+        here = await hypervisor.find(args.uuid)
+        if here is None or here.state != "running":
             raise
         raise WrongState(
             f"guest {args.name} stays on node {at.name}: {error.message}"

@@ -3,4 +3,7 @@
 
 from moorage.jobs import Operation
 
-OPERATIONS: tuple[type[Operation], ...] = ()
+from .set_params import ClusterSetParams
+from .verify import ClusterVerify
+
+OPERATIONS: tuple[type[Operation], ...] = (ClusterSetParams, ClusterVerify)

@@ -76,8 +76,10 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         return nodes[0]
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Share the node; the disk is nobody's business yet."""
+        """Share the node; hold the device that is adopted, if one is."""
         yield Lock("node", self.where(view).uuid, shared=True)
+        if self.adopt:
+            yield Lock("disk", self.adopt)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""

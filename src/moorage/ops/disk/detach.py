@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import WrongState
+from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, successor
 from moorage.ops import calls
@@ -26,6 +26,8 @@ def detach_tasks(
 ) -> Iterator[Task]:
     """Yield the tasks of one detach: the guest lets go first, the record is last."""
     config = view.config
+    if disk.uuid not in instance.disks:
+        raise BadInput(f"disk {disk.label} is taken from {instance.name} twice")
     node = config.node(instance.primary_node)
     slot = instance.disks.index(disk.uuid)
     if hot:

@@ -76,7 +76,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
         yield calls.detach(config, grown, node, tolerant=True)
     elif owner and runs(view, owner):
         # A grown volume may answer elsewhere: the guest is shown where it is now.
-        yield calls.attach(config, grown, node)
+        yield calls.attach_again(config, grown, node)
         yield tell_guest(view, owner, grown, node)
 
 

@@ -77,6 +77,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
                 to=copy.size,
             ),
             undo=calls.disk_call(config, "disk.remove", copy),
+            lasting=True,
         )
         if not active:
             yield calls.detach(config, disk, node)

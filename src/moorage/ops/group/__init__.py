@@ -3,4 +3,16 @@
 
 from moorage.jobs import Operation
 
-OPERATIONS: tuple[type[Operation], ...] = ()
+from .add import GroupAdd
+from .assign_nodes import GroupAssignNodes
+from .remove import GroupRemove
+from .rename import GroupRename
+from .set_params import GroupSetParams
+
+OPERATIONS: tuple[type[Operation], ...] = (
+    GroupAdd,
+    GroupAssignNodes,
+    GroupRemove,
+    GroupRename,
+    GroupSetParams,
+)

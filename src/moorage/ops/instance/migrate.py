@@ -11,13 +11,16 @@ from typing import Any
 from msgspec import convert
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.jobs import Lock, Question, Run, Task, View, Witness, commit
 from moorage.model import Change, Disk, GuestState, Instance, Node, successor
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import able, ask_reach, can, check_reach, online
 from moorage.storage import Can, Mirror
+
+PATIENCE = 10.0
+"""Seconds that a guest may take from its last byte to its first step elsewhere."""
 
 
 def check_mobile(view: View, instance: Instance, verb: str) -> None:
@@ -243,6 +246,9 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
         undo=calls.guest_call(config, "migration.resume", instance, disks),
         final=True,
         use={"target": prepared},
+        witness=Witness(
+            target.uuid, calls.guest_call(config, "migration.arrived", instance)
+        ),
     )
     change = moved(view, instance, target)
     what = f"record {instance.name} on {target.name}"
@@ -257,7 +263,9 @@ def _tidied(
     yield Run(
         what=f"see {instance.name} run on {target.name}",
         node=target.uuid,
-        do=calls.guest_call(view.config, "migration.arrived", instance, disks),
+        do=calls.guest_call(
+            view.config, "migration.arrived", instance, disks, timeout=PATIENCE
+        ),
         tolerant=True,
     )
     yield Run(

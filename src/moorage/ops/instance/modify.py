@@ -138,6 +138,9 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         for _, disk in self.mods(view):
             if disk:
                 yield Lock("disk", disk.uuid)
+        for wanted in self._wishes():
+            if wanted.adopt:
+                yield Lock("disk", wanted.adopt)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""

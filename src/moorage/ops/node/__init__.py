@@ -3,4 +3,18 @@
 
 from moorage.jobs import Operation
 
-OPERATIONS: tuple[type[Operation], ...] = ()
+from .add import NodeAdd
+from .evacuate import NodeEvacuate
+from .failover import NodeFailover
+from .migrate import NodeMigrate
+from .remove import NodeRemove
+from .set_params import NodeSetParams
+
+OPERATIONS: tuple[type[Operation], ...] = (
+    NodeAdd,
+    NodeEvacuate,
+    NodeFailover,
+    NodeMigrate,
+    NodeRemove,
+    NodeSetParams,
+)

@@ -3,4 +3,7 @@
 
 from moorage.jobs import Operation
 
-OPERATIONS: tuple[type[Operation], ...] = ()
+from .ext_diagnose import ExtStorageDiagnose
+from .os_diagnose import OsDiagnose
+
+OPERATIONS: tuple[type[Operation], ...] = (ExtStorageDiagnose, OsDiagnose)

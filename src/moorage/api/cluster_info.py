@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cluster's settings as clients get them, with Ganeti's names."""
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from moorage import __version__
+from moorage.errors import BadInput
+from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup
+from moorage.storage.provider import SEARCH_PATH
+
+from .luxi import VERSION
+
+_OS_API = 20
+_SAME = (
+    "beparams",
+    "ctime",
+    "default_iallocator",
+    "diskparams",
+    "enabled_disk_templates",
+    "enabled_hypervisors",
+    "file_storage_dir",
+    "hvparams",
+    "mac_prefix",
+    "mtime",
+    "nicparams",
+    "osparams",
+    "shared_file_storage_dir",
+    "tags",
+    "uuid",
+)
+"""Settings that go by the name that the configuration has for them."""
+
+
+def cluster_info(config: Config) -> dict[str, Any]:
+    """Return what ``gnt-cluster info`` shows."""
+    cluster = config.cluster
+    return {
+        **{name: getattr(cluster, name) for name in _SAME},
+        "name": cluster.cluster_name,
+        "master": config.node(cluster.master_node).name,
+        "software_version": __version__,
+        "protocol_version": VERSION,
+        "config_version": VERSION,
+        "os_api_version": _OS_API,
+        "export_version": 0,
+        "architecture": [platform.architecture()[0], platform.machine()],
+        "default_hypervisor": cluster.enabled_hypervisors[0],
+        "es_search_path": list(SEARCH_PATH),
+        "candidate_pool_size": config.count(Node),
+        "primary_ip_version": 4,
+    }
+
+
+_VALUES: dict[str, Callable[[Config], Any]] = {
+    "cluster_name": lambda config: config.cluster.cluster_name,
+    "master_node": lambda config: config.node(config.cluster.master_node).name,
+    "volume_group_name": lambda _config: None,
+    "watcher_pause": lambda _config: None,
+}
+
+
+def config_value(config: Config, name: str, draining: bool) -> Any:  # noqa: ANN401
+    """Return one value of the configuration.
+
+    Parameters
+    ----------
+    draining
+        Whether new jobs are refused.
+    """
+    if name == "drain_flag":
+        return draining
+    if name not in _VALUES:
+        known = ", ".join(sorted({*_VALUES, "drain_flag"}))
+        raise BadInput(f"there is no configuration value '{name}': there is {known}")
+    return _VALUES[name](config)
+
+
+_TAGGED: dict[str, type[Disk | Instance | Node | NodeGroup]] = {
+    "disk": Disk,
+    "instance": Instance,
+    "node": Node,
+    "nodegroup": NodeGroup,
+}
+
+
+def tags(config: Config, kind: str, name: str) -> list[str]:
+    """Return the tags of an object, sorted.
+
+    Raises
+    ------
+    BadInput
+        If objects of this kind have no tags.
+    NotFound
+        If there is no such object.
+    """
+    if kind == "cluster":
+        found: Cluster | Disk | Instance | Node | NodeGroup = config.cluster
+    elif kind in _TAGGED:
+        found = config.get(_TAGGED[kind], name)
+    else:
+        known = ", ".join(sorted({*_TAGGED, "cluster"}))
+        raise BadInput(f"a '{kind}' has no tags: {known} have")
+    return sorted(found.tags)

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""LUXI's methods on the master: each is its arguments as data, and an answer.
+
+A class is named after its method; its fields are the positional arguments.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from msgspec import Struct, ValidationError, convert
+
+from moorage.errors import BadInput, MoorageError
+from moorage.jobs import Job
+from moorage.jobs.record import encode
+
+from .cluster_info import cluster_info, config_value, tags
+from .luxi import NOCHANGE, error_to_wire
+from .query import Sources, fields_of, old_style, query, resource_named, rows
+from .query.job import log_entries
+from .submission import PRIORITIES, check_opcodes
+
+LONGEST_WAIT = 89.0
+"""Seconds that a client waits for a job's change at most, as in Ganeti."""
+
+
+class Method(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A request, its arguments checked."""
+
+    waits: ClassVar[bool] = False
+    """Whether it only waits: it is dropped when its client goes away."""
+
+    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+        """Do what was asked, and return the result as JSON values."""
+        raise NotImplementedError
+
+
+# -- submitting ----------------------------------------------------------------------
+
+
+class SubmitJob(Method, frozen=True):
+    """Queue one job; return its number."""
+
+    ops: list[dict[str, Any]]
+
+    async def answer(self, at: Sources) -> int:
+        """Check the common fields, then let the engine check the others."""
+        check_opcodes(at.engine, self.ops, [])
+        return await at.engine.submit(self.ops)
+
+
+class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
+    """Queue one job although the queue is drained; return its number."""
+
+    async def answer(self, at: Sources) -> int:
+        """Open the queue for this one job."""
+        before, at.engine.draining = at.engine.draining, False
+        try:
+            return await SubmitJob.answer(self, at)
+        finally:
+            at.engine.draining = before
+
+
+class SubmitManyJobs(Method, frozen=True):
+    """Queue jobs; return for each whether it was taken, and its number or why not.
+
+    A dependency on -1 is one on the job before it in the list, and so on.
+    """
+
+    jobs: list[list[dict[str, Any]]]
+
+    async def answer(self, at: Sources) -> list[list[Any]]:
+        """Queue one after the other; a refusal does not hold the others up."""
+        answers: list[list[Any]] = []
+        for ops in self.jobs:
+            earlier = [number if taken else None for taken, number in answers]
+            try:
+                check_opcodes(at.engine, ops, earlier)
+                answers.append([True, await at.engine.submit(ops)])
+            except MoorageError as error:
+                answers.append([False, error_to_wire(error)])
+        return answers
+
+
+# -- jobs ----------------------------------------------------------------------------
+
+
+class WaitForJobChange(Method, frozen=True):
+    """Wait until a job differs from what the client has seen of it."""
+
+    waits = True
+
+    job: int
+    fields: list[str]
+    seen: list[Any] | None = None
+    serial: int | None = None
+    timeout: float = LONGEST_WAIT
+
+    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+        """Return ``[values, log entries]``, ``nochange``, or None for no such job."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + min(self.timeout, LONGEST_WAIT)
+        while (job := at.engine.jobs.get(self.job)) is not None:
+            (values,) = job_values(at, [job], self.fields)
+            entries = log_entries(job, self.serial or 0)
+            if values != self.seen or entries or job.finished:
+                return [values, entries]
+            left = end - clock()
+            if left <= 0 or not await at.engine.changed(self.job, left):
+                return NOCHANGE
+        return None
+
+
+def job_values(at: Sources, jobs: list[Job], names: list[str]) -> list[list[Any]]:
+    """Return the values of jobs' fields, as JSON has them.
+
+    Raises
+    ------
+    BadInput
+        If there is no such field.
+    """
+    resource = resource_named("job")
+    fields = [resource.find(name) for name in names]
+    for field in fields:
+        if field.kind == "unknown":
+            raise BadInput(f"no job has the field '{field.name}'")
+    found = rows(fields, jobs, at.scene())
+    return [[_as_json(value) for _, value in row] for row in found]
+
+
+def _as_json(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as it is after a trip over the wire: lists, no tuples."""
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(item) for key, item in value.items()}
+    return value
+
+
+class QueryJobs(Method, frozen=True):
+    """Return values of some jobs, or of all; None for one that is not known."""
+
+    jobs: list[int] | None
+    fields: list[str]
+
+    async def answer(self, at: Sources) -> list[list[Any] | None]:
+        """Look each one up."""
+        jobs = at.engine.jobs
+        wanted = sorted(jobs) if self.jobs is None else self.jobs
+        known = [number for number in wanted if number in jobs]
+        values = job_values(at, [jobs[number] for number in known], self.fields)
+        found = dict(zip(known, values, strict=True))
+        return [found.get(number) for number in wanted]
+
+
+class CancelJob(Method, frozen=True):
+    """Cancel a job; return whether, and a sentence."""
+
+    job: int
+    kill: bool = False
+
+    async def answer(self, at: Sources) -> list[Any]:
+        """Cancel; what has begun is undone, so there is nothing left to kill."""
+        return list(await at.engine.cancel(self.job))
+
+
+class ChangeJobPriority(Method, frozen=True):
+    """Change when a job gets its turn; return whether, and a sentence."""
+
+    job: int
+    priority: int
+
+    async def answer(self, at: Sources) -> list[Any]:
+        """Change it for the locks that the job does not wait for yet."""
+        if self.priority not in PRIORITIES:
+            raise BadInput(
+                f"a priority is a number from -20 to 19, not {self.priority}"
+            )
+        job = at.engine.job(self.job)
+        if job.finished:
+            return [False, f"Job {job.id} has ended"]
+        job.priority = self.priority
+        await at.truth.commit(None, [(("job", str(job.id)), encode(job))])
+        return [True, f"Job {job.id} has priority {job.priority} now"]
+
+
+class ArchiveJob(Method, frozen=True):
+    """Put a finished job away; return whether it was finished."""
+
+    job: int
+
+    async def answer(self, at: Sources) -> bool:
+        """Archive."""
+        return await at.engine.archive(self.job)
+
+
+class AutoArchiveJobs(Method, frozen=True):
+    """Put away jobs that ended long ago; return how many, and how many are left."""
+
+    age: float
+    timeout: float = 30.0
+
+    async def answer(self, at: Sources) -> list[int]:
+        """Archive those older than `age` seconds, all if it is negative."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.timeout
+        old = list(_ended_before(at, self.age))
+        done = 0
+        for number in old:
+            if loop.time() >= end:
+                break
+            done += await at.engine.archive(number)
+        return [done, len(old) - done]
+
+
+def _ended_before(at: Sources, age: float) -> Iterator[int]:
+    limit = at.clock() - age
+    for job in list(at.engine.jobs.values()):
+        ended = job.end_timestamp
+        if ended and (age < 0 or ended[0] < limit):
+            yield job.id
+
+
+class SetDrainFlag(Method, frozen=True):
+    """Say whether new jobs are refused."""
+
+    flag: bool
+
+    async def answer(self, at: Sources) -> bool:
+        """Set it."""
+        at.engine.draining = self.flag
+        return True
+
+
+# -- queries -------------------------------------------------------------------------
+
+
+class Query(Method, frozen=True):
+    """Answer a query."""
+
+    what: str
+    fields: list[str]
+    qfilter: list[Any] | None = None
+
+    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+        """Look, and ask nodes where a field needs it."""
+        return await query(self.what, self.fields, self.qfilter, at)
+
+
+class QueryFields(Method, frozen=True):
+    """Return which fields a resource has."""
+
+    what: str
+    fields: list[str] | None = None
+
+    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+        """Look in the table."""
+        del at
+        return fields_of(self.what, self.fields)
+
+
+class _OldQuery(Method, frozen=True):
+    """A query of Ganeti's first kind."""
+
+    resource: ClassVar[str]
+
+    names: list[str] | None
+    fields: list[str]
+    use_locking: bool = False
+
+    async def answer(self, at: Sources) -> list[list[Any]]:
+        """Return bare values."""
+        return await old_style(self.resource, self.names, self.fields, at)
+
+
+class QueryInstances(_OldQuery, frozen=True):
+    """Return values of instances."""
+
+    resource = "instance"
+
+
+class QueryNodes(_OldQuery, frozen=True):
+    """Return values of nodes."""
+
+    resource = "node"
+
+
+class QueryGroups(_OldQuery, frozen=True):
+    """Return values of node groups."""
+
+    resource = "group"
+
+
+class QueryClusterInfo(Method, frozen=True):
+    """Return the cluster's settings."""
+
+    async def answer(self, at: Sources) -> dict[str, Any]:
+        """Look in the configuration."""
+        return cluster_info(at.truth.config)
+
+
+class QueryConfigValues(Method, frozen=True):
+    """Return some values of the configuration."""
+
+    fields: list[str]
+
+    async def answer(self, at: Sources) -> list[Any]:
+        """Look each one up."""
+        draining = at.engine.draining
+        return [config_value(at.truth.config, one, draining) for one in self.fields]
+
+
+class QueryTags(Method, frozen=True):
+    """Return the tags of an object."""
+
+    kind: str
+    name: str = ""
+
+    async def answer(self, at: Sources) -> list[str]:
+        """Look in the configuration."""
+        return tags(at.truth.config, self.kind, self.name)
+
+
+# -- all -----------------------------------------------------------------------------
+
+METHODS: dict[str, type[Method]] = {
+    one.__name__: one
+    for one in (
+        SubmitJob,
+        SubmitJobToDrainedQueue,
+        SubmitManyJobs,
+        WaitForJobChange,
+        QueryJobs,
+        CancelJob,
+        ChangeJobPriority,
+        ArchiveJob,
+        AutoArchiveJobs,
+        SetDrainFlag,
+        Query,
+        QueryFields,
+        QueryInstances,
+        QueryNodes,
+        QueryGroups,
+        QueryClusterInfo,
+        QueryConfigValues,
+        QueryTags,
+    )
+}
+"""Every method by its name."""
+
+
+def method(name: str, args: list[Any]) -> Method:
+    """Return a request.
+
+    Raises
+    ------
+    BadInput
+        If there is no such method, or its arguments are off.
+    """
+    if name not in METHODS:
+        raise BadInput(f"the master has no method '{name}'", known=sorted(METHODS))
+    kind = METHODS[name]
+    if len(args) > len(kind.__struct_fields__):
+        most = len(kind.__struct_fields__)
+        raise BadInput(f"{name} takes at most {most} arguments, not {len(args)}")
+    try:
+        return convert(args, kind, strict=False)
+    except ValidationError as error:
+        raise BadInput(f"{name}: {error}") from None

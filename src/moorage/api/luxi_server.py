@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The master's side of LUXI: a Unix socket, several clients at once.
+
+One client's requests are answered in order. A client that goes away costs nothing:
+what only waits for it is dropped; what changes something goes on to its end.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from moorage.errors import BadInput, Failed, MoorageError, WrongState
+from moorage.jobs.carrier import sentence
+
+from .luxi import END, decode_request, encode_error, encode_result
+from .luxi_methods import Method, method
+from .query import Sources
+
+LONGEST = 64 * 1024 * 1024
+"""Bytes of the longest request."""
+_BACKLOG = 128
+_FAREWELL = 2.0
+"""Seconds that requests under way get when the server stops."""
+
+
+class _GoneError(ConnectionError):
+    """The client of a request that only waits hung up."""
+
+
+class LuxiServer:
+    """Answers requests on a Unix socket that only its owner may use.
+
+    Parameters
+    ----------
+    path
+        Of the socket; a file that an earlier master left there is replaced.
+    longest
+        Bytes of the longest request that is read.
+    """
+
+    def __init__(self, sources: Sources, path: Path, longest: int = LONGEST) -> None:
+        self.path = path
+        self._sources = sources
+        self._longest = longest
+        self._server: asyncio.Server | None = None
+        self._clients: set[asyncio.Task[Any]] = set()
+        self._under_way: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises
+        ------
+        WrongState
+            If another master listens there.
+        Failed
+            If the socket cannot be made.
+        """
+        listening = _bound(self.path)
+        self._server = await asyncio.start_unix_server(
+            self._client, sock=listening, limit=self._longest, backlog=_BACKLOG
+        )
+
+    async def stop(self) -> None:
+        """Stop listening, and hang up on every client."""
+        if self._server is None:
+            return
+        self._server.close()
+        for client in self._clients:
+            client.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+        if self._under_way:
+            _, late = await asyncio.wait(self._under_way, timeout=_FAREWELL)
+            for request in late:
+                request.cancel()
+        await self._server.wait_closed()
+        self.path.unlink(missing_ok=True)
+        self._server = None
+
+    # -- one client ---------------------------------------------------------------
+
+    async def _client(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._clients.add(task)
+            task.add_done_callback(self._clients.discard)
+        try:
+            await self._serve(reader, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client went away, or the master does: nobody is left to tell
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answer one request after the other; read the next one meanwhile."""
+        reading = asyncio.create_task(self._next(reader))
+        try:
+            while True:
+                request = await reading
+                if request is None:
+                    return
+                if isinstance(request, MoorageError):
+                    await self._send(writer, encode_error(request))
+                    return
+                reading = asyncio.create_task(self._next(reader))
+                await self._send(writer, await self._answer(request, reading))
+        finally:
+            reading.cancel()
+
+    async def _next(self, reader: asyncio.StreamReader) -> bytes | MoorageError | None:
+        """Return the next request, None at the end, or why there can be no next."""
+        try:
+            return (await reader.readuntil(END))[: -len(END)]
+        except asyncio.LimitOverrunError:
+            return BadInput(f"a request of more than {self._longest} bytes has no end")
+        except asyncio.IncompleteReadError as rest:
+            if rest.partial:
+                return BadInput("the connection ended in the middle of a request")
+            return None
+        except ConnectionError:
+            return None
+
+    @staticmethod
+    async def _send(writer: asyncio.StreamWriter, answer: bytes) -> None:
+        writer.write(answer)
+        await writer.drain()
+
+    # -- one request --------------------------------------------------------------
+
+    async def _answer(self, request: bytes, gone: asyncio.Task[Any]) -> bytes:
+        """Return the answer to a request, whatever it holds."""
+        try:
+            name, args = decode_request(request)
+            wanted = method(name, args)
+            return encode_result(await self._result(wanted, gone))
+        except _GoneError:
+            raise
+        except RecursionError:
+            return encode_error(BadInput("the request is nested too deep"))
+        except Exception as error:  # noqa: BLE001
+            return encode_error(sentence(error))
+
+    async def _result(self, wanted: Method, gone: asyncio.Task[Any]) -> Any:  # noqa: ANN401
+        """Return the result; give up waiting for a client that went away."""
+        work = asyncio.create_task(wanted.answer(self._sources))
+        self._under_way.add(work)
+        work.add_done_callback(self._done)
+        if not wanted.waits:
+            # A job that is being taken must not be torn when its client hangs up.
+            return await asyncio.shield(work)
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done() and not isinstance(gone.result(), bytes):
+                raise _GoneError
+            return await work
+        finally:
+            work.cancel()
+
+    def _done(self, work: asyncio.Task[Any]) -> None:
+        self._under_way.discard(work)
+        if not work.cancelled():
+            work.exception()  # whoever waited was told; nobody may be left
+
+
+def _bound(path: Path) -> socket.socket:
+    """Return a socket that listens at `path`, with mode 0600 from its first moment.
+
+    Whoever sees the file can connect: it gets its name when it listens already.
+    """
+    _check_free(path)
+    draft = path.with_name(f".{path.name}")
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        draft.unlink(missing_ok=True)
+        made.bind(str(draft))
+        made.listen(_BACKLOG)
+        draft.rename(path)
+    except OSError as error:
+        made.close()
+        why = error.strerror or error
+        raise Failed(f"the socket {path} cannot be made: {why}") from error
+    finally:
+        os.umask(before)
+    return made
+
+
+def _check_free(path: Path) -> None:
+    """Raise `WrongState` if somebody answers at `path`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trial:
+        try:
+            trial.connect(str(path))
+        except OSError:
+            return
+    raise WrongState(f"another master listens on {path}", hint="gnt-cluster getmaster")

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Queries: tables of fields, filters, and the nodes' facts where a field needs them.
+
+Fetching (:func:`query`) and evaluating (:func:`rows`) are apart; the latter is pure.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from moorage.errors import BadInput, NotFound
+
+from .disk import DISK
+from .field import Cell, Field, Resource, cell
+from .group import GROUP
+from .instance import INSTANCE
+from .job import JOB, LOCK
+from .live import Sources, ask
+from .node import NODE
+from .qfilter import Filter
+from .scene import Scene
+from .select import Selection, check_known
+
+RESOURCES = {one.name: one for one in (DISK, GROUP, INSTANCE, JOB, LOCK, NODE)}
+"""Everything that can be queried, by its name."""
+
+Answer = tuple[list[Field], list[list[Cell]]]
+
+__all__ = [
+    "RESOURCES",
+    "Scene",
+    "Sources",
+    "fields_of",
+    "old_style",
+    "query",
+    "resource_named",
+    "rows",
+]
+
+
+def resource_named(name: object) -> Resource:
+    """Return a resource.
+
+    Raises
+    ------
+    NotFound
+        If there is none; the sentence names those that exist.
+    """
+    if not isinstance(name, str) or name not in RESOURCES:
+        known = ", ".join(sorted(RESOURCES))
+        raise NotFound(f"there is nothing called '{name}' to query: there is {known}")
+    return RESOURCES[name]
+
+
+def fields_of(name: str, wanted: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the definitions of some fields of a resource, or of all by name."""
+    resource = resource_named(name)
+    if wanted:
+        found = [resource.find(one) for one in wanted]
+    else:
+        found = sorted(resource.all_fields(), key=lambda field: field.name)
+    return {"fields": [field.to_json() for field in found]}
+
+
+def rows(
+    fields: Sequence[Field], found: Sequence[Any], scene: Scene
+) -> list[list[Cell]]:
+    """Return a row of cells for each object. Pure."""
+    getters = [field.get for field in fields]
+    return [[cell(get(scene, one)) for get in getters] for one in found]
+
+
+async def query(
+    name: str, wanted: Sequence[str], qfilter: Filter | None, sources: Sources
+) -> dict[str, Any]:
+    """Answer a query.
+
+    Nodes are asked when a field needs them, or a filter on one: each once, and only
+    those that the objects need. Fields that are not known have status 1 in each row.
+
+    Returns
+    -------
+    ``{"fields": [{name, title, kind, doc}], "data": [[[status, value]]]}``
+
+    Raises
+    ------
+    NotFound
+        If there is no such resource, or a filter of names alone has one that nothing
+        goes by.
+    BadInput
+        If the filter is none.
+    """
+    fields, data = await _answer(name, wanted, qfilter, sources)
+    return {"fields": [field.to_json() for field in fields], "data": data}
+
+
+async def old_style(
+    name: str,
+    names: Sequence[str | int] | None,
+    wanted: Sequence[str],
+    sources: Sources,
+) -> list[list[Any]]:
+    """Answer a query of Ganeti's first kind: names and fields in, bare values out.
+
+    Raises
+    ------
+    BadInput
+        If a field is not known.
+    """
+    key = next(iter(resource_named(name).keys))
+    parts: list[Filter] = [["==", key, one] for one in names or ()]
+    qfilter: Filter | None = ["|", *parts] if parts else None
+    fields, data = await _answer(name, wanted, qfilter, sources)
+    unknown = [field.name for field in fields if field.kind == "unknown"]
+    if unknown:
+        raise BadInput(
+            f"no {name} has the field {', '.join(unknown)}",
+            hint=f"gnt-{name} list-fields",
+        )
+    return [[value for _, value in row] for row in data]
+
+
+async def _answer(
+    name: str, wanted: Sequence[str], qfilter: Filter | None, sources: Sources
+) -> Answer:
+    resource = resource_named(name)
+    fields = [resource.find(one) for one in wanted]
+    selection = Selection(resource, qfilter)
+    scene = sources.scene()
+    check_known(resource, scene, qfilter)
+    found = selection.first(scene)
+    if selection.needs_live or any(field.live for field in fields):
+        nodes = resource.nodes(scene.config, found, qfilter is None)
+        scene.facts = await ask(sources, scene.config, nodes)
+        found = selection.second(scene, found)
+    return fields, rows(fields, found, scene)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What can be asked for: fields with getters, resources with fields, cells of answers.
+
+A getter is a pure function of a :class:`Scene` and one object. It returns the value,
+None for "not applicable", or a :class:`Missing` that says why there is no value.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from moorage.errors import MoorageError, NotFound
+from moorage.model import Config
+
+from .scene import Scene
+
+NORMAL = 0
+"""Status of a cell that has a value."""
+
+
+class Missing(IntEnum):
+    """Why a cell has no value; Ganeti's numbers."""
+
+    UNKNOWN = 1
+    """There is no such field."""
+    NODATA = 2
+    """A node gave no answer."""
+    UNAVAILABLE = 3
+    """The object has no such thing."""
+    OFFLINE = 4
+    """The node is marked offline."""
+
+
+Cell = tuple[int, Any]
+"""Status and value."""
+Getter = Callable[[Scene, Any], Any]
+
+
+def cell(value: object) -> Cell:
+    """Return the cell of what a getter returned."""
+    if value is None:
+        return Missing.UNAVAILABLE, None
+    if isinstance(value, Missing):
+        return value, None
+    return NORMAL, value
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column.
+
+    Attributes
+    ----------
+    name, title
+        What is asked for, and what stands above the column.
+    kind
+        ``text``, ``bool``, ``number``, ``float``, ``unit`` (MiB), ``timestamp`` or
+        ``other``.
+    live
+        Whether nodes must be asked for it.
+    """
+
+    name: str
+    title: str
+    kind: str
+    doc: str
+    get: Getter
+    live: bool = False
+
+    def to_json(self) -> dict[str, str]:
+        """Return the definition as clients get it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "kind": self.kind,
+            "doc": self.doc,
+        }
+
+
+def unknown(name: str) -> Field:
+    """Return the stand-in of a field that there is not."""
+    doc = "There is no such field"
+    return Field(name, name, "unknown", doc, lambda _scene, _one: Missing.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Fields that share the word before a slash, as ``be/vcpus`` does.
+
+    Attributes
+    ----------
+    tails
+        The words behind the slash that lists of fields show.
+    make
+        Returns the field of a tail; None if there is none.
+    """
+
+    head: str
+    tails: tuple[str, ...]
+    make: Callable[[str], Field | None]
+
+
+def numbered(
+    head: str, shown: tuple[str, str, str], get: Callable[[Scene, Any, int], Any]
+) -> Family:
+    """Return the family ``head/0``, ``head/1`` and so on.
+
+    Parameters
+    ----------
+    shown
+        Title, kind and doc; the number is added to title and doc.
+    get
+        Takes the number too; an `IndexError` means that the object has no such one.
+    """
+    title, kind, doc = shown
+
+    def make(tail: str) -> Field | None:
+        if not tail.isdecimal() or len(tail) > 3:
+            return None
+        number = int(tail)
+
+        def found(scene: Scene, one: Any) -> Any:  # noqa: ANN401
+            try:
+                return get(scene, one, number)
+            except IndexError:
+                return None
+
+        return Field(f"{head}/{tail}", f"{title}/{tail}", kind, f"{doc} {tail}", found)
+
+    return Family(head, tuple(str(number) for number in range(4)), make)
+
+
+Lookup = Callable[[Scene, Any], Iterable[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A kind of thing that can be queried.
+
+    Attributes
+    ----------
+    every
+        Returns all objects.
+    order
+        Key that sorts them.
+    keys
+        By the name of a field that stands for the object: finds those that have a
+        value there without looking at the others.
+    nodes
+        Returns the uuids of the nodes that live fields of some objects need; gets
+        also whether these are all objects that there are.
+    absent
+        Returns the error about a key's value that nothing has.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    every: Callable[[Scene], Iterable[Any]]
+    order: Callable[[Any], Any]
+    keys: Mapping[str, Lookup] = field(default_factory=dict)
+    families: tuple[Family, ...] = ()
+    nodes: Callable[[Config, Iterable[Any], bool], Iterable[str]] = (
+        lambda _config, _found, _all: ()
+    )
+    absent: Callable[[Scene, Hashable], MoorageError] = lambda _scene, value: NotFound(
+        f"'{value}' is not known"
+    )
+
+    def find(self, name: str) -> Field:
+        """Return a field; one of kind ``unknown`` if there is none."""
+        for known in self.fields:
+            if known.name == name:
+                return known
+        head, slash, tail = name.partition("/")
+        for family in self.families if slash else ():
+            if family.head == head:
+                return family.make(tail) or unknown(name)
+        return unknown(name)
+
+    def all_fields(self) -> list[Field]:
+        """Return every field, those of families by example."""
+        made = [one.make(tail) for one in self.families for tail in one.tails]
+        return [*self.fields, *(one for one in made if one)]
+
+
+def attribute(
+    name: str, title: str, kind: str, doc: str, source: str = "", *, live: bool = False
+) -> Field:
+    """Return the field that shows an attribute as it is."""
+    wanted = source or name
+    return Field(name, title, kind, doc, lambda _s, one: getattr(one, wanted), live)
+
+
+COMMON = (
+    attribute("uuid", "UUID", "text", "Identity; never reused"),
+    attribute("serial_no", "SerialNo", "number", "Number of changes"),
+    attribute("ctime", "CTime", "timestamp", "When it was made"),
+    attribute("mtime", "MTime", "timestamp", "When it was last changed"),
+    attribute("tags", "Tags", "other", "Tags"),
+)
+"""Fields of every object of the configuration."""

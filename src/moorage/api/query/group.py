@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Node groups as queries show them."""
+
+from typing import Any
+
+from moorage.model import Instance, NodeGroup, nice
+
+from .field import COMMON, Field, Resource, attribute
+from .objects import absent, by_name, every, keys
+from .scene import Scene
+
+
+def _nodes(scene: Scene, group: NodeGroup) -> list[str]:
+    return [node.name for node in scene.config.nodes_in(group)]
+
+
+def _instances(scene: Scene, group: NodeGroup) -> list[Instance]:
+    config = scene.config
+    return [one for node in config.nodes_in(group) for one in config.instances_on(node)]
+
+
+def _instance_count(scene: Scene, group: NodeGroup) -> int:
+    config = scene.config
+    members = config.members.get(group.uuid, ())
+    return sum(len(config.residents.get(node, ())) for node in members)
+
+
+def _instance_names(scene: Scene, group: NodeGroup) -> list[str]:
+    return sorted((one.name for one in _instances(scene, group)), key=nice)
+
+
+def _diskparams(scene: Scene, group: NodeGroup) -> dict[str, Any]:
+    filled = scene.config.cluster.diskparams
+    names = filled.keys() | group.diskparams.keys()
+    own = group.diskparams
+    return {name: filled.get(name, {}) | own.get(name, {}) for name in sorted(names)}
+
+
+GROUP = Resource(
+    name="group",
+    fields=(
+        attribute("name", "Group", "text", "Name"),
+        attribute(
+            "alloc_policy", "AllocPolicy", "text", "Whether new instances go there"
+        ),
+        attribute("ndparams", "NDParams", "other", "Parameters of its nodes"),
+        attribute("custom_ndparams", "CustomNDParams", "other", "Its own", "ndparams"),
+        Field("diskparams", "DiskParameters", "other", "Of its disks", _diskparams),
+        attribute(
+            "custom_diskparams",
+            "CustomDiskParameters",
+            "other",
+            "Its own",
+            "diskparams",
+        ),
+        attribute("ipolicy", "InstancePolicy", "other", "Limits of its instances"),
+        attribute(
+            "custom_ipolicy", "CustomInstancePolicy", "other", "Its own", "ipolicy"
+        ),
+        Field(
+            "node_cnt",
+            "Nodes",
+            "number",
+            "How many nodes",
+            lambda s, g: len(s.config.members.get(g.uuid, ())),
+        ),
+        Field("node_list", "NodeList", "other", "Names of its nodes", _nodes),
+        Field("pinst_cnt", "Instances", "number", "How many", _instance_count),
+        Field("pinst_list", "InstanceList", "other", "Their names", _instance_names),
+        *COMMON,
+    ),
+    every=every(NodeGroup),
+    order=by_name,
+    keys=keys(NodeGroup),
+    absent=absent(NodeGroup),
+)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Jobs and locks as queries show them."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from moorage.api.luxi import error_to_wire
+from moorage.errors import MoorageError, NotFound, from_json
+from moorage.jobs import Job, Op
+from moorage.model import nice
+
+from .field import Field, Resource, attribute
+from .scene import Scene
+
+# -- jobs ----------------------------------------------------------------------------
+
+
+def result(op: Op) -> Any:  # noqa: ANN401
+    """Return what came of an operation; an error as it goes over the wire."""
+    return error_to_wire(from_json(op.error)) if op.error else op.result
+
+
+def log_entries(job: Job, after: int = 0) -> list[Any]:
+    """Return the log entries of all operations with higher serials, in order."""
+    found = (entry for op in job.ops for entry in op.log if entry[0] > after)
+    return sorted(found, key=lambda entry: entry[0])
+
+
+def _tasks(scene: Scene, job: Job) -> list[list[dict[str, Any]]]:
+    return [list(_shown(scene, op)) for op in job.ops]
+
+
+def _shown(scene: Scene, op: Op) -> Iterable[dict[str, Any]]:
+    for number, task in enumerate(op.tasks):
+        node = getattr(task, "node", None)
+        known = scene.config.objects.get(node) if node else None
+        yield {
+            "what": task.what,
+            "node": getattr(known, "name", node) or "master",
+            "final": task.final,
+            "state": _state(op, number),
+        }
+
+
+def _state(op: Op, number: int) -> str:
+    """Return ``done``, ``running``, ``waiting``, ``undone`` or ``failed``."""
+    if op.undoing:
+        return _state_on_the_way_back(op, number)
+    if number < op.cursor:
+        return "done"
+    if number > op.cursor:
+        return "waiting"
+    return "failed" if op.error else "running"
+
+
+def _state_on_the_way_back(op: Op, number: int) -> str:
+    if number < op.cursor:
+        return "done"
+    if number == op.cursor:
+        return "undoing"
+    return "undone" if number <= len(op.results) else "waiting"
+
+
+def _per_op(name: str, title: str, doc: str, get: Any) -> Field:  # noqa: ANN401
+    return Field(
+        name, title, "other", doc, lambda _s, job: [get(op, job) for op in job.ops]
+    )
+
+
+def _numbered(scene: Scene, value: object) -> Iterable[Job]:
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    found = scene.jobs.get(value) if isinstance(value, int) else None
+    return [found] if found else []
+
+
+def no_job(number: Hashable) -> MoorageError:
+    """Return the error about a number that no job has."""
+    return NotFound(f"job {number} is not known", hint="gnt-job list", job=number)
+
+
+JOB = Resource(
+    name="job",
+    fields=(
+        attribute("id", "ID", "number", "Number"),
+        attribute("status", "Status", "text", "Status"),
+        attribute("priority", "Priority", "number", "From -20 (first) to 19"),
+        attribute("archived", "Archived", "bool", "Whether it was put away"),
+        _per_op("summary", "Summary", "What each does", lambda op, _j: op.summary),
+        _per_op("ops", "OpCodes", "Operations", lambda op, _j: op.input),
+        _per_op("opstatus", "OpCode_status", "Of each", lambda op, _j: op.status),
+        _per_op("opresult", "OpCode_result", "Of each", lambda op, _j: result(op)),
+        _per_op("oplog", "OpCode_log", "Of each", lambda op, _j: op.log),
+        _per_op(
+            "opstart", "OpCode_start", "Of each", lambda op, _j: op.start_timestamp
+        ),
+        _per_op("opexec", "OpCode_exec", "Of each", lambda op, _j: op.exec_timestamp),
+        _per_op("opend", "OpCode_end", "Of each", lambda op, _j: op.end_timestamp),
+        _per_op("oppriority", "OpCode_prio", "Of each", lambda _op, job: job.priority),
+        attribute(
+            "received_ts", "Received", "timestamp", "Submitted", "received_timestamp"
+        ),
+        attribute("start_ts", "Start", "timestamp", "Begun", "start_timestamp"),
+        attribute("end_ts", "End", "timestamp", "Ended", "end_timestamp"),
+        Field(
+            "progress",
+            "Progress",
+            "other",
+            "How far the running task is: done, total, unit, note",
+            lambda s, job: s.progress(job.id),
+        ),
+        Field("tasks", "Tasks", "other", "What each does, step by step", _tasks),
+    ),
+    every=lambda scene: scene.jobs.values(),
+    order=lambda job: job.id,
+    keys={"id": _numbered},
+    absent=lambda _scene, number: no_job(number),
+)
+
+
+# -- locks ---------------------------------------------------------------------------
+
+
+def _name(scene: Scene, row: dict[str, Any]) -> str:
+    """Return level and name; locks are held by uuid, which nobody can read."""
+    level, _, uuid = str(row["name"]).partition("/")
+    known = scene.config.objects.get(uuid)
+    return f"{level}/{getattr(known, 'name', None) or uuid}"
+
+
+def _value(name: str, title: str, kind: str, doc: str) -> Field:
+    return Field(name, title, kind, doc, lambda _s, row: row[name])
+
+
+LOCK = Resource(
+    name="lock",
+    fields=(
+        Field("name", "Name", "text", "Level and name", _name),
+        _value("mode", "Mode", "text", "shared or exclusive"),
+        _value("owner", "Owner", "other", "Jobs that hold it"),
+        _value("pending", "Pending", "other", "Jobs that wait for it"),
+    ),
+    every=lambda scene: scene.locks(),
+    order=lambda row: nice(str(row["name"])),
+)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asking nodes for their facts: each once, all at the same time, not for ever."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from msgspec import ValidationError, convert
+
+from moorage.errors import Failed, MoorageError, Unreachable
+from moorage.jobs import Call, Engine, Nodes
+from moorage.model import Config, Node, NodeFacts
+from moorage.ops.storage.directories import directories
+from moorage.store import Truth
+
+from .scene import Scene
+
+Facts = dict[str, NodeFacts | MoorageError]
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the answers to queries come from.
+
+    Attributes
+    ----------
+    patience
+        Seconds after which a node that has not answered counts as silent.
+    clock
+        The time in seconds.
+    """
+
+    truth: Truth
+    nodes: Nodes
+    engine: Engine
+    patience: float = 10.0
+    clock: Callable[[], float] = time.time
+
+    def scene(self, facts: Facts | None = None) -> Scene:
+        """Return the newest snapshot, and what nodes said."""
+        engine = self.engine
+        return Scene(
+            config=self.truth.config,
+            jobs=engine.jobs,
+            locks=engine.locks.rows,
+            progress=engine.progress_of,
+            facts=facts or {},
+        )
+
+
+async def ask(sources: Sources, config: Config, uuids: Iterable[str]) -> Facts:
+    """Return what some nodes say; those that are marked offline are not asked."""
+    nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
+    asked = [node for node in nodes if not node.offline]
+    call = Call("facts", {"directories": directories(config.cluster)})
+    answers = await asyncio.gather(*(_ask(sources, node, call) for node in asked))
+    return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
+
+
+async def _ask(sources: Sources, node: Node, call: Call) -> NodeFacts | MoorageError:
+    try:
+        async with asyncio.timeout(sources.patience):
+            said = await sources.nodes.call(node, call, sources.truth.term, _silent)
+        return convert(said, NodeFacts)
+    except TimeoutError:
+        return Unreachable(f"node {node.name} said nothing in {sources.patience:g} s")
+    except ValidationError as error:
+        return Failed(f"node {node.name} said what cannot be understood: {error}")
+    except MoorageError as error:
+        return error
+
+
+def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
+    """Drop the progress of a question."""

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Nodes as queries show them."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moorage.model import Config, Node, NodeFacts, Unit
+
+from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
+from .objects import absent, by_name, every, keys
+from .scene import Scene
+
+# -- live ----------------------------------------------------------------------------
+
+
+def _of_facts(get: Callable[[Scene, NodeFacts], Any]) -> Getter:
+    """Return a getter that takes what the node said, if it said anything."""
+
+    def found(scene: Scene, node: Node) -> Any:  # noqa: ANN401
+        if node.offline:
+            return Missing.OFFLINE
+        facts = scene.facts.get(node.uuid)
+        return get(scene, facts) if isinstance(facts, NodeFacts) else Missing.NODATA
+
+    return found
+
+
+def _live(name: str, title: str, kind: str, doc: str, get: Any) -> Field:  # noqa: ANN401
+    return Field(name, title, kind, doc, _of_facts(get), live=True)
+
+
+def _unit(scene: Scene, facts: NodeFacts) -> Unit | None:
+    """Return the unit of the first enabled template that the node has room for."""
+    units = {unit.template: unit for unit in reversed(facts.units)}
+    enabled = scene.config.cluster.enabled_disk_templates or sorted(units)
+    return next((units[name] for name in enabled if name in units), None)
+
+
+def _room(name: str) -> Callable[[Scene, NodeFacts], Any]:
+    return lambda scene, facts: getattr(_unit(scene, facts), name, None)
+
+
+LIVE = (
+    _live("bootid", "BootID", "text", "Changes at each boot", lambda _s, f: f.bootid),
+    _live("mtotal", "MTotal", "unit", "Memory", lambda _s, f: f.memory_total),
+    _live("mnode", "MNode", "unit", "Memory in use", lambda _s, f: f.memory_used),
+    _live("mfree", "MFree", "unit", "Memory to use", lambda _s, f: f.memory_free),
+    _live("dtotal", "DTotal", "unit", "Room for disks", _room("total")),
+    _live("dfree", "DFree", "unit", "Room to use", _room("free")),
+    _live("ctotal", "CTotal", "number", "Processors", lambda _s, f: f.cpus),
+    _live("cnodes", "CNodes", "number", "NUMA nodes", lambda _s, _f: None),
+    _live("csockets", "CSockets", "number", "Sockets", lambda _s, _f: None),
+    _live("cnos", "CNOs", "number", "Processors kept for it", lambda _s, _f: None),
+    _live("sptotal", "SpTotal", "number", "Spindles", lambda _s, _f: None),
+    _live("spfree", "SpFree", "number", "Spindles to use", lambda _s, _f: None),
+    _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
+)
+
+
+# -- configured ----------------------------------------------------------------------
+
+
+def _is_master(scene: Scene, node: Node) -> bool:
+    return scene.config.cluster.master_node == node.uuid
+
+
+def role(scene: Scene, node: Node) -> str:
+    """Return Ganeti's letter: Master, Candidate, Regular, Drained, Offline."""
+    if _is_master(scene, node):
+        return "M"
+    if node.offline:
+        return "O"
+    if node.drained:
+        return "D"
+    return "C" if node.master_candidate else "R"
+
+
+def _primary(scene: Scene, node: Node) -> list[str]:
+    return [one.name for one in scene.config.instances_on(node)]
+
+
+def _secondary(scene: Scene, node: Node) -> list[str]:
+    return sorted(one.name for one in scene.secondaries.get(node.uuid, ()))
+
+
+def _ndparams(scene: Scene, node: Node) -> dict[str, Any]:
+    return scene.config.group(node.group).ndparams | node.ndparams
+
+
+def _parameter(tail: str) -> Field:
+    doc = f"Node parameter {tail}"
+    return Field(
+        f"ndp/{tail}",
+        f"ndp/{tail}",
+        "other",
+        doc,
+        lambda s, node: _ndparams(s, node).get(tail),
+    )
+
+
+INSTANCES = (
+    Field(
+        "pinst_cnt",
+        "Pinst",
+        "number",
+        "Instances that run there",
+        lambda s, n: len(s.config.residents.get(n.uuid, ())),
+    ),
+    Field(
+        "sinst_cnt",
+        "Sinst",
+        "number",
+        "Instances with a second copy there",
+        lambda s, n: len(s.secondaries.get(n.uuid, ())),
+    ),
+    Field("pinst_list", "PriInstances", "other", "Their names", _primary),
+    Field("sinst_list", "SecInstances", "other", "Their names", _secondary),
+)
+FIELDS = (
+    attribute("name", "Node", "text", "Name"),
+    attribute("pip", "PrimaryIP", "text", "Where its agent listens", "primary_ip"),
+    attribute("sip", "SecondaryIP", "text", "For mirrors", "secondary_ip"),
+    attribute("port", "Port", "number", "Of its agent"),
+    Field(
+        "group",
+        "Group",
+        "text",
+        "Its group",
+        lambda s, n: s.config.group(n.group).name,
+    ),
+    attribute("group.uuid", "GroupUUID", "text", "Uuid of its group", "group"),
+    Field("role", "Role", "text", "M, C, R, D or O", role),
+    Field("master", "IsMaster", "bool", "Whether it is the master", _is_master),
+    attribute("master_candidate", "MasterC", "bool", "Whether it may become it"),
+    attribute("master_capable", "MasterCapable", "bool", "Whether it ever can"),
+    attribute("vm_capable", "VMCapable", "bool", "Whether it runs instances"),
+    attribute("drained", "Drained", "bool", "Whether it takes no new instances"),
+    attribute("offline", "Offline", "bool", "Whether somebody said that it is off"),
+    attribute("powered", "Powered", "bool", "Whether its power is on"),
+    Field("ndparams", "NodeParameters", "other", "Parameters", _ndparams),
+    attribute("custom_ndparams", "CustomNodeParams", "other", "Its own", "ndparams"),
+    Field("hv_state", "HypervisorState", "other", "Not kept", lambda _s, _n: None),
+    Field("disk_state", "DiskState", "other", "Not kept", lambda _s, _n: None),
+)
+
+
+def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[str]:
+    del config, every_one
+    return [node.uuid for node in found]
+
+
+NODE = Resource(
+    name="node",
+    fields=(*FIELDS, *INSTANCES, *LIVE, *COMMON),
+    families=(Family("ndp", (), _parameter),),
+    every=every(Node),
+    order=by_name,
+    keys=keys(Node),
+    nodes=_nodes,
+    absent=absent(Node),
+)

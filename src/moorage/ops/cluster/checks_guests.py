@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verify that every instance runs where it should, once, with its own disks."""
+
+from collections.abc import Iterator
+
+from moorage.model import GuestState, Instance, Node
+
+from .finding import Finding, Seen
+
+
+def instances(seen: Seen) -> Iterator[Finding]:
+    """Find instances that do not run as they should."""
+    for instance in seen.config.named(Instance):
+        yield from _instance(seen, instance)
+
+
+def _instance(seen: Seen, instance: Instance) -> Iterator[Finding]:
+    home = seen.config.node(instance.primary_node)
+    found = seen.running.get(instance.uuid, [])
+    title = f"instance {instance.name}"
+    names = " and ".join(node.name for node, _ in found)
+    if len(found) > 1:
+        yield Finding(
+            title,
+            f"it runs on {names} at once: both may write to its disks",
+            f"power off all of them but one, then: "
+            f"gnt-instance migrate --cleanup {instance.name}",
+        )
+    elif found and found[0][0].uuid != home.uuid:
+        yield Finding(
+            title,
+            f"it runs on node {names} and should be on {home.name}",
+            f"gnt-instance migrate --cleanup {instance.name}",
+        )
+    elif found and instance.admin_state != "up":
+        yield Finding(
+            title,
+            f"it runs on node {names} and should not run",
+            f"gnt-instance shutdown {instance.name}",
+        )
+    elif not found and instance.admin_state == "up":
+        yield from _asleep(seen, instance, home)
+
+
+def _asleep(seen: Seen, instance: Instance, home: Node) -> Iterator[Finding]:
+    title = f"instance {instance.name}"
+    if home.offline:
+        yield Finding(
+            title,
+            f"it should run, and its node {home.name} is marked offline",
+            f"gnt-instance failover -n OTHER_NODE {instance.name}",
+        )
+    elif home.uuid in seen.facts:
+        yield Finding(
+            title,
+            f"it should run on node {home.name}, and does not",
+            f"gnt-instance startup {instance.name}",
+        )
+
+
+def strangers(seen: Seen) -> Iterator[Finding]:
+    """Find guests that belong to no instance, and what is left of moves."""
+    for node, facts in seen.nodes():
+        for guest in facts.guests:
+            yield from _guest(seen, node, guest)
+
+
+def _guest(seen: Seen, node: Node, guest: GuestState) -> Iterator[Finding]:
+    if not isinstance(seen.config.objects.get(guest.uuid), Instance):
+        yield Finding(
+            f"node {node.name}",
+            f"it has a guest {guest.name or guest.uuid} ({guest.state}) that the "
+            "configuration does not know",
+            f"end it on {node.name} by hand",
+        )
+    elif guest.state in ("incoming", "moved"):
+        yield Finding(
+            f"instance {guest.name}",
+            f"a process of a migration ({guest.state}) is left on node {node.name}",
+            f"if no job migrates it: gnt-instance migrate --cleanup {guest.name}",
+            warning=True,
+        )
+
+
+def plugged(seen: Seen) -> Iterator[Finding]:
+    """Find running guests that have other disks than their instance."""
+    for uuid, found in seen.running.items():
+        instance = seen.config.objects.get(uuid)
+        if isinstance(instance, Instance):
+            for node, guest in found:
+                yield from _disks(seen, instance, node, guest)
+
+
+def _disks(
+    seen: Seen, instance: Instance, node: Node, guest: GuestState
+) -> Iterator[Finding]:
+    for uuid in sorted(set(guest.disks) - set(instance.disks)):
+        disk = seen.config.objects.get(uuid)
+        label = getattr(disk, "label", uuid)
+        yield Finding(
+            f"instance {instance.name}",
+            f"on node {node.name} it uses disk {label}, which is not attached to it",
+            f"gnt-instance reboot -t hard {instance.name}",
+        )
+    for uuid in sorted(set(instance.disks) - set(guest.disks)):
+        yield Finding(
+            f"instance {instance.name}",
+            f"on node {node.name} it runs without its disk "
+            f"{seen.config.disk(uuid).label}",
+            f"gnt-instance reboot -t hard {instance.name}",
+            warning=True,
+        )

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verify that all nodes answer, and speak the same language."""
+
+from collections.abc import Iterator
+
+from moorage import __version__
+
+from .finding import Finding, Seen
+
+
+def silent(seen: Seen) -> Iterator[Finding]:
+    """Find nodes that give no answer while nobody has said that they are off."""
+    for uuid, why in seen.silent.items():
+        name = seen.config.node(uuid).name
+        yield Finding(
+            f"node {name}",
+            f"it gives no answer ({why}), and is not marked offline",
+            f"if it is powered off: gnt-node modify --offline=yes {name}",
+        )
+
+
+def versions(seen: Seen) -> Iterator[Finding]:
+    """Find agents of another version than the master."""
+    for node, facts in seen.nodes():
+        if facts.version != __version__:
+            yield Finding(
+                f"node {node.name}",
+                f"its agent has version {facts.version}, the master {__version__}",
+                "install the same version on all nodes",
+                warning=True,
+            )

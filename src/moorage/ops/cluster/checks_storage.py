@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verify that every node of a group can use the storage that is in use there."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from moorage.errors import MoorageError
+from moorage.model import Disk, Node, NodeGroup
+from moorage.ops import reach
+from moorage.ops.calls import device_on
+from moorage.ops.storage.directories import setting_of
+from moorage.storage.provider import usable
+
+from .finding import Finding, Seen, adopted_disks, group_uuid
+
+
+def directories(seen: Seen) -> Iterator[Finding]:
+    """Find disks in directories that the cluster has none set for."""
+    used = Counter(disk.dev_type for disk in seen.config.all(Disk))
+    kinds = {disk.dev_type: reach.template(disk) for disk in seen.config.all(Disk)}
+    for name in sorted(used):
+        setting = setting_of(kinds[name])
+        if setting and not getattr(seen.config.cluster, setting):
+            yield Finding(
+                "cluster",
+                f"{used[name]} disks of template '{name}' need {setting}, which is "
+                "not set",
+                f"gnt-cluster modify --{setting.replace('_', '-')}=DIR",
+            )
+
+
+def providers(seen: Seen) -> Iterator[Finding]:
+    """Find providers in use that some node of the group cannot use."""
+    used: dict[tuple[str, str], int] = defaultdict(int)
+    for disk in seen.config.all(Disk):
+        group = group_uuid(seen.config, disk)
+        if reach.able(disk).provider and group:
+            used[group, str(disk.logical_id[0])] += 1
+    for (group, name), count in sorted(used.items()):
+        yield from _provider(seen, seen.config.group(group), name, count)
+
+
+def _provider(seen: Seen, group: NodeGroup, name: str, count: int) -> Iterator[Finding]:
+    for node in reach.online(seen.config, group):
+        problem = _problem(seen, node, name)
+        if problem:
+            yield Finding(
+                f"node {node.name}",
+                f"{count} disks of node group {group.name} use ExtStorage provider "
+                f"'{name}': {problem}",
+                "gnt-storage diagnose",
+            )
+
+
+def _problem(seen: Seen, node: Node, name: str) -> str:
+    """Return what is wrong with a provider on a node that answered."""
+    try:
+        found = usable(reach.providers(seen.view, node)).get(name)
+    except MoorageError:
+        return ""  # that the node is silent is a finding of its own
+    if found is None:
+        return "it is not there"
+    return found.problem
+
+
+def devices(seen: Seen) -> Iterator[Finding]:
+    """Find adopted devices that are missing, or another one, on a node of the group."""
+    for disk, group in adopted_disks(seen.config):
+        told: dict[tuple[object, object], list[str]] = defaultdict(list)
+        for node in reach.online(seen.config, group):
+            try:
+                found = seen.view.answer(device_on(node.uuid, disk.volume))
+            except MoorageError:
+                continue
+            if found["present"]:
+                told[found["size"], found["identity"]].append(node.name)
+            else:
+                yield Finding(
+                    f"disk {disk.label}",
+                    f"node {node.name} of group {group.name} has no block device "
+                    f"{disk.volume}",
+                    f"make it visible on {node.name} under this name",
+                )
+        if len(told) > 1:
+            sides = "; ".join(f"{k[0]} MiB on {', '.join(v)}" for k, v in told.items())
+            yield Finding(
+                f"disk {disk.label}",
+                f"{disk.volume} is not the same device on every node of group "
+                f"{group.name}: {sides}",
+                "compare on the nodes: lsblk -o NAME,SIZE,SERIAL,WWN",
+            )

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What verify works with: everything that was seen, and what is wrong with it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec import Struct, convert
+
+from moorage.errors import MoorageError
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
+from moorage.ops.reach import can
+from moorage.storage import Can
+
+RUNNING = frozenset({"running", "paused"})
+
+
+class Finding(Struct, frozen=True):
+    """One thing that is not as it should be.
+
+    Attributes
+    ----------
+    object
+        Kind and name: ``disk data1``.
+    hint
+        A command to type.
+    warning
+        Whether nothing is broken yet.
+    """
+
+    object: str
+    message: str
+    hint: str = ""
+    warning: bool = False
+
+    def to_json(self) -> dict[str, str]:
+        """Return what clients get."""
+        return {"object": self.object, "message": self.message, "hint": self.hint}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The configuration, and what the nodes said.
+
+    Attributes
+    ----------
+    facts
+        By the uuid of each node that answered.
+    silent
+        Why a node did not, by uuid; nodes that are marked offline are in neither.
+    running
+        Nodes and guests that run, by the guest's uuid.
+    """
+
+    view: View
+    facts: dict[str, NodeFacts]
+    silent: dict[str, str]
+    running: dict[str, list[tuple[Node, GuestState]]]
+
+    @property
+    def config(self) -> Config:
+        """The snapshot."""
+        return self.view.config
+
+    def nodes(self) -> Iterator[tuple[Node, NodeFacts]]:
+        """Yield the nodes that answered, by name, with what they said."""
+        for node in self.config.named(Node):
+            if node.uuid in self.facts:
+                yield node, self.facts[node.uuid]
+
+
+def facts_on(node: Node) -> Question:
+    """Ask a node for all that it knows of itself."""
+    return Question(node.uuid, "facts")
+
+
+def see(view: View) -> Seen:
+    """Return what the nodes said, in order."""
+    facts: dict[str, NodeFacts] = {}
+    silent: dict[str, str] = {}
+    running: dict[str, list[tuple[Node, GuestState]]] = defaultdict(list)
+    for node in view.config.named(Node):
+        if node.offline:
+            continue
+        try:
+            facts[node.uuid] = convert(view.answer(facts_on(node)), NodeFacts)
+        except MoorageError as error:
+            silent[node.uuid] = error.message
+            continue
+        for guest in facts[node.uuid].guests:
+            if guest.state in RUNNING:
+                running[guest.uuid].append((node, guest))
+    return Seen(view, facts, silent, running)
+
+
+def adopted_disks(config: Config) -> Iterator[tuple[Disk, NodeGroup]]:
+    """Yield the disks that are devices of somebody else's, with their group."""
+    for disk in config.named(Disk):
+        group = group_uuid(config, disk)
+        if can(disk, Can.ADOPT) and not can(disk, Can.CREATE) and group:
+            yield disk, config.group(group)
+
+
+def group_uuid(config: Config, disk: Disk) -> str | None:
+    """Return the uuid of the group where a disk is used, or was last."""
+    owner = config.owner(disk)
+    if owner:
+        return config.node(owner.primary_node).group
+    return disk.group if disk.group in config.objects else None

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-cluster modify``: the settings of the whole cluster."""
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import (
+    DISKLESS,
+    Change,
+    Cluster,
+    Config,
+    Disk,
+    Instance,
+    Node,
+    successor,
+)
+from moorage.ops.group.set_params import merged
+from moorage.ops.reach import template
+from moorage.ops.storage.directories import SETTINGS, setting_of
+from moorage.storage import TEMPLATES
+from moorage.storage.words import check_image_directory
+
+from .finding import facts_on
+
+Nested = Mapping[str, Mapping[str, Any]]
+_MEMORY = ("minmem", "maxmem")
+BACKEND = frozenset(
+    {*_MEMORY, "memory", "vcpus", "auto_balance", "always_failover", "spindle_use"}
+)
+"""Back-end parameters."""
+
+
+class ClusterSetParams(Operation, frozen=True, kw_only=True):
+    """Change settings; those that are not given stay.
+
+    Attributes
+    ----------
+    hvparams, diskparams
+        Parameters by hypervisor, by disk template; the value ``default`` drops one.
+    beparams
+        Defaults of all instances, plain or under the word ``default``.
+    """
+
+    op_id = "OP_CLUSTER_SET_PARAMS"
+
+    hvparams: dict[str, dict[str, Any]] | None = None
+    beparams: dict[str, Any] | None = None
+    diskparams: dict[str, dict[str, Any]] | None = None
+    shared_file_storage_dir: str | None = None
+    file_storage_dir: str | None = None
+    enabled_hypervisors: tuple[str, ...] | None = None
+    enabled_disk_templates: tuple[str, ...] | None = None
+    default_iallocator: str | None = None
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the cluster's settings."""
+        yield Lock("cluster", view.config.cluster.uuid)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the nodes for their hypervisors, when others are wanted."""
+        if self.enabled_hypervisors is not None:
+            yield from (facts_on(node) for node in _hosts(view.config))
+
+    def check(self, view: View) -> None:
+        """Refuse settings that would leave a disk or an instance behind."""
+        self._changes(view.config.cluster)
+        for setting in SETTINGS:
+            wanted = getattr(self, setting)
+            if wanted is not None:
+                check_image_directory(setting, wanted)
+                check_directory(view.config, setting, wanted)
+        if self.enabled_disk_templates is not None:
+            check_templates(view.config, self.enabled_disk_templates)
+        if self.enabled_hypervisors is not None:
+            check_hypervisors(view, self.enabled_hypervisors)
+
+    def _changes(self, cluster: Cluster) -> dict[str, Any]:
+        """Return the fields that change."""
+        plain = (*SETTINGS, "enabled_hypervisors", "enabled_disk_templates")
+        names = (*plain, "default_iallocator")
+        found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        if self.hvparams:
+            found["hvparams"] = _merged_each(cluster.hvparams, self.hvparams)
+        if self.diskparams:
+            check_known_templates(self.diskparams)
+            found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
+        if self.beparams:
+            found["beparams"] = backend(cluster.beparams, self.beparams)
+        if not found:
+            raise BadInput(
+                "nothing to change was named", hint="gnt-cluster modify --help"
+            )
+        return found
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record the change."""
+        cluster = view.config.cluster
+        change = Change((successor(cluster, view.now, **self._changes(cluster)),))
+        yield commit("change the cluster", change, view.config.before(change))
+
+
+def _hosts(config: Config) -> list[Node]:
+    nodes = config.named(Node)
+    return [node for node in nodes if node.vm_capable and not node.offline]
+
+
+def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
+    names = old.keys() | new.keys()
+    return {n: merged(old.get(n, {}), new.get(n, {})) for n in sorted(names)}
+
+
+def backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the profiles of back-end parameters with changes.
+
+    Raises
+    ------
+    BadInput
+        If there is no such parameter, or an instance could not have the value.
+    """
+    flat = dict(given.get("default", given))
+    unknown = sorted(flat.keys() - BACKEND)
+    if unknown:
+        known = ", ".join(sorted(BACKEND))
+        raise BadInput(
+            f"there is no back-end parameter '{unknown[0]}': there is {known}"
+        )
+    if "memory" in flat:
+        memory = flat.pop("memory")
+        flat = dict.fromkeys(_MEMORY, memory) | flat
+    filled = merged(old.get("default", {}), flat)
+    for name in (*_MEMORY, "vcpus"):
+        _check_positive(name, filled.get(name, 1))
+    if filled.get("minmem", 0) > filled.get("maxmem", filled.get("minmem", 0)):
+        raise BadInput(
+            f"minmem ({filled['minmem']} MiB) is more than maxmem "
+            f"({filled['maxmem']} MiB)",
+            hint="gnt-cluster modify -B memory=512M",
+        )
+    return {**{k: dict(v) for k, v in old.items()}, "default": filled}
+
+
+def _check_positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise BadInput(f"{name} is a whole number above 0, not '{value}'")
+
+
+# -- directories ---------------------------------------------------------------------
+
+
+def check_directory(config: Config, setting: str, wanted: str) -> None:
+    """Raise `Refused` unless the directory can be set.
+
+    A template finds its files below its directory only, so a disk outside of the new
+    one would be lost.
+    """
+    if wanted and (not wanted.startswith("/") or posixpath.normpath(wanted) != wanted):
+        raise BadInput(
+            f"'{wanted}' is not an absolute path in its shortest form",
+            hint=f"gnt-cluster modify --{setting.replace('_', '-')}=/srv/moorage",
+        )
+    for disk in config.all(Disk):
+        inside = wanted and disk.volume.startswith(f"{wanted.rstrip('/')}/")
+        if setting_of(template(disk)) == setting and not inside:
+            raise WrongState(
+                f"disk {disk.label} is the file {disk.volume}: with {setting} "
+                f"'{wanted}' it could not be found",
+                hint=f"gnt-disk info {disk.uuid}",
+                disk=disk.uuid,
+            )
+
+
+# -- templates and hypervisors -------------------------------------------------------
+
+
+def check_known_templates(names: Iterable[str]) -> None:
+    """Raise `BadInput` if there is no such disk template."""
+    for name in names:
+        if name not in TEMPLATES and name != DISKLESS:
+            known = ", ".join(sorted({*TEMPLATES, DISKLESS}))
+            raise BadInput(f"there is no disk template '{name}': there is {known}")
+
+
+def check_templates(config: Config, wanted: tuple[str, ...]) -> None:
+    """Raise `Refused` unless these can be all templates that are enabled."""
+    check_known_templates(wanted)
+    if not wanted:
+        raise BadInput(
+            "at least one disk template must be enabled",
+            hint=f"gnt-cluster modify --enabled-disk-templates={DISKLESS}",
+        )
+    for disk in config.all(Disk):
+        if disk.dev_type not in wanted:
+            raise WrongState(
+                f"disk template '{disk.dev_type}' is in use, by disk {disk.label}",
+                hint=f"gnt-disk list 'dev_type == \"{disk.dev_type}\"'",
+            )
+
+
+def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
+    """Raise `Refused` unless these can be all hypervisors that are enabled."""
+    if not wanted:
+        raise BadInput(
+            "at least one hypervisor must be enabled",
+            hint="gnt-cluster modify --enabled-hypervisors=kvm",
+        )
+    for instance in view.config.all(Instance):
+        if instance.hypervisor not in wanted:
+            raise WrongState(
+                f"hypervisor '{instance.hypervisor}' is in use, by instance "
+                f"{instance.name}",
+                hint=f"gnt-instance list 'hypervisor == \"{instance.hypervisor}\"'",
+            )
+    for node in _hosts(view.config):
+        _check_has(view, node, wanted)
+
+
+def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
+    """Refuse hypervisors that a node says it lacks; a silent one says nothing."""
+    try:
+        found = view.answer(facts_on(node)) or {}
+    except MoorageError:
+        return
+    known = found.get("hypervisors") or []
+    lacking = [name for name in wanted if name not in known]
+    if lacking:
+        raise WrongState(
+            f"node {node.name} has no hypervisor '{lacking[0]}': it has "
+            f"{', '.join(known) or 'none'}",
+            hint=f"install it on {node.name}, or name others",
+            node=node.name,
+        )

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-cluster verify``: compare what is with what the configuration says."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from moorage.jobs import Lock, Operation, Question, View
+from moorage.model import Disk, Instance, Node
+from moorage.ops.calls import device_on, providers_on
+from moorage.ops.reach import online
+
+from . import checks_disks, checks_guests, checks_nodes, checks_storage
+from .finding import Finding, Seen, adopted_disks, facts_on, see
+
+CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
+    checks_nodes.silent,
+    checks_nodes.versions,
+    checks_guests.instances,
+    checks_guests.strangers,
+    checks_guests.plugged,
+    checks_disks.quarantined,
+    checks_disks.leftovers,
+    checks_disks.missing,
+    checks_storage.directories,
+    checks_storage.providers,
+    checks_storage.devices,
+)
+"""Every check; each one is a pure function of what was seen."""
+
+
+class ClusterVerify(Operation, frozen=True, kw_only=True):
+    """Compare the configuration with what the nodes say.
+
+    It holds no locks: it must work when something hangs. So what a job is changing
+    at the moment may show up.
+    """
+
+    op_id = "OP_CLUSTER_VERIFY"
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing."""
+        del view
+        return iter(())
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask every node that is not marked offline for all that it knows."""
+        config = view.config
+        for node in config.named(Node):
+            if not node.offline:
+                yield facts_on(node)
+                yield providers_on(node.uuid)
+        for disk, group in adopted_disks(config):
+            for node in online(config, group):
+                yield device_on(node.uuid, disk.volume)
+
+    def check(self, view: View) -> None:
+        """Refuse nothing: a cluster in any state can be looked at."""
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return errors, warnings, and how much was looked at."""
+        del results
+        seen = see(view)
+        found = [one for check in CHECKS for one in check(seen)]
+        return {
+            "errors": [one.to_json() for one in found if not one.warning],
+            "warnings": [one.to_json() for one in found if one.warning],
+            "checked": _counted(seen),
+        }
+
+
+def _counted(seen: Seen) -> dict[str, int]:
+    config = seen.config
+    return {
+        "nodes": config.count(Node),
+        "nodes that answered": len(seen.facts),
+        "instances": config.count(Instance),
+        "disks": config.count(Disk),
+        "guests": sum(len(facts.guests) for facts in seen.facts.values()),
+    }

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-group add``: a group without nodes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import field
+
+from moorage.errors import BadInput, Exists
+from moorage.jobs import Lock, Operation, Task, View, commit
+from moorage.model import Change, Config, NodeGroup
+from moorage.storage.words import check_name
+
+POLICIES = ("preferred", "last_resort", "unallocable")
+"""Whether new instances go to a group: gladly, if there is no other, or not."""
+
+
+def check_new_name(config: Config, name: str) -> None:
+    """Raise `Refused` unless a group can be called `name`."""
+    check_name("node group", name)
+    if config.knows(NodeGroup, name):
+        raise Exists(
+            f"there is a node group '{name}' already", hint=f"gnt-group info {name}"
+        )
+
+
+def check_policy(policy: str) -> str:
+    """Return an allocation policy; raise `BadInput` if it is none."""
+    if policy not in POLICIES:
+        known = ", ".join(POLICIES)
+        raise BadInput(f"'{policy}' is not an allocation policy: there is {known}")
+    return policy
+
+
+class GroupAdd(Operation, frozen=True, kw_only=True):
+    """Make a node group."""
+
+    op_id = "OP_GROUP_ADD"
+
+    group_name: str
+    alloc_policy: str = POLICIES[0]
+    ndparams: dict[str, Any] = field(default_factory=dict)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the name."""
+        del view
+        yield Lock("group", self.group_name)
+
+    def check(self, view: View) -> None:
+        """Refuse a name that is taken."""
+        check_new_name(view.config, self.group_name)
+        check_policy(self.alloc_policy)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record it."""
+        group = NodeGroup(
+            uuid=view.fresh(),
+            name=self.group_name,
+            alloc_policy=self.alloc_policy,
+            ndparams=self.ndparams,
+            ctime=view.now,
+            mtime=view.now,
+        )
+        yield commit(f"record node group {group.name}", Change((group,)), {})

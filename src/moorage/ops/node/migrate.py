@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-node migrate``: every running instance of a node moves, without stopping."""
+
+from moorage.errors import WrongState
+from moorage.jobs import View
+from moorage.model import Instance, Node
+
+from .moving import Moving, Opcode, check_mobile, migrate, target
+from .residents import running
+
+
+class NodeMigrate(Moving, frozen=True, kw_only=True):
+    """Migrate the instances that run on a node; those that do not run stay."""
+
+    op_id = "OP_NODE_MIGRATE"
+
+    target_node: str | None = None
+
+    def check(self, view: View) -> None:
+        """Refuse a node that is off, and instances that cannot move."""
+        node = self.node(view)
+        self._target(view)
+        if node.offline:
+            raise WrongState(
+                f"node {node.name} is marked offline: nothing runs there to migrate",
+                hint=f"gnt-node failover -n NODE {node.name}",
+            )
+        for instance in self._running(view):
+            check_mobile(view.config, instance)
+
+    def jobs(self, view: View) -> list[list[Opcode]]:
+        """Return a job for each instance."""
+        to = self._target(view)
+        return [migrate(instance, to) for instance in self._running(view)]
+
+    def _target(self, view: View) -> Node:
+        node = self.node(view)
+        return target(view.config, node, self.target_node, self.iallocator)
+
+    def _running(self, view: View) -> list[Instance]:
+        node = self.node(view)
+        alive = running(view, node)
+        return [one for one in view.config.instances_on(node) if one.uuid in alive]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-node remove``: an empty node leaves the cluster."""
+
+from collections.abc import Iterator
+
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Cluster, Config, Disk, Node, successor
+
+from .residents import ALIVE, guests, guests_on, named, unknown
+
+
+def check_empty(config: Config, node: Node) -> None:
+    """Raise `WrongState` while the configuration needs the node."""
+    if config.cluster.master_node == node.uuid:
+        raise WrongState(
+            f"node {node.name} is the master: it cannot leave its cluster",
+            hint="gnt-cluster destroy --yes-do-it",
+        )
+    instances = config.instances_on(node)
+    if instances:
+        names = ", ".join(one.name for one in instances[:3])
+        raise WrongState(
+            f"node {node.name} still has {len(instances)} instances: {names}",
+            hint=f"gnt-node evacuate -n OTHER_NODE {node.name}",
+        )
+    disks = [disk for disk in config.all(Disk) if node.uuid in disk.nodes]
+    if disks:
+        raise WrongState(
+            f"node {node.name} still holds the data of {len(disks)} disks, one is "
+            f"{disks[0].label}",
+            hint=f"gnt-disk list '\"{node.name}\" in nodes'",
+        )
+
+
+class NodeRemove(Operation, frozen=True, kw_only=True):
+    """Take a node out of the cluster."""
+
+    op_id = "OP_NODE_REMOVE"
+
+    node_name: str
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the node, so that nothing comes to it; and the list of certificates."""
+        yield Lock("cluster", view.config.cluster.uuid)
+        yield Lock("node", view.config.node(self.node_name).uuid)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether guests run there that nobody knows."""
+        node = view.config.node(self.node_name)
+        if not node.offline:
+            yield guests_on(node)
+
+    def check(self, view: View) -> None:
+        """Refuse while anything is left on the node, or nobody can tell."""
+        node = view.config.node(self.node_name)
+        check_empty(view.config, node)
+        if node.offline:
+            return
+        try:
+            found = guests(view, guests_on(node))
+        except MoorageError as error:
+            raise unknown(node, error) from error
+        alive = [guest for guest in found if guest.state in ALIVE]
+        if alive:
+            raise WrongState(
+                f"node {node.name} still runs {named(alive)}, which the cluster does "
+                "not know there",
+                hint="gnt-cluster verify",
+            )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Forget the node and its certificate: there is no way back."""
+        config, node = view.config, view.config.node(self.node_name)
+        change = Change(_without_certificate(view, config.cluster, node), (node,))
+        what = f"forget node {node.name}"
+        yield commit(what, change, config.before(change), final=True)
+
+
+def _without_certificate(
+    view: View, cluster: Cluster, node: Node
+) -> tuple[Cluster, ...]:
+    known = cluster.candidate_certs
+    if node.uuid not in known:
+        return ()
+    left = {uuid: digest for uuid, digest in known.items() if uuid != node.uuid}
+    return (successor(cluster, view.now, candidate_certs=left),)

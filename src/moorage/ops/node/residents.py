@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who lives on a node: the instances that should, and the guests that do."""
+
+from msgspec import convert
+
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, GuestState, Instance, Node
+
+ALIVE = frozenset({"running", "paused", "incoming"})
+"""States of a guest that writes, or is about to."""
+RUNNING = frozenset({"running", "paused"})
+
+
+def guests_on(node: Node) -> Question:
+    """Ask a node for all its guests."""
+    return Question(node.uuid, "guests")
+
+
+def guests(view: View, question: Question) -> list[GuestState]:
+    """Return what a node answered; raise what came instead."""
+    return convert(view.answer(question) or [], list[GuestState])
+
+
+def running(view: View, node: Node) -> set[str]:
+    """Return the uuids of the instances that run on a node.
+
+    On a node that somebody marked offline, none does.
+
+    Raises
+    ------
+    WrongState
+        If the node gives no answer: nobody can tell.
+    """
+    if node.offline:
+        return set()
+    try:
+        found = guests(view, guests_on(node))
+    except MoorageError as error:
+        raise unknown(node, error) from error
+    return {guest.uuid for guest in found if guest.state in RUNNING}
+
+
+def unknown(node: Node, error: MoorageError) -> WrongState:
+    """Return the refusal for a node that gives no answer and is not marked offline."""
+    return WrongState(
+        f"node {node.name} gives no answer ({error.message}), and nobody has said that "
+        "it is off: its instances may still run there",
+        hint="make sure that the node is powered off, then: "
+        f"gnt-node modify --offline=yes {node.name}",
+        node=node.name,
+    )
+
+
+def strangers(config: Config, node: Node, found: list[GuestState]) -> list[GuestState]:
+    """Return the guests that are alive on a node and belong somewhere else."""
+    alive = [guest for guest in found if guest.state in ALIVE]
+    return [guest for guest in alive if not _belongs(config, node, guest)]
+
+
+def _belongs(config: Config, node: Node, guest: GuestState) -> bool:
+    instance = config.objects.get(guest.uuid)
+    return isinstance(instance, Instance) and instance.primary_node == node.uuid
+
+
+def named(found: list[GuestState]) -> str:
+    """Return the names of guests, for a sentence."""
+    return ", ".join(sorted(guest.name or guest.uuid for guest in found))

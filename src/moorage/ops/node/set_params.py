@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-node modify``: what a node is for, and whether it is off.
+
+It takes no lock. A job that waits for a silent node holds locks, and this is how an
+operator ends that wait: by saying that the node is off. The compare-and-set of the
+commit is protection enough, because only the node's own record changes.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import field
+
+from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Node, successor
+from moorage.ops.group.set_params import merged
+
+from .residents import RUNNING, guests, named, strangers
+
+_FLAGS = ("offline", "drained", "master_candidate")
+"""At most one of them is true."""
+
+
+class NodeSetParams(Operation, frozen=True, kw_only=True):
+    """Change a node.
+
+    Attributes
+    ----------
+    offline
+        True: somebody made sure that the node is off; nothing on it runs or writes.
+    drained
+        True: it takes no new instances.
+    force
+        Mark it offline although it answers and guests run there.
+    """
+
+    op_id = "OP_NODE_SET_PARAMS"
+
+    node_name: str
+    offline: bool | None = None
+    drained: bool | None = None
+    master_candidate: bool | None = None
+    powered: bool | None = None
+    ndparams: dict[str, Any] = field(default_factory=dict)
+    force: bool = False
+
+    def node(self, view: View) -> Node:
+        """Return the node."""
+        return view.config.node(self.node_name)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing; the module says why."""
+        del view
+        return iter(())
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask who runs there, before the node is believed to be off, or back."""
+        sure = self.offline and self.force  # then nobody waits for a node that hangs
+        if self.offline is not None and self.offline != self.node(view).offline:
+            yield from () if sure else (self._guests(view),)
+
+    def _guests(self, view: View) -> Question:
+        return Question(self.node(view).uuid, "guests", even_offline=True)
+
+    def check(self, view: View) -> None:
+        """Refuse what is not true of the node, as far as anybody can tell."""
+        node = self.node(view)
+        self._check_roles(view, node)
+        if self.offline and not node.offline and not self.force:
+            self._check_off(view, node)
+        if self.offline is False and node.offline:
+            self._check_back(view, node)
+        self._changes(node)
+
+    def _check_roles(self, view: View, node: Node) -> None:
+        wanted = [name for name in _FLAGS if getattr(self, name)]
+        if len(wanted) > 1:
+            raise BadInput(
+                f"a node is not {' and '.join(wanted)} at once",
+                hint=f"gnt-node modify --{wanted[0].replace('_', '-')}=yes {node.name}",
+            )
+        if view.config.cluster.master_node == node.uuid and set(wanted) & {*_FLAGS[:2]}:
+            raise WrongState(
+                f"node {node.name} is the master: it cannot be {wanted[0]}",
+                hint="gnt-cluster getmaster",
+            )
+        if (
+            view.config.cluster.master_node == node.uuid
+            and self.master_candidate is False
+        ):
+            raise WrongState(
+                f"node {node.name} is the master, and so a candidate",
+                hint="gnt-cluster getmaster",
+            )
+        self._check_candidate(node)
+
+    def _check_candidate(self, node: Node) -> None:
+        """Refuse to make a candidate of a node that could not become the master."""
+        if not self.master_candidate:
+            return
+        offline = node.offline if self.offline is None else self.offline
+        drained = node.drained if self.drained is None else self.drained
+        if offline or drained or not node.master_capable:
+            raise WrongState(
+                f"node {node.name} cannot be a master candidate: it is offline, "
+                "drained or not master_capable",
+                hint=f"gnt-node info {node.name}",
+            )
+
+    def _check_off(self, view: View, node: Node) -> None:
+        """Refuse to believe that a node is off which says that it runs guests."""
+        try:
+            found = guests(view, self._guests(view))
+        except MoorageError:
+            return  # it gives no answer: what the operator says is all that is known
+        running = [guest for guest in found if guest.state in RUNNING]
+        if running:
+            raise WrongState(
+                f"node {node.name} is not off: it answers, and runs {named(running)}",
+                hint=f"gnt-node evacuate -n OTHER_NODE {node.name}",
+                node=node.name,
+            )
+
+    def _check_back(self, view: View, node: Node) -> None:
+        """Refuse a node that is silent, or runs what belongs elsewhere by now."""
+        try:
+            found = guests(view, self._guests(view))
+        except MoorageError as error:
+            raise WrongState(
+                f"node {node.name} gives no answer ({error.message}): it stays offline",
+                hint=f"start its agent, then: gnt-node modify --offline=no {node.name}",
+                node=node.name,
+            ) from error
+        wrong = strangers(view.config, node, found)
+        if wrong:
+            raise WrongState(
+                f"node {node.name} runs {named(wrong)}, which belongs elsewhere: two "
+                "guests would write to the same disks",
+                hint=f"reboot the node, then: gnt-node modify --offline=no {node.name}",
+                node=node.name,
+            )
+
+    def _changes(self, node: Node) -> dict[str, Any]:
+        """Return the fields that change; Ganeti's demotions and promotions included."""
+        names = (*_FLAGS, "powered")
+        found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        if self.ndparams:
+            found["ndparams"] = merged(node.ndparams, self.ndparams)
+        if not found:
+            raise BadInput(
+                "nothing to change was named",
+                hint=f"gnt-node modify --offline=yes {node.name}",
+            )
+        if self.offline or self.drained:
+            found["master_candidate"] = False
+        if self.offline:
+            found["drained"] = False
+        if self.master_candidate is None and self._is_back(node, found):
+            found["master_candidate"] = node.master_capable
+        return found
+
+    @staticmethod
+    def _is_back(node: Node, changes: dict[str, Any]) -> bool:
+        """Whether a node that was offline or drained is neither afterwards."""
+        was = node.offline or node.drained
+        flags = (changes.get(n, getattr(node, n)) for n in ("offline", "drained"))
+        return was and not any(flags)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record the change."""
+        node = self.node(view)
+        change = Change((successor(node, view.now, **self._changes(node)),))
+        yield commit(f"change node {node.name}", change, view.config.before(change))
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return what changed, and to what."""
+        del results
+        node = self.node(view)
+        changes = self._changes(node).items()
+        return [
+            [name, value] for name, value in changes if getattr(node, name) != value
+        ]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the two diagnoses share: whom to ask, and answers by node."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, convert
+
+from moorage.errors import BadInput, MoorageError
+from moorage.jobs import Question, View
+from moorage.model import Config, Node, Os, Provider, nice
+
+T = TypeVar("T", Provider, Os)
+
+
+class Answers(Struct, Generic[T], frozen=True):
+    """What the nodes of a cluster said.
+
+    Attributes
+    ----------
+    found
+        All that each node has, in the order of its search path.
+    silent
+        Why a node said nothing.
+    """
+
+    found: dict[str, list[T]]
+    silent: dict[str, str]
+
+    def names(self, wanted: Sequence[str]) -> list[str]:
+        """Return the names that any node knows, those that are wanted; all if none."""
+        known = {one.name for entries in self.found.values() for one in entries}
+        return sorted((n for n in known if not wanted or n in wanted), key=nice)
+
+    def entries(self, name: str) -> dict[str, list[T]]:
+        """Return what each node has by one name; nothing is an empty list."""
+        return {
+            node: [one for one in entries if one.name == name]
+            for node, entries in self.found.items()
+        }
+
+    def status(self, name: str, shown: Callable[[T], list[Any]]) -> dict[str, Any]:
+        """Return the entries of each node as diagnoses show them.
+
+        A node that said nothing has one invalid entry that says why.
+        """
+        known = {
+            node: [shown(one) for one in entries]
+            for node, entries in self.entries(name).items()
+        }
+        lost = {node: [["", False, why, []]] for node, why in self.silent.items()}
+        return known | lost
+
+
+def able(config: Config) -> list[Node]:
+    """Return the nodes that can be asked and may run instances, by name."""
+    nodes = config.named(Node)
+    return [node for node in nodes if node.vm_capable and not node.offline]
+
+
+def collect(
+    view: View, question: Callable[[str], Question], kind: type[T]
+) -> Answers[T]:
+    """Return what the nodes answered to a question."""
+    found: dict[str, list[T]] = {}
+    silent: dict[str, str] = {}
+    for node in able(view.config):
+        try:
+            said = view.answer(question(node.uuid)) or []
+        except MoorageError as error:
+            silent[node.name] = f"no answer: {error.message}"
+        else:
+            found[node.name] = convert(said, list[kind])  # type: ignore[valid-type]
+    return Answers(found, silent)
+
+
+def pairs(parameters: Mapping[str, str]) -> list[list[str]]:
+    """Return name and description of parameters, sorted."""
+    return [[name, parameters[name]] for name in sorted(parameters)]
+
+
+def rows(
+    columns: Mapping[str, Callable[[str], Any]],
+    wanted: Sequence[str],
+    of: Iterable[str],
+) -> list[list[Any]]:
+    """Return the wanted columns of some names.
+
+    Raises
+    ------
+    BadInput
+        If there is no such column.
+    """
+    check_columns(columns, wanted)
+    return [[columns[column](name) for column in wanted] for name in of]
+
+
+def check_columns(columns: Iterable[str], wanted: Iterable[str]) -> None:
+    """Raise `BadInput` if there is no such column."""
+    known = list(columns)
+    for column in wanted:
+        if column not in known:
+            raise BadInput(
+                f"there is no column '{column}': there is {', '.join(sorted(known))}"
+            )

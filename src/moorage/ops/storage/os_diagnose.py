@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-os list`` and ``diagnose``: the operating systems that can be installed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from moorage.jobs import Lock, Operation, Question, View
+from moorage.model import Os, nice
+from moorage.ops.calls import oses_on
+
+from . import diagnosis
+
+COLUMNS = ("name", "valid", "variants", "parameters", "node_status")
+
+
+def _shown(one: Os) -> list[Any]:
+    variants = list(one.variants)
+    return [one.path, one.valid, one.problem, variants, diagnosis.pairs(one.parameters)]
+
+
+def common_variants(found: Sequence[Os]) -> list[str]:
+    """Return the variants that every one of `found` has, in nice order."""
+    sets = [set(one.variants) for one in found]
+    return sorted(set.intersection(*sets), key=nice) if sets else []
+
+
+def common_parameters(found: Sequence[Os]) -> list[list[str]]:
+    """Return the parameters that every one of `found` has, with descriptions."""
+    if not found:
+        return []
+    kept = set.intersection(*(set(one.parameters) for one in found))
+    return [[name, found[0].parameters[name]] for name in sorted(kept)]
+
+
+class OsDiagnose(Operation, frozen=True, kw_only=True):
+    """Say which operating systems there are, and where they are valid."""
+
+    op_id = "OP_OS_DIAGNOSE"
+
+    output_fields: tuple[str, ...] = COLUMNS
+    names: tuple[str, ...] = ()
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: it only looks."""
+        del view
+        return iter(())
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask every node that is online and may run instances."""
+        for node in diagnosis.able(view.config):
+            yield oses_on(node.uuid)
+
+    def check(self, view: View) -> None:
+        """Refuse columns that there are not."""
+        del view
+        diagnosis.check_columns(COLUMNS, self.output_fields)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return a row for each operating system."""
+        del results
+        found = diagnosis.collect(view, oses_on, Os)
+
+        def first(name: str) -> list[Os]:
+            entries = found.entries(name).values()
+            return [one[0] for one in entries if one and one[0].valid]
+
+        def valid(name: str) -> bool:
+            return not found.silent and len(first(name)) == len(found.found)
+
+        columns = {
+            "name": lambda name: name,
+            "valid": valid,
+            "variants": lambda name: common_variants(first(name)),
+            "parameters": lambda name: common_parameters(first(name)),
+            "node_status": lambda name: found.status(name, _shown),
+        }
+        return diagnosis.rows(columns, self.output_fields, found.names(self.names))
