@@ -70,6 +70,12 @@ class Truth:
             If an object of `change` is not the successor of what is stored; nothing
             is written.
         """
+        # A caller that is cancelled must not leave the store a version ahead of us.
+        work = asyncio.create_task(self._commit(change, records))
+        work.add_done_callback(_heard)
+        return await asyncio.shield(work)
+
+    async def _commit(self, change: Change | None, records: Sequence[Write]) -> Config:
         async with self._writer:
             config = apply(self.config, change) if change else self.config
             writes = [*_writes(change, config), *records]
@@ -81,6 +87,12 @@ class Truth:
         """Let go of the store."""
         async with self._writer:
             await self._store.close()
+
+
+def _heard(work: asyncio.Task[Config]) -> None:
+    """Take note of the end of a commit that its caller may not wait for."""
+    if not work.cancelled():
+        work.exception()
 
 
 def _writes(change: Change | None, config: Config) -> list[Write]:

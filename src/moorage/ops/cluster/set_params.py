@@ -70,8 +70,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for setting in SETTINGS:
             wanted = getattr(self, setting)
             if wanted is not None:
-                check_image_directory(setting, wanted)
                 check_directory(view.config, setting, wanted)
+                check_image_directory(setting, wanted)
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
