@@ -6,6 +6,7 @@ import logging
 import signal
 
 from moorage import ops
+from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, NotFound
@@ -18,6 +19,9 @@ from . import process
 from .places import MasterPlaces
 
 _LOG = logging.getLogger(__name__)
+_KEPT = 6 * 3600.0
+"""Seconds that a finished job stays in the list."""
+_TIDIED = 300.0
 WORD = "moorage.cli.moorage"
 
 
@@ -41,14 +45,24 @@ async def _run(places: MasterPlaces) -> None:
     nodes = HttpNodes(Authority(places.keys))
     engine = Engine(truth, nodes, ops.parse)
     await engine.start(others.get("job", {}).values())
-    server = LuxiServer(Sources(truth, nodes, engine), places.socket)
+    sources = Sources(truth, nodes, engine)
+    server = LuxiServer(sources, places.socket)
     await server.start()
+    tidying = asyncio.create_task(_tidy(sources))
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await stopped.wait()
+    tidying.cancel()
     await server.stop()
     await engine.stop()
     await nodes.close()
     await truth.close()
+
+
+async def _tidy(sources: Sources) -> None:
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    while True:
+        await AutoArchiveJobs(age=_KEPT).answer(sources)
+        await asyncio.sleep(_TIDIED)
 
 
 def start(places: MasterPlaces) -> int:
