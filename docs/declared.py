@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# ruff: noqa: INP001 - part of a program, not of a package
+"""Markdown from declarations: tables, docstrings, the fields of a struct."""
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+Lines = Iterator[str]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Lines:
+    """Yield a table; a bar in a cell is escaped."""
+    yield _row(head)
+    yield _row(["---"] * len(head))
+    yield from map(_row, rows)
+    yield ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+def code(text: str) -> str:
+    """Return text as code."""
+    return f"`{text}`" if text else ""
+
+
+def plain(text: str) -> str:
+    """Return a docstring's text with Markdown's code marks, on one line."""
+    text = re.sub(r":\w+:`~?\.?(?:moorage\.)?([^`]*)`", r"`\1`", text)
+    return " ".join(text.replace("``", "`").split())
+
+
+def about(thing: object) -> str:
+    """Return the first paragraph of a docstring, without its full stop."""
+    first = (inspect.getdoc(thing) or "").split("\n\n")[0]
+    return plain(first).removesuffix(".")
+
+
+def rest(thing: object) -> str:
+    """Return what a docstring says between its first paragraph and its sections."""
+    body = re.split(r"\n\n?\w+\n---+", inspect.getdoc(thing) or "")[0]
+    return plain(" ".join(body.split("\n\n")[1:]))
+
+
+def attributes(kind: type) -> dict[str, str]:
+    """Return what the section Attributes of a class and its parents says, by name."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        doc = inspect.cleandoc(one.__doc__ or "")
+        section = re.search(r"Attributes\n-+\n(.*?)(?:\n\n\w+\n---|\Z)", doc, re.DOTALL)
+        if section:
+            found |= _entries(section[1])
+    return found
+
+
+def _entries(section: str) -> Iterator[tuple[str, str]]:
+    names, words = list[str](), list[str]()
+    for line in [*section.splitlines(), ""]:
+        if line and not line.startswith(" "):
+            yield from ((name, plain(" ".join(words))) for name in names)
+            names, words = line.split(", "), []
+        else:
+            words.append(line.strip())
+    yield from ((name, plain(" ".join(words))) for name in names)
+
+
+def fields(kind: type[msgspec.Struct]) -> Lines:
+    """Yield a table of the fields of a struct."""
+    told = attributes(kind)
+    rows = [
+        [code(one.name), code(_type(one.type)), _default(one), told.get(one.name, "")]
+        for one in msgspec.structs.fields(kind)
+    ]
+    if rows:
+        yield from table(("field", "type", "default", "meaning"), rows)
+    else:
+        yield from ("No fields.", "")
+
+
+def _type(kind: object) -> str:
+    text = kind.__name__ if isinstance(kind, type) and not _args(kind) else str(kind)
+    text = re.sub(r"\b(?:[a-z_]+\.)+(\w+)", r"\1", text)
+    return text.replace("NoneType", "None").replace(" | UnsetType", "")
+
+
+def _args(kind: object) -> bool:
+    return bool(getattr(kind, "__args__", ()))
+
+
+def _default(one: msgspec.structs.FieldInfo) -> str:
+    if one.default is msgspec.UNSET:
+        return "unchanged"
+    if one.default_factory is not msgspec.NODEFAULT:
+        return code(repr(one.default_factory()))
+    if one.default is not msgspec.NODEFAULT:
+        return code(repr(one.default))
+    return "required"

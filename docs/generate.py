@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# ruff: noqa: INP001 - a program, not a package
+"""Write the generated pages of the reference from what the code declares.
+
+A page is ``reference/NAME.md.in``, with a part that is made here in place of each line
+``@part@``. ``python docs/generate.py`` writes the pages; with ``--check`` it only says
+which are stale.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from enum import Flag
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from declared import Lines, about, code, fields, rest, table
+
+from moorage import errors
+from moorage.cli import options
+from moorage.cli.command import Command, Option, Program
+from moorage.daemons.agent import Settings
+from moorage.jobs import COMMON, Operation
+from moorage.model import Disk, Provider
+from moorage.node.verbs import VERBS
+from moorage.ops import OPERATIONS
+from moorage.storage import TEMPLATES, Can, Site, Template
+from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
+from moorage.storage.templates.ext import Ext
+from moorage.units import Mib
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
+PROGRAMS = (
+    "moorage",
+    "gnt_cluster",
+    "gnt_node",
+    "gnt_group",
+    "gnt_instance",
+    "gnt_disk",
+    "gnt_storage",
+    "gnt_job",
+    "gnt_os",
+    "gnt_debug",
+)
+
+
+# -- commands --------------------------------------------------------------------------
+
+
+def programs() -> Lines:
+    """Yield a line a program."""
+    for program in _programs():
+        yield f"- [`{program.name}`](#{program.name}): {program.summary.rstrip('.')}"
+
+
+def commands() -> Lines:
+    """Yield every command of every program, with examples and options."""
+    for program in _programs():
+        yield from _program(program)
+
+
+def _programs() -> list[Program]:
+    return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
+
+
+def _program(program: Program) -> Lines:
+    yield f"## {program.name}"
+    yield ""
+    yield f"{program.summary[:1].upper()}{program.summary[1:].rstrip('.')}."
+    yield ""
+    for command in program.commands:
+        yield from _command(program, command)
+
+
+def _command(program: Program, command: Command) -> Lines:
+    yield f"### {program.name} {command.name}"
+    yield ""
+    yield f"{command.summary[:1].upper()}{command.summary[1:].rstrip('.')}."
+    yield ""
+    operands = "".join(f" {operand.usage}" for operand in command.operands)
+    yield from (
+        "```text",
+        f"{program.name} {command.name} [OPTION]...{operands}",
+        "```",
+    )
+    yield ""
+    if command.aliases:
+        yield f"Also called: {', '.join(map(code, command.aliases))}."
+        yield ""
+    if command.examples:
+        rows = [[code(one.line), one.does] for one in command.examples]
+        yield from table(("example", "what it does"), rows)
+    own, common = _split(command.options)
+    yield from _options(own)
+    if common:
+        yield f"And {' and '.join(common)}."
+        yield ""
+
+
+def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
+    """Return a command's own options, and links to the common ones that it has."""
+    own, common = list(given), []
+    for group, link in (
+        (options.ASKING, "the [options of questions](#options-of-questions)"),
+        (options.JOB, "the [options of jobs](#options-of-jobs)"),
+    ):
+        if all(option in own for option in group):
+            own = [option for option in own if option not in group]
+            common.append(link)
+    return own, common
+
+
+def _options(given: Sequence[Option]) -> Lines:
+    if given:
+        rows = [[code(_usage(one)), _meaning(one)] for one in given]
+        yield from table(("option", "meaning"), rows)
+
+
+def _usage(option: Option) -> str:
+    flags = ", ".join(option.flags)
+    return f"{flags} {option.metavar}".rstrip()
+
+
+def _meaning(option: Option) -> str:
+    told = option.help
+    if option.choices and option.choices[0] not in told:
+        told += f"; one of {', '.join(map(code, option.choices))}"
+    if option.repeats and "repeat" not in told:
+        told += "; may be repeated"
+    return told
+
+
+# -- opcodes, errors, agent ------------------------------------------------------------
+
+
+def common() -> Lines:
+    """Yield the fields that every opcode has."""
+    told = ", ".join(sorted(map(code, COMMON - {"OP_ID"})))
+    yield f"Every opcode also takes {told}."
+
+
+def opcodes() -> Lines:
+    """Yield every operation with its fields."""
+    for op_id, operation in sorted(OPERATIONS.items()):
+        yield from _operation(op_id, operation)
+
+
+def _operation(op_id: str, operation: type[Operation]) -> Lines:
+    yield f"## {op_id}"
+    yield ""
+    yield f"{about(operation)}."
+    yield ""
+    if rest(operation):
+        yield from (rest(operation), "")
+    yield from fields(operation)
+
+
+def error_codes() -> Lines:
+    """Yield every error, as a tree in a table."""
+    rows = list(_errors(errors.MoorageError, 0))
+    yield from table(("error", "code", "Ganeti's code", "meaning"), rows)
+
+
+def _errors(kind: type[errors.MoorageError], depth: int) -> Iterator[list[str]]:
+    told = "the root of the tree" if not depth else about(kind)
+    indent = "&nbsp;" * 4 * depth
+    yield [indent + code(kind.__name__), code(kind.code), code(kind.ganeti), told]
+    for child in kind.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield from _errors(child, depth + 1)
+
+
+def agent() -> Lines:
+    """Yield the agent's verbs, by the kind of their arguments."""
+    kinds: dict[type[Any], list[tuple[str, Any]]] = {}
+    for name, (kind, function) in VERBS.items():
+        kinds.setdefault(kind, []).append((name, function))
+    for kind, verbs in kinds.items():
+        title = about(kind).replace("Arguments of a verb", "Verbs")
+        yield f"## {title.replace('Arguments of the r', 'R')}"
+        yield ""
+        rows = [[code(name), about(function)] for name, function in verbs]
+        yield from table(("verb", "what it does"), rows)
+        yield from fields(kind)
+
+
+# -- storage ---------------------------------------------------------------------------
+
+
+def templates() -> Lines:
+    """Yield what every template declares about itself."""
+    verbs = [one for one in Can if one]
+    rows = [list(_capabilities(one, verbs)) for _, one in sorted(TEMPLATES.items())]
+    head = ["template", "mirror", "reach", *(_word(one) for one in verbs), "provider"]
+    yield from table(head, rows)
+    for name, one in sorted(TEMPLATES.items()):
+        yield f"- `{name}`: {about(one)}. {rest(one)}".rstrip()
+    yield ""
+
+
+def _capabilities(template: type[Template], verbs: Sequence[Can]) -> Iterator[str]:
+    declared = template.capabilities
+    yield code(template.name)
+    yield str(declared.mirror)
+    yield str(declared.reach)
+    for verb in verbs:
+        yield "yes" if verb in declared.can else "-"
+    yield "yes" if declared.provider else "-"
+
+
+def _word(flag: Flag) -> str:
+    return (flag.name or "").lower()
+
+
+WHAT = {
+    "create": "make the volume, `VOL_SIZE` MiB large",
+    "attach": "make it usable on this node; print where it is",
+    "detach": "take back `attach`; the data stays",
+    "remove": "destroy the volume",
+    "grow": "enlarge it from `VOL_SIZE` to `VOL_NEW_SIZE` MiB",
+    "setinfo": "keep the note `VOL_METADATA` beside it",
+    "verify": "check the parameters; never run today",
+    "snapshot": "copy it to the new volume `VOL_SNAPSHOT_NAME`",
+    "open": "this node is going to write",
+    "close": "this node stops writing",
+}
+VARIABLES = {
+    "VOL_NAME": "the volume's name, `<uuid>.ext.disk<n>`; never changes",
+    "VOL_UUID": "the disk's uuid",
+    "VOL_CNAME": "the disk's name; absent when it has none",
+    "VOL_SIZE": "size in MiB; for `grow`, the old one",
+    "VOL_NEW_SIZE": "the size to grow to, in MiB",
+    "VOL_METADATA": "a note of at most 128 plain characters: `originstname+<instance>`",
+    "VOL_SNAPSHOT_NAME": "name of the volume to make",
+    "VOL_SNAPSHOT_SIZE": "its size in MiB",
+    "VOL_OPEN_EXCLUSIVE": "`True`: this node alone; `False`: another one too",
+    "VOL_EPOCH": "number of the attachment; only rises. Not in Ganeti",
+    "VOL_NODE": "name of the node where the script runs. Not in Ganeti",
+    "EXTP_PROVIDER": "the provider's name",
+    "EXTP_ACCESS": "`kernelspace` or `userspace`",
+    "EXTP_SPEED": "any parameter of the disk: `EXTP_` and its name in capitals",
+}
+SHOWN = {"EXTP_SPEED": "EXTP_<NAME>"}
+
+
+def search_path() -> Lines:
+    """Yield where providers are looked for."""
+    yield from (f"{n}. `{path}`" for n, path in enumerate(SEARCH_PATH, 1))
+
+
+def scripts() -> Lines:
+    """Yield the scripts of a provider."""
+    rows = [[code(one), "yes", WHAT[one]] for one in SCRIPTS]
+    rows += [[code(one), "no", WHAT[one]] for one in OPTIONAL]
+    yield from table(("script", "required", "what it is to do"), rows)
+
+
+def variables() -> Lines:
+    """Yield what each script sees, as the template hands it over."""
+    seen = {verb: _seen(steps) for verb, steps in _probes().items()}
+    every = frozenset().union(*seen.values())
+    if every != VARIABLES.keys():
+        raise KeyError(f"variables without a word here: {every ^ VARIABLES.keys()}")
+    rows = [
+        [
+            code(SHOWN.get(name, name)),
+            *("x" if name in found else "" for found in seen.values()),
+            meaning,
+        ]
+        for name, meaning in VARIABLES.items()
+    ]
+    yield from table(["variable", *seen, "meaning"], rows)
+
+
+def _probes() -> dict[str, Generator[Any, Any, Any]]:
+    """Return the steps of every verb, on a disk that has all that a disk can have."""
+    provider = Provider(name="san", path="/san", optional=tuple(OPTIONAL))
+    ext = Ext(Site(node="node1", providers={"san": provider}))
+    disk = Disk(
+        uuid="u",
+        name="data1",
+        dev_type="ext",
+        logical_id=("san", "volume"),
+        size=Mib(1),
+        params={"provider": "san", "speed": "1"},
+    )
+    return {
+        "create": ext.create(disk),
+        "attach": ext.attach(disk),
+        "detach": ext.detach(disk),
+        "remove": ext.remove(disk),
+        "grow": ext.grow(disk, Mib(2)),
+        "setinfo": ext.setinfo(disk, "note"),
+        "snapshot": ext.snapshot(disk, "copy", Mib(1)),
+        "open": ext.open(disk, exclusive=True),
+        "close": ext.close(disk),
+    }
+
+
+def _seen(steps: Generator[Any, Any, Any]) -> frozenset[str]:
+    found = frozenset(next(steps).env)
+    steps.close()
+    return found
+
+
+# -- pages -----------------------------------------------------------------------------
+
+PARTS: dict[str, Callable[[], Lines]] = {
+    "agent": agent,
+    "asking_options": lambda: _options(options.ASKING),
+    "commands": commands,
+    "common": common,
+    "errors": error_codes,
+    "job_options": lambda: _options(options.JOB),
+    "opcodes": opcodes,
+    "programs": programs,
+    "scripts": scripts,
+    "search_path": search_path,
+    "settings": lambda: fields(Settings),
+    "templates": templates,
+    "variables": variables,
+}
+"""What takes the place of each line ``@part@``."""
+
+
+def written() -> dict[Path, str]:
+    """Return the text of every generated page, by its path."""
+    sources = sorted(REFERENCE.glob("*.md.in"))
+    return {one.with_suffix(""): _page(one.read_text()) for one in sources}
+
+
+def _page(source: str) -> str:
+    def made(found: re.Match[str]) -> str:
+        return "\n".join(PARTS[found[1]]()).rstrip("\n")
+
+    text = re.sub(r"^@(\w+)@$", made, source, flags=re.MULTILINE)
+    return f"{NOTE}\n{text}"
+
+
+def stale() -> list[str]:
+    """Return the names of the pages that are not what the code says now."""
+    return [
+        path.name
+        for path, text in written().items()
+        if not path.exists() or path.read_text() != text
+    ]
+
+
+def main() -> int:
+    """Write the pages, or say which are stale."""
+    parser = argparse.ArgumentParser(description="Write the generated reference.")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    if parser.parse_args().check:
+        found = stale()
+        sys.stderr.writelines(f"{name} is stale\n" for name in found)
+        return 1 if found else 0
+    for path, text in written().items():
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
