@@ -59,7 +59,9 @@ def add(call: Call) -> int:
         tags="tags",
     )
     if "disk_template" not in fields:
-        raise BadInput("a new disk needs a template", hint="add -t ext, -t plain ...")
+        raise BadInput(
+            "a new disk needs a template", hint="add -t ext, -t sharedfile ..."
+        )
     if "size" not in fields and "adopt" not in fields:
         raise BadInput(
             "a new disk needs a size", hint="add -s 10G (or --adopt to take data over)"
@@ -152,6 +154,8 @@ def modify(call: Call) -> int:
             key: "default" if value is None else str(value)
             for key, value in params.items()
         }
+    if call.option("lift_quarantine"):
+        fields["lift_quarantine"] = True
     if not fields:
         raise BadInput("nothing to change", hint="give --mode, --name or -D")
     perform(call, "OP_DISK_SET_PARAMS", disk=disk, **fields)
@@ -216,7 +220,9 @@ ADD = Command(
     (Operand("NAME", 0),),
     (
         Option(
-            ("-t", "--disk-template"), "how the disk is stored: ext, plain...", "NAME"
+            ("-t", "--disk-template"),
+            "how the disk is stored: ext, sharedfile...",
+            "NAME",
         ),
         Option(("-s", "--size"), "its size: 512M, 10G, 1.5T", "SIZE", parse_size),
         Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME"),
@@ -310,7 +316,13 @@ _COMMANDS = (
         modify,
         "Change a disk's mode, name or parameters",
         (_DISK,),
-        (_MODE, Option(("--name",), "the new name", "NAME"), _PARAM, *JOB),
+        (
+            _MODE,
+            Option(("--name",), "the new name", "NAME"),
+            _PARAM,
+            Option(("--lift-quarantine",), "somebody looked: it is safe to use"),
+            *JOB,
+        ),
     ),
     Command(
         "remove",

@@ -14,7 +14,7 @@ def show_plan(plan: Any, terminal: Terminal, *, as_json: bool = False) -> None: 
     Parameters
     ----------
     plan
-        A list of ``{"what", "node", "commands"}``, as the engine returns it.
+        A list of ``{"what", "node", "final", "commands"}``, as the engine returns it.
     """
     if as_json:
         terminal.print(json.dumps({"plan": plan}, indent=2))
@@ -32,7 +32,8 @@ def plan_lines(plan: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     width = len(str(len(plan)))
     for number, task in enumerate(plan, 1):
         where = f"  [{task['node']}]" if task.get("node") else ""
-        yield f"  {number:{width}}. {task.get('what', '')}{where}"
+        final = "; no way back from here" if task.get("final") else ""
+        yield f"  {number:{width}}. {task.get('what', '')}{where}{final}"
         for command in task.get("commands") or ():
             yield f"  {'':{width}}    $ {_typed(command)}"
 

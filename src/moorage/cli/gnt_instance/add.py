@@ -112,8 +112,8 @@ COMMAND = Command(
     (
         Option(
             ("-t", "--disk-template"),
-            "how its disks are stored, where a disk does not say: diskless, plain, "
-            "drbd, file, sharedfile, blockdev, rbd, gluster, ext",
+            "how its disks are stored, where a disk does not say: diskless, file, "
+            "sharedfile, blockdev, ext",
             "NAME",
         ),
         Option(
@@ -176,7 +176,7 @@ COMMAND = Command(
             "one disk on the provider san",
         ),
         Example(
-            "gnt-instance add --disk 0:size=1G,dev_type=plain "
+            "gnt-instance add --disk 0:size=1G,dev_type=file "
             "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2",
             "disks of two templates, on node2",
         ),

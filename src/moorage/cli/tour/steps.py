@@ -116,6 +116,7 @@ def they_move(at: Stage) -> str:
             f"{lines} lines written, none missing"
         )
         downtimes.append(job["downtime_ms"])
+    at.typist.type("gnt-cluster verify")
     kept = at.inside("web2").checksum(at.notes["data1"])
     claim(kept == at.notes["sum"] or at.simulated, "data1 changed while it moved")
     return f"no byte was lost; the guests stood still for {_and(downtimes)} ms"

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType, field
 
-from moorage.errors import BadInput
+from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Disk, successor
 from moorage.ops.birth import MODES
@@ -38,6 +38,16 @@ def reparametrised(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
     return {"params": template(disk).parameters(wanted)}
 
 
+def _lifted(disk: Disk) -> dict[str, Any]:
+    """Return the changes that let a quarantined disk be used again.
+
+    Its epoch rises: what made it suspect must not go on where it stopped.
+    """
+    if not disk.quarantine:
+        raise WrongState(f"disk {disk.label} is not quarantined", disk=disk.uuid)
+    return {"quarantine": None, "epoch": disk.epoch + 1}
+
+
 class DiskRename(Operation, frozen=True, kw_only=True):
     """Give a disk another name; its volume keeps its own."""
 
@@ -52,6 +62,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse names that would be taken for something else."""
+        del view
         renamed(self.new_name)
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -63,7 +74,19 @@ class DiskRename(Operation, frozen=True, kw_only=True):
 
 
 class DiskSetParams(Operation, frozen=True, kw_only=True):
-    """Change a disk's mode, name or parameters."""
+    """Change a disk's mode, name or parameters.
+
+    Attributes
+    ----------
+    mode
+        ``rw`` or ``ro``; a running guest sees it at its next start.
+    name
+        Another name; ``none`` takes it away.
+    params
+        Parameters of the template or provider; the value ``default`` drops one.
+    lift_quarantine
+        Let a quarantined disk be used again: somebody looked, and it is safe.
+    """
 
     op_id = "OP_DISK_SET_PARAMS"
 
@@ -71,6 +94,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
     mode: str | UnsetType = UNSET
     name: str | UnsetType | None = UNSET
     params: dict[str, Any] = field(default_factory=dict)
+    lift_quarantine: bool = False
 
     def changes(self, disk: Disk) -> dict[str, Any]:
         """Return the fields that change."""
@@ -83,6 +107,8 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
             found |= renamed(self.name)
         if self.params:
             found |= reparametrised(disk, self.params)
+        if self.lift_quarantine:
+            found |= _lifted(disk)
         if not found:
             raise BadInput("nothing to change was named", hint="--mode, --name or -D")
         return found

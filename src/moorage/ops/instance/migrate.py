@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import convert
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View, Witness, commit
@@ -72,23 +73,13 @@ def disks_in(change: Change) -> list[Disk]:
     return [one for one in change.put if isinstance(one, Disk)]
 
 
-def reopen(view: View, disk: Disk, node: Node, *, exclusive: bool, back: bool) -> Run:
-    """Return the task that opens an attached disk in another way.
-
-    Parameters
-    ----------
-    back
-        Whether it is undone by opening the old way; else a failure is a warning.
-    """
-    how = "alone" if exclusive else "shared"
-    call = calls.disk_call(view.config, "disk.open", disk, exclusive=exclusive)
-    undo = calls.disk_call(view.config, "disk.open", disk, exclusive=not exclusive)
+def share(view: View, disk: Disk, node: Node) -> Run:
+    """Return the task that lets another node open a disk, too."""
     return Run(
-        what=f"open disk {disk.label} {how} on {node.name}",
+        what=f"share disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=call,
-        undo=undo if back else None,
-        tolerant=not back,
+        do=calls.disk_call(view.config, "disk.open", disk, exclusive=False),
+        undo=calls.disk_call(view.config, "disk.open", disk, exclusive=True),
     )
 
 
@@ -227,7 +218,7 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     disks = config.disks_of(instance)
     told = [disk for disk in disks if can(disk, Can.OPEN)]
     for disk in told:
-        yield reopen(view, disk, source, exclusive=False, back=True)
+        yield share(view, disk, source)
     for disk in disks:
         yield calls.attach(config, disk, target, calls.SHARED)
     prepared = len(told) + len(disks)
@@ -282,7 +273,8 @@ def _tidied(
             do=calls.disk_call(view.config, "disk.close", disk),
             tolerant=True,
         )
-    for disk in told:
-        yield reopen(view, disk, target, exclusive=True, back=False)
+    for disk in disks:
+        alone = calls.attach(view.config, disk, target)
+        yield replace(alone, undo=None, tolerant=True)
     for disk in disks:
         yield calls.detach(view.config, disk, source, tolerant=True)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hail: say where an instance goes, as an allocator of the cluster."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from moorage.cli.htools import options as opts
+from moorage.cli.htools import source
+from moorage.errors import BadInput
+from moorage.htools import tables
+from moorage.htools.allocate import Asking
+from moorage.htools.explain import explanation
+from moorage.htools.fleet import Fleet
+from moorage.htools.formats import iallocator
+from moorage.htools.loading import load
+from moorage.htools.requests import answer
+from moorage.htools.state import State
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    made = opts.parser(
+        "hail",
+        "Answer an allocator request.",
+        *[
+            "print_nodes",
+            "save",
+            "text",
+            "simulate",
+            "verbose",
+            "ignore_dynu",
+            "ignore_soft_errors",
+        ],
+        *["no_capacity_checks", "kvm_memory", "explain"],
+    )
+    made.add_argument(
+        "--restrict-allocation-to", dest="restrict", metavar="NODE,...", default=None
+    )
+    made.add_argument("message", metavar="FILE", nargs="*")
+    options = opts.parse(made, argv)
+    return opts.run(lambda: _run(options))
+
+
+def _run(options: Any) -> int:  # noqa: ANN401
+    if len(options.message) != 1:
+        raise BadInput(
+            "Only one argument is accepted (the input file)"
+            if options.message
+            else "This program needs an input file."
+        )
+    path = options.message[0]
+    message = iallocator.parse(source.read_text(path), path)
+    state = _state(options, message.fleet)
+    _show(options, "Initial", state)
+    source.save(options.save, "pre-ialloc", "before iallocator run", state)
+    if message.request is None:
+        raise BadInput(f"{path}: no request")
+    asking = Asking(
+        force=options.ignore_soft_errors,
+        capacity=not options.no_capacity_checks,
+        restrict=frozenset(options.restrict.split(",")) if options.restrict else None,
+    )
+    response = answer(state, message.request, asking)
+    if options.explain:
+        why = explanation(state, message.request, response, asking)
+        response = replace(response, explanation=why)
+    print(iallocator.dump(response))
+    _show(options, "Final", response.state)
+    source.save(options.save, "post-ialloc", "after iallocator run", response.state)
+    return 0
+
+
+def _state(options: Any, fleet: Fleet) -> State:  # noqa: ANN401
+    if options.text or options.simulate:
+        fleet = source.fleet(options)
+    found = load(fleet, source.reading(options))
+    source.warn(found.warnings)
+    return found.state
+
+
+def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
+    if options.print_nodes is not None:
+        shown = tables.node_table(state.seen, options.print_nodes)
+        sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hbal: move instances until the cluster is well balanced."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from moorage.cli.htools import options as opts
+from moorage.cli.htools import source
+from moorage.errors import BadInput
+from moorage.htools import plan, tables
+from moorage.htools.balancing import Plan, Rules, Step, balance
+from moorage.htools.loading import common_suffix
+from moorage.htools.metrics import least_score, score
+from moorage.htools.node import Node
+from moorage.htools.redundancy import keeps_redundancy
+from moorage.htools.search import Searcher
+from moorage.htools.state import State
+from moorage.htools.words import fixed
+
+STOP_CHECK = """#!/bin/sh
+
+# Auto-generated script for executing cluster rebalancing
+
+# To stop, touch the file /tmp/stop-htools
+
+set -e
+
+check() {
+  if [ -f /tmp/stop-htools ]; then
+    echo 'Stop requested, exiting'
+    exit 0
+  fi
+}
+
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    made = opts.parser(
+        "hbal",
+        "Balance a cluster.",
+        *opts.SOURCES,
+        *opts.LEVELS,
+        *[
+            "print_nodes",
+            "print_instances",
+            "print_commands",
+            "evac_mode",
+            "restricted",
+            "group",
+        ],
+        *["max_length", "offline", "min_score", "max_cpu", "min_disk", "min_gain"],
+        *["min_gain_limit", "no_disk_moves", "no_instance_moves", "ignore_soft_errors"],
+        *["select", "exclude", "exclusion_tags", "dynu", "ignore_dynu", "save"],
+        *["no_capacity_checks"],
+    )
+    made.add_argument("-X", "--exec", dest="execute", action="store_true")
+    made.add_argument("--first-job-group", action="store_true")
+    made.add_argument("--reason", metavar="REASON")
+    made.add_argument("--priority", metavar="PRIO", choices=("low", "normal", "high"))
+    options = opts.parse(made, argv)
+    return opts.run(lambda: _run(options))
+
+
+def rules(options: Any) -> Rules:  # noqa: ANN401
+    """Return the rules that the options ask for."""
+    return Rules(
+        disk_moves=not options.no_disk_moves,
+        inst_moves=not options.no_instance_moves,
+        restricted=getattr(options, "restricted", False),
+        evacuate=options.evac_mode,
+        force=options.ignore_soft_errors,
+        min_gain=options.min_gain,
+        gain_limit=options.min_gain_limit,
+        min_score=options.min_score,
+        max_steps=options.max_length,
+        keep_redundancy=not options.no_capacity_checks,
+    )
+
+
+def _run(options: Any) -> int:  # noqa: ANN401
+    whole = source.cluster(options).state
+    verbose = opts.verbosity(options)
+    if not whole.insts:
+        if verbose > 1:
+            _print_cluster(whole)
+        print("Cluster is empty, exiting.")
+        return 0
+    _introduce(whole, verbose)
+    source.save(options.save, "original", "before balancing", whole)
+    name, state = select_group(whole, options.group)
+    _check_group(options, verbose, name, state)
+    _show(options, "Initial", state)
+    how = rules(options)
+    if _is_balanced(verbose, state, how):
+        return 0
+    print("Trying to minimize the CV...")
+    found = _balance(state, how)
+    _conclude(options, verbose, found)
+    source.save(options.save, "balanced", "after balancing", found.end)
+    _show(options, "Final", found.end)
+    if verbose > 3:
+        _print_totals(found)
+    if options.execute and found.steps:
+        _execute(options, found)
+    return 0
+
+
+def _print_cluster(state: State) -> None:
+    print("Loaded cluster tags: " + ",".join(state.fleet.tags))
+    print("Loaded cluster ipolicy: " + tables.policy_text(state.policy))
+
+
+def _introduce(state: State, verbose: int) -> None:
+    if verbose > 1:
+        _print_cluster(state)
+    apart = state.straddlers()
+    if apart and verbose > 1:
+        sys.stderr.write("Found instances belonging to multiple node groups:\n")
+        sys.stderr.writelines(f"  {inst.name}\n" for inst in apart)
+        sys.stderr.write("These instances will not be moved.\n")
+    print(f"Loaded {len(state.nodes)} nodes, {len(state.insts)} instances")
+    suffix = common_suffix([x.name for x in [*state.nodes, *state.insts]])
+    if suffix and verbose > 1:
+        print(f"Note: Stripping common suffix of '{suffix}' from names")
+
+
+def select_group(state: State, asked: str | None) -> tuple[str, State]:
+    """Return the name and view of the group to work on."""
+    parts = state.split()
+    if asked is None:
+        if len(parts) > 1:
+            sys.stderr.write("Found multiple node groups:\n")
+            for at, _ in parts:
+                sys.stderr.write(f"  {state.groups[at].name}\n")
+            raise BadInput("Aborting.", hint="choose one with -G")
+        at, view = parts[0]
+        return state.groups[at].name, view
+    for at, group in enumerate(state.groups):
+        if asked in (group.name, group.uuid):
+            return group.name, state.group_view(at)
+    sys.stderr.write(f"Node group {asked} not found. Node group list is:\n")
+    sys.stderr.writelines(f"  {group.name}\n" for group in state.groups)
+    raise BadInput("Aborting.")
+
+
+def _check_group(options: Any, verbose: int, name: str, state: State) -> None:  # noqa: ANN401
+    nodes = state.seen
+    print(f"Group size {len(nodes)} nodes, {len(state.members)} instances")
+    print(f"Selected node group: {name}")
+    bad = [node for node in nodes if node.fails_n1 and not node.offline]
+    people = {at for node in bad for at in (*node.secondaries, *node.primaries)}
+    if verbose >= 1:
+        print(f"Initial check done: {len(bad)} bad nodes, {len(people)} bad instances.")
+    if verbose > 4:
+        _print_health(bad, [node for node in nodes if node not in bad])
+    if bad:
+        print(
+            "Cluster is not N+1 happy, continuing but no guarantee that the cluster "
+            "will end N+1 happy."
+        )
+    broken = [node for node in nodes if node not in bad and node.breach()]
+    if broken:
+        print(f"The cluster contains {len(broken)} policy-violating nodes.")
+        print(
+            "Continuing, ignoring soft errors."
+            if options.ignore_soft_errors
+            else "Continuing, but the set of moves might be too restricted; consider "
+            "using the --ignore-soft-errors option."
+        )
+
+
+def _print_health(bad: list[Node], good: list[Node]) -> None:
+    for label, some in (("Bad", bad), ("N+1 happy", good)):
+        print(f"{label} nodes: " + listed(node.name for node in some))
+    states = ((node.name, node.breach()) for node in good)
+    texts = (
+        f'("{name}",{f"Bad {fail.value}" if fail else "Ok ()"})'
+        for name, fail in states
+    )
+    print("Node policy status: [" + ",".join(texts) + "]")
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as a list in brackets, quoted."""
+    return "[" + ",".join(f'"{word}"' for word in words) + "]"
+
+
+def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
+    if options.print_instances:
+        sys.stderr.write(f"\n{when} instance map:\n{tables.instance_table(state)}")
+    if options.print_nodes is not None:
+        shown = tables.node_table(state.seen, options.print_nodes)
+        sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
+
+
+def _is_balanced(verbose: int, state: State, how: Rules) -> bool:
+    """Print the score; say whether there is nothing to gain."""
+    now, least = score(state.seen), least_score(state.seen)
+    if verbose > 2:
+        print(f"Initial coefficients: overall {fixed(now, 8)}")
+        print(tables.metric_table(state.seen), end="")
+    else:
+        print(f"Initial score: {fixed(now, 8)}")
+    if now - least >= how.min_score or now != now:  # noqa: PLR0124 - NaN
+        return False
+    print(
+        f"Cluster is already well balanced (initial score {general(now)},\n"
+        f"optimum score due to N+1 reservations {general(least)},\n"
+        f"minimum score {general(how.min_score)}).\nNothing to do, exiting"
+    )
+    return True
+
+
+def general(value: float) -> str:
+    """Return a number with six digits after the point, as the tools print it."""
+    if value == 0 or 0.1 <= abs(value) < 1e7:
+        return f"{value:.6f}"
+    digits, _, exponent = f"{value:.6e}".partition("e")
+    return f"{digits}e{int(exponent)}"
+
+
+def _balance(state: State, how: Rules) -> Plan:
+    widths = plan.Widths.of(state.seen, state.people)
+
+    def told(step: Step, number: int) -> None:
+        print(plan.step_line(step, number, state.nodes, widths), flush=True)
+
+    allowed = keeps_redundancy if how.keep_redundancy else None
+    return balance(state, how, search=Searcher().best_step, allowed=allowed, told=told)
+
+
+def _conclude(options: Any, verbose: int, found: Plan) -> None:  # noqa: ANN401
+    nodes = found.end.seen
+    if not found.steps:
+        print("No solution found")
+    elif verbose > 2:
+        print(f"Final coefficients:   overall {fixed(found.last_score, 8)}")
+        print(tables.metric_table(nodes), end="")
+    else:
+        print(
+            f"Cluster score improved from {fixed(found.first_score, 8)} "
+            f"to {fixed(found.last_score, 8)}"
+        )
+    if verbose >= 1:
+        print(f"Solution length={len(found.steps)}")
+    sets = plan.job_sets(found.steps)
+    if options.print_commands is not None:
+        _print_commands(options, sets[:1] if options.first_job_group else sets, found)
+
+
+def _print_commands(options: Any, sets: list[list[Step]], found: Plan) -> None:  # noqa: ANN401
+    text = plan.shell(sets, found.start.nodes)
+    if options.print_commands:
+        source.write(options.print_commands, STOP_CHECK + text)
+        print(f"The commands have been written to file '{options.print_commands}'")
+        return
+    print()
+    print(
+        "First set of jobs:"
+        if options.first_job_group
+        else "Commands to run to reach the above solution:"
+    )
+    lines = (line for line in text.splitlines() if line != "  check")
+    print("".join(f"  {line}\n" for line in lines), end="")
+
+
+def _print_totals(found: Plan) -> None:
+    for label, state in (("Original:", found.start), ("Final:   ", found.end)):
+        mem = sum(node.unallocated for node in state.seen)
+        disk = sum(node.disk_free for node in state.seen)
+        print(f"{label} mem={mem} disk={disk}")
+
+
+def _execute(options: Any, found: Plan) -> None:  # noqa: ANN401
+    if options.luxi is None:
+        raise BadInput("hbal: Execution of commands possible only on LUXI")
+    from moorage.cli.htools.execute import execute  # noqa: PLC0415 - start-up time
+
+    sets = plan.job_sets(found.steps)
+    execute(options, sets[:1] if options.first_job_group else sets, found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

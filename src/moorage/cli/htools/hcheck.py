@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hcheck: say what is wrong with a cluster, and what balancing would mend."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from moorage.cli.htools import keys, source
+from moorage.cli.htools import options as opts
+from moorage.cli.htools.hbal import rules
+from moorage.htools.health import GroupHealth, Health, check, rebalanced, summed
+from moorage.htools.search import Searcher
+from moorage.htools.state import State
+from moorage.htools.words import fixed
+
+_COUNTERS: Final = (
+    ("N1_FAIL", "Nodes not N+1 happy"),
+    ("CONFLICT_TAGS", "Nodes with conflicting instances"),
+    ("OFFLINE_PRI", "Instances having the primary node offline"),
+    ("OFFLINE_SEC", "Instances having a secondary node offline"),
+    ("GN1_FAIL", "Nodes not directly evacuateable"),
+)
+_WHEN: Final = {"INIT": "initially", "FINAL": "after rebalancing"}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    made = opts.parser(
+        "hcheck",
+        "Check a cluster.",
+        *opts.SOURCES,
+        *opts.LEVELS,
+        *[
+            "no_disk_moves",
+            "dynu",
+            "ignore_dynu",
+            "evac_mode",
+            "exclude",
+            "exclusion_tags",
+        ],
+        *[
+            "no_instance_moves",
+            "machine",
+            "max_cpu",
+            "max_length",
+            "min_disk",
+            "min_gain",
+        ],
+        *["min_gain_limit", "min_score", "ignore_soft_errors", "offline", "select"],
+        "no_capacity_checks",
+    )
+    made.add_argument("--no-simulation", action="store_true")
+    made.add_argument(
+        "--survive",
+        nargs="?",
+        const="text",
+        choices=("text", "json"),
+        help="print where everybody restarts after the loss of each node or pool",
+    )
+    options = opts.parse(made, argv)
+    return opts.run(lambda: _run(options))
+
+
+def _run(options: Any) -> int:  # noqa: ANN401
+    state = source.cluster(options).state
+    if options.survive:
+        from moorage.cli.htools.survive import report  # noqa: PLC0415 - start-up time
+
+        return report(state, options.survive)
+    printer = _Printer(options, state)
+    first = check(state, capacity=printer.capacity)
+    whole = summed(first, capacity=printer.capacity)
+    printer.introduce(whole, simulate=not options.no_simulation)
+    printer.phase("INIT", first, whole)
+    simulate = not options.no_simulation and not whole.is_healthy
+    if simulate or printer.machine:
+        end = (
+            rebalanced(state, rules(options), search=Searcher().best_step)
+            if simulate
+            else state
+        )
+        last = check(end, capacity=printer.capacity) if simulate else first
+        printer.phase("FINAL", last, summed(last, capacity=printer.capacity))
+    if printer.machine:
+        keys.show("HCHECK", OK=1)
+    return 1 if simulate else 0
+
+
+class _Printer:
+    """Prints reports, for people or for programs."""
+
+    def __init__(self, options: Any, state: State) -> None:  # noqa: ANN401
+        self.machine = opts.is_machine(options.machine)
+        self.verbose = opts.verbosity(options)
+        self.capacity = not options.no_capacity_checks
+        self.state = state
+        self.counters = _COUNTERS if self.capacity else _COUNTERS[:-1]
+
+    def introduce(self, whole: Health, *, simulate: bool) -> None:
+        """Print what comes before the numbers."""
+        if self.machine:
+            groups = enumerate(self.state.groups, self.state.fleet.first)
+            pairs = [(f"GROUP_UUID_{at}", group.uuid) for at, group in groups]
+            keys.show_all("HCHECK", pairs)
+        elif self.verbose >= 1:
+            print(
+                "Running in no-simulation mode."
+                if not simulate
+                else "No need to rebalance cluster, no problems found."
+                if whole.is_healthy
+                else "Cluster needs rebalancing."
+            )
+
+    def phase(self, when: str, parts: list[GroupHealth], whole: Health) -> None:
+        """Print the numbers before or after balancing."""
+        for part in parts:
+            self._group(when, part)
+        need = not whole.is_healthy
+        values = [
+            *map(str, whole.counters),
+            str(int(need)) if self.machine else str(need),
+        ]
+        names = (*self.counters, ("NEED_REBALANCE", "Cluster is not healthy"))
+        self._block(
+            f"{when}_CLUSTER", f"Cluster statistics {_WHEN[when]}", names, values
+        )
+
+    def _group(self, when: str, part: GroupHealth) -> None:
+        name = self.state.groups[part.group].name
+        values = [*map(str, part.health.counters), fixed(part.score, 8)]
+        names = (*self.counters, ("SCORE", "Group score"))
+        at = part.group + self.state.fleet.first
+        self._block(
+            f"{when}_GROUP_{at}",
+            f"Statistics for group {name} {_WHEN[when]}",
+            names,
+            values,
+        )
+
+    def _block(
+        self,
+        prefix: str,
+        title: str,
+        names: Sequence[tuple[str, str]],
+        values: Sequence[str],
+    ) -> None:
+        pairs = zip(names, values, strict=True)
+        if self.machine:
+            keys.show_all("HCHECK", [(f"{prefix}_{key}", v) for (key, _), v in pairs])
+        elif self.verbose >= 1:
+            print(f"\n{title}")
+            for (_, text), value in pairs:
+                print(f"    {text}: {value}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hinfo: say what a cluster looks like."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from moorage.cli.htools import options as opts
+from moorage.cli.htools import source
+from moorage.htools import tables
+from moorage.htools.loading import common_suffix
+from moorage.htools.metrics import score
+from moorage.htools.state import State
+from moorage.htools.words import fixed
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    made = opts.parser(
+        "hinfo",
+        "Describe a cluster.",
+        *opts.SOURCES,
+        *opts.LEVELS,
+        *["print_nodes", "print_instances", "offline", "ignore_dynu"],
+    )
+    options = opts.parse(made, argv)
+    return opts.run(lambda: _run(options))
+
+
+def _run(options: Any) -> int:  # noqa: ANN401
+    state = source.cluster(options).state
+    verbose = opts.verbosity(options)
+    print("Loaded cluster tags: " + ",".join(state.fleet.tags))
+    if verbose > 2:
+        print("Loaded cluster ipolicy: " + tables.policy_text(state.policy))
+    _sizes(state, verbose)
+    _apart(state, verbose)
+    _groups(state, verbose)
+    if options.print_instances:
+        sys.stderr.write(f"\nInstances instance map:\n{tables.instance_table(state)}")
+    if options.print_nodes is not None:
+        shown = tables.node_table(state.nodes, options.print_nodes)
+        sys.stderr.write(f"\nCluster cluster status:\n{shown}\n")
+    print("Cluster coefficients:\n" + tables.metric_table(state.nodes), end="")
+    print(f"Cluster score: {fixed(score(state.nodes), 8)}")
+    return 0
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _sizes(state: State, verbose: int) -> None:
+    if not state.insts and verbose > 1:
+        print("Cluster is empty.")
+    print(
+        f"Loaded {_plural(len(state.nodes), 'node')}, "
+        f"{_plural(len(state.insts), 'instance')}, "
+        f"{_plural(len(state.groups), 'node group')}"
+    )
+    suffix = common_suffix([x.name for x in [*state.nodes, *state.insts]])
+    if suffix and verbose > 2:
+        print(f"Note: Stripping common suffix of '{suffix}' from names")
+
+
+def _apart(state: State, verbose: int) -> None:
+    apart = state.straddlers()
+    if apart:
+        print("Found instances belonging to multiple node groups:")
+        sys.stdout.flush()
+        sys.stderr.writelines(f"  {inst.name}\n" for inst in apart)
+    elif verbose > 1:
+        print("No split instances found")
+
+
+def _groups(state: State, verbose: int) -> None:
+    rows = [_row(state, at, view) for at, view in state.split()]
+    if verbose > 1:
+        head = [
+            "Group",
+            "Nodes",
+            "Instances",
+            "Bad_Nodes",
+            "Bad_Instances",
+            "N+1",
+            "Score",
+        ]
+        right = [False, True, True, True, True, False, True]
+        print(
+            "Node group information:\n" + tables.table([head, *rows], right, "  "),
+            end="",
+        )
+    happy = all(row[5] == "True" for row in rows)
+    print("Cluster is N+1 " + ("happy" if happy else "unhappy"))
+
+
+def _row(state: State, at: int, view: State) -> list[str]:
+    bad = [node for node in view.seen if node.fails_n1 and not node.offline]
+    people = {i for node in bad for i in (*node.primaries, *node.secondaries)}
+    return [
+        state.groups[at].name,
+        str(len(view.view)),
+        str(len(view.members)),
+        str(len(bad)),
+        str(len(people)),
+        str(not bad),
+        fixed(score(view.seen), 8),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

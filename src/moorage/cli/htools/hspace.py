@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hspace: say how many instances still fit."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from moorage.cli.htools import keys, source
+from moorage.cli.htools import options as opts
+from moorage.errors import BadInput, NoCapacity
+from moorage.htools import tables
+from moorage.htools.allocate import Asking, targets
+from moorage.htools.formats.simulate import size as parse_size
+from moorage.htools.formats.text import shown
+from moorage.htools.inst import NOWHERE, Inst
+from moorage.htools.loading import common_suffix
+from moorage.htools.metrics import score
+from moorage.htools.policy import Spec
+from moorage.htools.redundancy import is_redundant
+from moorage.htools.space import (
+    Filled,
+    Filling,
+    Safety,
+    Size,
+    fill,
+    fill_tiered,
+    model,
+)
+from moorage.htools.state import State
+from moorage.htools.totals import Totals
+from moorage.htools.words import SPELLINGS, Fail, fixed
+
+PREFIX: Final = "HTS"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    made = opts.parser(
+        "hspace",
+        "Compute the room for new instances.",
+        *opts.SOURCES,
+        *opts.LEVELS,
+        *["print_nodes", "simulate", "independent", "accept_existing", "offline"],
+        *["no_capacity_checks", "machine", "max_cpu", "max_length", "min_disk", "save"],
+    )
+    made.add_argument("--disk-template", metavar="TEMPLATE", choices=tuple(SPELLINGS))
+    made.add_argument("--spindle-use", metavar="SPINDLES", type=int)
+    made.add_argument("--standard-alloc", metavar="STDSPEC", type=_size)
+    made.add_argument("--tiered-alloc", metavar="TSPEC", type=_size)
+    options = opts.parse(made, argv)
+    return opts.run(lambda: _Run(options).run())
+
+
+def _size(text: str) -> Size:
+    """Return the size that ``disk,ram,cpu[,spindles]`` says."""
+    parts = text.split(",")
+    if not 3 <= len(parts) <= 4:
+        raise ValueError(text)
+    cpus, *spindles = (int(part) for part in parts[2:])
+    return Size(parse_size(parts[1]), parse_size(parts[0]), cpus, *(spindles or [1]))
+
+
+def _of_spec(spec: Spec) -> Size:
+    return Size(spec.memory, spec.disk, spec.cpus, spec.spindles)
+
+
+class _Run:
+    """One run: two fillings of the same cluster, and what is said about them."""
+
+    def __init__(self, options: Any) -> None:  # noqa: ANN401
+        self.options = options
+        self.machine = opts.is_machine(options.machine)
+        self.verbose = opts.verbosity(options)
+        self.start = source.cluster(options).state
+        policy = self.start.policy
+        if not policy.templates:
+            raise BadInput("null list of disk templates received from cluster")
+        wanted = options.disk_template
+        self.template = SPELLINGS[wanted] if wanted else policy.templates[0]
+        use = options.spindle_use
+        self.spindle_use = policy.standard.spindles if use is None else use
+        self.exclusive = any(node.exclusive for node in self.start.nodes)
+
+    def run(self) -> int:
+        """Fill twice, and tell."""
+        self._introduce()
+        how = self._how()
+        policy = self.start.policy
+        asked = self.options.tiered_alloc
+        sizes = [asked] if asked else [_of_spec(high) for _, high in policy.ranges]
+        models = [self._model(size) for size in sizes]
+        tiered = self._filled(
+            "Tiered", sizes[0], how and (lambda: fill_tiered(self.start, models, how))
+        )
+        self._print_tiered(tiered)
+        standard = self.options.standard_alloc or _of_spec(policy.standard)
+        filled = self._filled(
+            "Standard",
+            standard,
+            how and (lambda: fill(self.start, self._model(standard), how)),
+        )
+        self._print_results(filled)
+        if self.machine:
+            keys.show(PREFIX, OK=1)
+        return 0
+
+    def _model(self, size: Size) -> Inst:
+        return model(self.start, size, self.template, self.spindle_use)
+
+    def _introduce(self) -> None:
+        suffix = common_suffix([x.name for x in [*self.start.nodes, *self.start.insts]])
+        if suffix and self.verbose > 1:
+            sys.stderr.write(
+                f"Note: Stripping common suffix of '{suffix}' from names\n"
+            )
+        self._show_nodes("Initial cluster", self.start)
+        if self.verbose > 2:
+            now = fixed(score(self.start.nodes), 8)
+            table = tables.metric_table(self.start.nodes)
+            sys.stderr.write(f"Initial coefficients: overall {now}\n{table}")
+        totals = Totals.of(self.start.nodes)
+        if self.machine:
+            keys.show_all(
+                PREFIX, [("CLUSTER_" + k, v) for k, v in totals.sizes(spn=True)]
+            )
+            keys.show(PREFIX, CLUSTER_NODES=len(self.start.nodes))
+            keys.show_all(PREFIX, [("INI_" + k, v) for k, v in totals.report()])
+            return
+        sizes = ", ".join(f"{k} {v}" for k, v in totals.sizes(spn=self.exclusive))
+        print(
+            f"The cluster has {len(self.start.nodes)} nodes and the following "
+            f"resources:\n  {sizes}."
+        )
+        print(f"There are {totals.instances or 'no'} initial instances on the cluster.")
+
+    def _how(self) -> Filling | None:
+        """Return how to fill; None when the cluster is in no state for it."""
+        options = self.options
+        bad = [node for node in self.start.nodes if node.fails_n1 and not node.offline]
+        closed = set() if options.accept_existing else {node.group for node in bad}
+        state = _without_groups(self.start, closed)
+        open_left = any(g.alloc_policy != "unallocable" for g in state.groups)
+        stopped = bad and not options.accept_existing
+        if stopped and not (options.independent and open_left):
+            return None
+        broken = self._broken_groups() if options.independent else []
+        state = _without_groups(state, set(broken))
+        usable = [
+            at
+            for at, group in enumerate(state.groups)
+            if group.alloc_policy != "unallocable"
+        ]
+        nodes = 2 if self.template == "drbd" else 1
+        places = targets(state, nodes, Asking(), usable)
+        if not places:
+            few = "Not enough online nodes" if nodes == 2 else "No online nodes"
+            raise NoCapacity(f"failure during allocation: {few}")
+        safe = Safety(online_only=options.accept_existing, skip=broken)
+        limit = options.max_length
+        return Filling(
+            places,
+            None if options.no_capacity_checks else safe,
+            None if limit == -1 else max(0, limit),
+        )
+
+    def _broken_groups(self) -> list[int]:
+        """Return groups that cannot lose a node now."""
+        online_only = self.options.accept_existing
+        parts = self.start.split()
+        return [
+            at for at, view in parts if not is_redundant(view, online_only=online_only)
+        ]
+
+    def _filled(self, name: str, size: Size, work: Any) -> Filled:  # noqa: ANN401
+        done: Filled = work() if work else Filled({Fail.N1: 1}, self.start)
+        self._print_spec(name, size)
+        if self.verbose > 1:
+            sys.stderr.write(f"{name} allocation map\n{self._map(done)}")
+        self._show_nodes(f"{name} allocation", done.state)
+        word = name.lower()
+        source.save(self.options.save, word, f"after {word} allocation", done.state)
+        return done
+
+    def _map(self, done: Filled) -> str:
+        nodes = done.state.nodes
+        rows = [
+            [
+                inst.name,
+                nodes[inst.p].name,
+                "" if inst.s == NOWHERE else nodes[inst.s].name,
+                str(inst.mem),
+                str(inst.dsk),
+                str(inst.vcpus),
+                self._spindles(inst),
+            ]
+            for inst in done.new
+        ]
+        return tables.table(rows, [False] * 3 + [True] * 4) if rows else ""
+
+    def _spindles(self, inst: Inst) -> str:
+        if not self.exclusive:
+            return ""
+        return "?" if inst.total_spindles is None else str(inst.total_spindles)
+
+    def _show_nodes(self, when: str, state: State) -> None:
+        if self.options.print_nodes is not None:
+            shown_nodes = tables.node_table(state.nodes, self.options.print_nodes)
+            sys.stderr.write(f"\n{when} status:\n{shown_nodes}\n")
+
+    def _print_spec(self, name: str, size: Size) -> None:
+        pairs = [("MEM", size.mem), ("DSK", size.disk), ("CPU", size.cpu)]
+        if self.machine:
+            prefix = "TSPEC_INI" if name == "Tiered" else "SPEC"
+            pairs.append(("SPN", size.spindles))
+            keys.show_all(PREFIX, [(f"{prefix}_{k}", v) for k, v in pairs])
+            nodes = 2 if self.template == "drbd" else 1
+            keys.show_all(PREFIX, [(f"{prefix}_RQN", nodes)])
+            keys.show_all(PREFIX, [(f"{prefix}_DISK_TEMPLATE", self.template)])
+            return
+        if self.exclusive:
+            pairs.append(("SPN", size.spindles))
+        kind = "fixed-size" if name == "Standard" else "initial size"
+        print(
+            f"{name} ({kind}) instance spec is:\n  "
+            f"{', '.join(f'{k} {v}' for k, v in pairs)}, using disk template "
+            f"'{self.template}'."
+        )
+
+    def _print_tiered(self, done: Filled) -> None:
+        if self.machine:
+            totals = Totals.of(done.state.nodes)
+            keys.show_all(PREFIX, [("TRL_" + k, v) for k, v in totals.report()])
+            keys.show(PREFIX, TSPEC=" ".join(_run_text(*run) for run in done.sizes))
+            self._print_usage(totals)
+            return
+        print("Tiered allocation results:")
+        if not done.new:
+            print("  - no instances allocated")
+        for size, count in done.sizes:
+            text = f"MEM {size.mem}, DSK {size.disk}, CPU {size.cpu}"
+            if self.exclusive:
+                text += f", SPN {size.spindles}"
+            print(f"  - {count:3d} instances of spec {text}")
+        self._print_ends(done)
+
+    def _print_usage(self, after: Totals) -> None:
+        before = Totals.of(self.start.nodes)
+        for word, values in before.usage(after).items():
+            columns = zip(("CPU", "NPU", "MEM", "DSK", "SPN"), values, strict=True)
+            pairs = [
+                (f"KM_{word}_{k}", shown(v) if k == "NPU" else v) for k, v in columns
+            ]
+            keys.show_all(PREFIX, pairs)
+
+    def _print_results(self, done: Filled) -> None:
+        if not self.machine:
+            print("Normal (fixed-size) allocation results:")
+            print(f"  - {len(done.new):3d} instances allocated")
+            self._print_ends(done)
+            return
+        totals = Totals.of(done.state.nodes)
+        keys.show_all(PREFIX, [("FIN_" + k, v) for k, v in totals.report()])
+        old = len(self.start.insts)
+        whole = old + len(done.new)
+        usage = fixed(old / whole, 8) if whole else "NaN"
+        keys.show_all(
+            PREFIX,
+            [
+                ("ALLOC_USAGE", usage),
+                ("ALLOC_INSTANCES", len(done.new)),
+                ("ALLOC_FAIL_REASON", done.reasons[0][0].value.upper()),
+                *((f"ALLOC_{fail.value}_CNT", count) for fail, count in done.reasons),
+            ],
+        )
+
+    def _print_ends(self, done: Filled) -> None:
+        print(f"  - most likely failure reason: {done.reasons[0][0].value}")
+        print(f"  - initial cluster score: {fixed(score(self.start.nodes), 8)}")
+        print(f"  -   final cluster score: {fixed(score(done.state.nodes), 8)}")
+        totals = Totals.of(done.state.nodes)
+        shares = [
+            ("memory", totals.mem_share),
+            ("disk", totals.disk_share),
+            ("vcpu", totals.cpu_share),
+        ]
+        if self.exclusive:
+            shares.append(("spindles", totals.spindle_share))
+        width = max(len(word) for word, _ in shares)
+        for word, share in shares:
+            percent = fixed(share * 100, 2)
+            print(f"  - {word:>{width}} usage efficiency: {percent:>5}%")
+
+
+def _run_text(size: Size, count: int) -> str:
+    return f"{size.mem},{size.disk},{size.cpu},{size.spindles}={count}"
+
+
+def _without_groups(state: State, closed: set[int]) -> State:
+    groups = tuple(
+        replace(group, alloc_policy="unallocable") if at in closed else group
+        for at, group in enumerate(state.groups)
+    )
+    return replace(state, fleet=state.fleet.replaced(groups=groups))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

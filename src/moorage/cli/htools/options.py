@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The options that the placement programs share, each declared once."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+from moorage.errors import MoorageError
+
+OPTIONAL: Final = {
+    "-p": "--print-nodes",
+    "-C": "--print-commands",
+    "-L": "--luxi",
+}
+"""Short options whose value, if any, is glued to them."""
+_BARE: Final = frozenset({*OPTIONAL.values(), "--machine-readable", "--mond"})
+
+LUXI_SOCKET: Final = "/var/run/ganeti/socket/ganeti-query"
+
+_OPTIONS: Final[dict[str, tuple[tuple[str, ...], dict[str, Any]]]] = {
+    "text": (("-t", "--text-data"), {"metavar": "FILE"}),
+    "rapi": (("-m", "--master"), {"metavar": "ADDRESS"}),
+    "luxi": (("--luxi",), {"metavar": "SOCKET"}),
+    "ialloc": (("-I", "--ialloc-src"), {"metavar": "FILE"}),
+    "simulate": (
+        ("--simulate",),
+        {"metavar": "SPEC", "action": "append", "default": []},
+    ),
+    "print_nodes": (("--print-nodes",), {"metavar": "FIELDS"}),
+    "print_instances": (("--print-instances",), {"action": "store_true"}),
+    "print_commands": (("--print-commands",), {"metavar": "FILE"}),
+    "save": (("-S", "--save"), {"metavar": "FILE"}),
+    "verbose": (("-v", "--verbose"), {"action": "count", "default": 0}),
+    "quiet": (("-q", "--quiet"), {"action": "count", "default": 0}),
+    "offline": (
+        ("-O", "--offline"),
+        {"metavar": "NODE", "action": "append", "default": []},
+    ),
+    "group": (("-G", "--group"), {"metavar": "ID"}),
+    "max_length": (
+        ("-l", "--max-length"),
+        {"metavar": "N", "type": int, "default": -1},
+    ),
+    "min_score": (
+        ("-e", "--min-score"),
+        {"metavar": "EPSILON", "type": float, "default": 1e-9},
+    ),
+    "min_gain": (
+        ("-g", "--min-gain"),
+        {"metavar": "DELTA", "type": float, "default": 0.01},
+    ),
+    "min_gain_limit": (
+        ("--min-gain-limit",),
+        {"metavar": "SCORE", "type": float, "default": 0.1},
+    ),
+    "max_cpu": (("--max-cpu",), {"metavar": "RATIO", "type": float}),
+    "min_disk": (
+        ("--min-disk",),
+        {"metavar": "RATIO", "type": float, "default": 0.0},
+    ),
+    "no_disk_moves": (("--no-disk-moves",), {"action": "store_true"}),
+    "no_instance_moves": (("--no-instance-moves",), {"action": "store_true"}),
+    "evac_mode": (("-E", "--evac-mode"), {"action": "store_true"}),
+    "restricted": (("--restricted-migration",), {"action": "store_true"}),
+    "ignore_soft_errors": (("--ignore-soft-errors",), {"action": "store_true"}),
+    "no_capacity_checks": (("--no-capacity-checks",), {"action": "store_true"}),
+    "select": (("--select-instances",), {"metavar": "INSTS", "default": ""}),
+    "exclude": (("--exclude-instances",), {"metavar": "INSTS", "default": ""}),
+    "exclusion_tags": (("--exclusion-tags",), {"metavar": "TAG,...", "default": ""}),
+    "dynu": (("-U", "--dynu-file"), {"metavar": "FILE"}),
+    "ignore_dynu": (("--ignore-dynu",), {"action": "store_true"}),
+    "kvm_memory": (
+        ("--static-kvm-node-memory",),
+        {"metavar": "N", "type": int, "default": 4096},
+    ),
+    "machine": (("--machine-readable",), {"metavar": "CHOICE"}),
+    "accept_existing": (("--accept-existing-errors",), {"action": "store_true"}),
+    "independent": (("--independent-groups",), {"action": "store_true"}),
+    "explain": (("--explain",), {"action": "store_true"}),
+}
+
+SOURCES: Final = ("text", "rapi", "luxi", "ialloc", "kvm_memory")
+LEVELS: Final = ("verbose", "quiet")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line, with exit status 1."""
+
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"Error: {message}\n")
+        raise SystemExit(1)
+
+
+class _Version(argparse.Action):
+    """Print the version, looked up only when somebody asks."""
+
+    def __init__(self, **how: Any) -> None:  # noqa: ANN401
+        super().__init__(**how, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_rest: object) -> NoReturn:
+        from importlib.metadata import version  # noqa: PLC0415 - start-up time
+
+        print(f"{parser.prog} (moorage) version {version('moorage')}")
+        raise SystemExit(0)
+
+
+def parser(program: str, about: str, *names: str) -> argparse.ArgumentParser:
+    """Return a parser that knows the options named."""
+    made = _Parser(prog=program, description=about, allow_abbrev=False)
+    made.add_argument("-V", "--version", action=_Version)
+    for name in names:
+        flags, how = _OPTIONS[name]
+        made.add_argument(*flags, dest=name, **how)
+    return made
+
+
+def parse(made: argparse.ArgumentParser, argv: Sequence[str] | None) -> Any:  # noqa: ANN401
+    """Return the options, with optional values glued on as Ganeti takes them."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    return made.parse_args([_glued(word) for word in words])
+
+
+def _glued(word: str) -> str:
+    short = OPTIONAL.get(word[:2])
+    if short is not None and not word.startswith("--"):
+        return f"{short}={word[2:]}"
+    return word + "=" if word in _BARE else word
+
+
+def verbosity(options: Any) -> int:  # noqa: ANN401
+    """Return how much to say; 1 is usual."""
+    return 1 + int(options.verbose) - int(options.quiet)
+
+
+def is_machine(choice: str | None) -> bool:
+    """Return whether --machine-readable asks for machine output."""
+    if choice is None or choice in {"", "yes", "no"}:
+        return choice is not None and choice != "no"
+    sys.stderr.write(f"Error: '{choice}' is neither yes nor no\n")
+    raise SystemExit(1)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return a list with commas between."""
+    return tuple(text.split(",")) if text else ()
+
+
+def run(work: Callable[[], int]) -> int:
+    """Run a program's work; an error is one sentence and exit status 1."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except MoorageError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"Error: {error.message}\n")
+        if error.hint:
+            sys.stderr.write(f"hint: {error.hint}\n")
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    return status

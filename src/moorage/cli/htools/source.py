@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where a program gets its cluster from, and where it saves one."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from moorage.cli.htools.options import names
+from moorage.errors import BadInput, NotFound
+from moorage.htools.fleet import Fleet
+from moorage.htools.formats import text
+from moorage.htools.loading import Loaded, Reading, load, parse_loads
+from moorage.htools.saving import saved
+from moorage.htools.state import State
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    NotFound
+        If it cannot be read.
+    BadInput
+        If it is not UTF-8, with the place where it stops being so.
+    """
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        raise BadInput(f"{path}: line {line}, byte {column}: not UTF-8 text") from error
+
+
+def fleet(options: Any) -> Fleet:  # noqa: ANN401
+    """Return the cluster that the options name.
+
+    Raises
+    ------
+    BadInput
+        If they name none, or several.
+    """
+    given = [name for name in _READERS if getattr(options, name, None)]
+    if len(given) != 1:
+        raise BadInput(
+            "Only one of the rapi, luxi, and data files options should be given."
+            if given
+            else "no cluster to look at",
+            hint="give one of -t FILE, -m ADDRESS, -L, -I FILE",
+        )
+    return _READERS[given[0]](getattr(options, given[0]))
+
+
+def _text(path: str) -> Fleet:
+    return text.parse(read_text(path), path)
+
+
+def _ialloc(path: str) -> Fleet:
+    from moorage.htools.formats import iallocator  # noqa: PLC0415 - start-up time
+
+    return iallocator.parse(read_text(path), path).fleet
+
+
+def _simulate(specs: list[str]) -> Fleet:
+    from moorage.htools.formats import simulate  # noqa: PLC0415 - start-up time
+
+    return simulate.parse(specs)
+
+
+def _rapi(address: str) -> Fleet:
+    from moorage.cli.htools.remote import rapi  # noqa: PLC0415 - start-up time
+
+    return rapi(address)
+
+
+def _luxi(path: str) -> Fleet:
+    from moorage.cli.htools.remote import luxi  # noqa: PLC0415 - start-up time
+
+    return luxi(path)
+
+
+_READERS = {
+    "text": _text,
+    "rapi": _rapi,
+    "luxi": _luxi,
+    "ialloc": _ialloc,
+    "simulate": _simulate,
+}
+
+
+def reading(options: Any) -> Reading:  # noqa: ANN401
+    """Return how the options say to read a cluster."""
+    dynu = getattr(options, "dynu", None)
+    return Reading(
+        loads=parse_loads(read_text(dynu)) if dynu else (),
+        no_loads=getattr(options, "ignore_dynu", False),
+        exclusion_tags=names(getattr(options, "exclusion_tags", "")),
+        only=names(getattr(options, "select", "")),
+        without=names(getattr(options, "exclude", "")),
+        kvm_memory=getattr(options, "kvm_memory", 4096),
+        offline=tuple(getattr(options, "offline", ())),
+        max_cpu=getattr(options, "max_cpu", None),
+        min_disk=getattr(options, "min_disk", 0.0),
+    )
+
+
+def cluster(options: Any) -> Loaded:  # noqa: ANN401
+    """Return the cluster, ready to plan on; warn about what is missing."""
+    found = load(fleet(options), reading(options))
+    warn(found.warnings)
+    return found
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Tell what is odd about a cluster."""
+    if warnings:
+        lines = "".join(f"  - {warning}\n" for warning in warnings)
+        sys.stderr.write(f"Warning: cluster has inconsistent data:\n{lines}\n")
+
+
+def save(path: str | None, suffix: str, what: str, state: State) -> None:
+    """Write the cluster to ``path.suffix`` as text, if a path is given."""
+    if not path:
+        return
+    target = Path(f"{path}.{suffix}")
+    try:
+        target.write_text(text.dump(saved(state)))
+    except OSError as error:
+        raise NotFound(f"cannot write {target}: {error.strerror}") from error
+    sys.stderr.write(f"The cluster state {what} has been written to file '{target}'\n")
+
+
+def write(path: str, content: str) -> None:
+    """Write a file, or say why not."""
+    try:
+        Path(path).write_text(content)
+    except OSError as error:
+        raise NotFound(f"cannot write {path}: {error.strerror}") from error
