@@ -3,6 +3,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -82,7 +83,9 @@ async def _run(places: NodePlaces) -> None:
     agent = _agent(name, places, settings)
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
+    places.serving.write_text(f"{os.getpid()}\n")
     await stopped.wait()
+    places.serving.unlink(missing_ok=True)
     await runner.cleanup()
 
 

@@ -2,17 +2,20 @@
 """A cluster's first and last moments: ``gnt-cluster init`` and ``destroy``."""
 
 import asyncio
+import contextlib
 import re
 import shutil
 import time
 import uuid
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from msgspec import ValidationError, convert
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, NotFound, WrongState
-from moorage.model import Change, Cluster, Instance, Node, NodeGroup
+from moorage.model import Change, Cluster, Disk, Instance, Node, NodeGroup
 from moorage.model.token import Token, from_text
 from moorage.node.join import let_in
 from moorage.node.tls import Authority
@@ -24,6 +27,7 @@ from . import master
 from .places import MasterPlaces, master_places
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
 _HYPERVISORS = ("kvm", "fake")
 
 
@@ -77,7 +81,8 @@ def _invitation(token: str | None) -> Token:
 async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     authority = Authority.make(places.keys, _cluster(change).cluster_name)
     node = next(one for one in change.put if isinstance(one, Node))
-    await let_in(authority, token, node.name)
+    # In by the address that will be used: the token proves that it is the same node.
+    await let_in(authority, replace(token, address=node.primary_ip), node.name)
     store = SqliteStore(places.store)
     try:
         await create(store, change)
@@ -89,6 +94,8 @@ def _clear(places: MasterPlaces) -> None:
     shutil.rmtree(places.keys, ignore_errors=True)
     for path in places.root.glob(f"{places.store.name}*"):
         path.unlink()
+    with contextlib.suppress(OSError):  # its log may be of use
+        places.root.rmdir()
 
 
 def _cluster(change: Change) -> Cluster:
@@ -119,12 +126,19 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
         cluster = convert(fresh() | given | known, Cluster)
     except ValidationError as error:
         raise BadInput(f"cluster settings: {error}") from None
-    _check(cluster)
+    _check(cluster, node)
     return Change((group, node, cluster))
 
 
-def _check(cluster: Cluster) -> None:
-    for template in cluster.enabled_disk_templates:
+def _check(cluster: Cluster, node: Node) -> None:
+    if not _NAME.fullmatch(node.name):
+        raise BadInput(f"'{node.name}' is not a node name")
+    if not _MACS.fullmatch(cluster.mac_prefix):
+        raise BadInput(
+            f"a MAC prefix is three bytes as aa:00:00, not '{cluster.mac_prefix}'"
+        )
+    _check_address(node.primary_ip)
+    for template in (*cluster.enabled_disk_templates, *cluster.diskparams):
         template_named(template)
     for hypervisor in cluster.enabled_hypervisors:
         if hypervisor not in _HYPERVISORS:
@@ -132,6 +146,13 @@ def _check(cluster: Cluster) -> None:
             raise BadInput(f"there is no hypervisor '{hypervisor}': {told} are known")
     for field in ("shared_file_storage_dir", "file_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
+
+
+def _check_address(word: str) -> None:
+    try:
+        ip_address(word)
+    except ValueError:
+        raise BadInput(f"the primary IP is an address, not '{word}'") from None
 
 
 def destroy() -> None:
@@ -142,7 +163,7 @@ def destroy() -> None:
     NotFound
         If there is none.
     WrongState
-        If it has instances.
+        If it has instances, disks, or nodes besides the master's.
     """
     places = master_places()
     if not places.store.exists():
@@ -161,18 +182,17 @@ def destroy() -> None:
 async def _check_empty(places: MasterPlaces) -> None:
     truth, _ = await Truth.open(SqliteStore(places.store))
     try:
-        names = [one.name for one in truth.config.named(Instance)]
-        nodes = [one.name for one in truth.config.named(Node)]
+        config = truth.config
+        names = [one.name for one in config.named(Instance)]
+        disks = [one.label for one in config.all(Disk)]  # volumes nobody else knows of
+        master_node = config.cluster.master_node
+        nodes = [n.name for n in config.named(Node) if n.uuid != master_node]
     finally:
         await truth.close()
-    if names:
-        told = ", ".join(names[:5])
-        raise WrongState(
-            f"the cluster has {len(names)} instances: {told}",
-            hint=f"gnt-instance remove {names[0]}",
-        )
-    if len(nodes) > 1:
-        raise WrongState(
-            f"the cluster has {len(nodes)} nodes: {', '.join(nodes[:5])}",
-            hint=f"gnt-node remove {nodes[-1]}",
-        )
+    found = {"instances": names, "disks": disks, "more nodes": nodes}
+    for what, left in found.items():
+        if left:
+            raise WrongState(
+                f"the cluster has {len(left)} {what}: {', '.join(left[:5])}",
+                hint=f"gnt-{what.split()[-1][:-1]} remove {left[-1]}",
+            )

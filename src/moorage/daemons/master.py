@@ -2,14 +2,18 @@
 """The master's process: store, engine, nodes and LUXI, wired together."""
 
 import asyncio
+import fcntl
 import logging
+import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from moorage import ops
 from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
-from moorage.errors import Failed, NotFound
+from moorage.errors import Failed, NotFound, WrongState
 from moorage.jobs import Engine
 from moorage.node.client import HttpNodes
 from moorage.node.tls import Authority
@@ -26,14 +30,43 @@ WORD = "moorage.cli.moorage"
 
 
 def run(places: MasterPlaces) -> None:
-    """Run the master until it is told to end."""
+    """Run the master until it is told to end.
+
+    Raises
+    ------
+    NotFound
+        If there is no cluster.
+    WrongState
+        If its master runs already.
+    """
+    _check_cluster(places)
+    form = "%(asctime)s %(levelname)s %(message)s"
+    logging.basicConfig(level=logging.INFO, format=form)
+    with _alone(places):
+        asyncio.run(_run(places))
+
+
+def _check_cluster(places: MasterPlaces) -> None:
     if not places.store.exists():
         raise NotFound(
             f"there is no cluster in {places.root}", hint="gnt-cluster init NAME"
         )
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
-    asyncio.run(_run(places))
+
+
+@contextmanager
+def _alone(places: MasterPlaces) -> Iterator[None]:
+    """Lock the directory; the lock falls with the process, however that ends."""
+    handle = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise WrongState(
+            f"a master serves {places.root} already", hint="moorage master stop"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(handle)
 
 
 async def _run(places: MasterPlaces) -> None:
@@ -70,9 +103,12 @@ def start(places: MasterPlaces) -> int:
 
     Raises
     ------
+    NotFound
+        If there is no cluster.
     Failed
         If it does not come up; the sentence ends with its last words.
     """
+    _check_cluster(places)
     running = process.running(places.pid, WORD)
     if running:
         return running

@@ -74,6 +74,11 @@ class NodePlaces:
         return self.root / "join-token"
 
     @property
+    def serving(self) -> Path:
+        """Pid of the agent, once it serves its cluster."""
+        return self.root / "serving"
+
+    @property
     def run(self) -> Path:
         """What the agent must find again after it was killed."""
         return self.root / "run"

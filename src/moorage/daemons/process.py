@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Processes that outlive whoever starts them: begun, found and ended by their pid."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from pathlib import Path
 from moorage.errors import Failed
 
 _STEP = 0.02
+_STARTED: list[subprocess.Popen[bytes]] = []
+"""Children that live on; kept, lest Python complains that they were forgotten."""
 
 
 def spawn(arguments: Sequence[str], pid_file: Path, log: Path) -> int:
@@ -30,6 +31,7 @@ def spawn(arguments: Sequence[str], pid_file: Path, log: Path) -> int:
             stderr=output,
             start_new_session=True,
         )
+    _STARTED.append(process)
     pid_file.write_text(f"{process.pid}\n")
     return process.pid
 
@@ -86,6 +88,7 @@ def end(pid: int, patience: float = 10.0) -> None:
 
 def _left(pid: int) -> bool:
     """Whether a process is there; a child of ours that has ended is buried."""
-    with contextlib.suppress(ChildProcessError):  # not ours to bury
-        os.waitpid(pid, os.WNOHANG)
+    for child in [child for child in _STARTED if child.pid == pid]:
+        if child.poll() is not None:
+            _STARTED.remove(child)
     return alive(pid)

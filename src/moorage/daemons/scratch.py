@@ -15,21 +15,18 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, json
 
 from moorage.api.luxi import NOCHANGE, LuxiClient
-from moorage.errors import BadInput, Exists, Failed, NotFound
+from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 
-from . import agent, bootstrap, process
+from . import agent, bootstrap, leftovers, master, process
 from .places import MasterPlaces, NodePlaces
 from .share import share
 
 PORT = 1811
-_PROGRAMS = ("qemu-system-", "qemu-storage-daemon", "python")
-"""What may be left of a cluster: guests, storage daemons, master and agents."""
 _SECONDS = 30.0
 
 
@@ -174,8 +171,8 @@ def _furnish(scratch: Scratch) -> None:
         shutil.copytree(source / "extstorage" / provider, target)
         (target / "etc" / "settings.sh").write_text(
             "# Written for a scratch cluster.\n"
-            f"IMAGE_DIR={scratch.path}/shared/{provider}\n"
-            f"RUN_DIR={scratch.path}/run-{provider}\n"
+            f"IMAGE_DIR={shlex.quote(f'{scratch.path}/shared/{provider}')}\n"
+            f"RUN_DIR={shlex.quote(f'{scratch.path}/run-{provider}')}\n"
             f"DIRECT_IO={_direct(scratch.path)}\n"
         )
     shutil.copytree(source / "os", scratch.path / "os")
@@ -198,8 +195,19 @@ def _direct(directory: Path) -> str:
 
 
 def start_agent(scratch: Scratch, name: str) -> int:
-    """Start a node's agent; return its pid when it waits or serves."""
+    """Start a node's agent; return its pid when it waits or serves.
+
+    One that runs is left alone.
+
+    Raises
+    ------
+    Failed
+        If it does not come up; the sentence ends with its last words.
+    """
     places = scratch.node(name)
+    known = process.running(places.pid, master.WORD)
+    if known:
+        return known
     if not places.settings.exists():
         settings = agent.Settings(
             address=scratch.address(name),
@@ -210,25 +218,19 @@ def start_agent(scratch: Scratch, name: str) -> int:
             san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
         )
         agent.write_settings(places, settings)
-    places.token.unlink(missing_ok=True)
+    for sign in (places.token, places.serving):
+        sign.unlink(missing_ok=True)
     pid = process.spawn(["agent", str(places.root)], places.pid, places.log)
 
     def settled() -> bool:
         return (
-            places.token.exists()
-            or _listens(scratch.address(name))
-            or not process.alive(pid)
+            places.token.exists() or places.serving.exists() or not process.alive(pid)
         )
 
     if not process.wait_until(settled, _SECONDS) or not process.alive(pid):
         words = places.log.read_text(errors="replace").splitlines()[-5:]
         raise Failed(f"the agent of {name} does not come up:\n" + "\n".join(words))
     return pid
-
-
-def _listens(address: str) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex((address, PORT)) == 0
 
 
 def _found(scratch: Scratch) -> None:
@@ -290,14 +292,26 @@ def read(root: Path) -> Scratch:
     ------
     NotFound
         If there is none.
+    BadInput
+        If its note is garbled.
+    WrongState
+        If the note is a copy: what it says is about another directory.
     """
+    note = root / "scratch.json"
     try:
-        data = (root / "scratch.json").read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+        found = json.decode(note.read_bytes(), type=Scratch)
+    except OSError:
         raise NotFound(
             f"there is no scratch cluster in {root}", hint=f"moorage up {root}"
         ) from None
-    return json.decode(data, type=Scratch)
+    except DecodeError as error:
+        raise BadInput(f"{note} describes no scratch cluster: {error}") from None
+    if found.path.resolve() != root.resolve():
+        raise WrongState(
+            f"{note} is that of the cluster in {found.root}",
+            hint=f"moorage down {found.root}",
+        )
+    return found
 
 
 def shell(scratch: Scratch) -> str:
@@ -315,7 +329,7 @@ def lose_power(scratch: Scratch, name: str) -> int:
     node wrote stays, but for what a real machine keeps in ``/run``.
     """
     killed = 0
-    while pids := list(_processes(scratch.path, f"/{name}")):
+    while pids := list(leftovers.processes(scratch.path, f"/{name}")):
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -333,26 +347,6 @@ def lose_power(scratch: Scratch, name: str) -> int:
     return killed
 
 
-def _processes(root: Path, below: str = "") -> Iterator[int]:
-    """Yield the processes of a cluster, or of one of its nodes."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
-            continue
-        with contextlib.suppress(OSError):
-            argv = (entry / "cmdline").read_bytes().decode(errors="replace")
-            program = Path(argv.split("\0")[0]).name
-            ours = program.startswith(_PROGRAMS) and _names(argv, str(root), below)
-            if ours and process.alive(int(entry.name)):
-                yield int(entry.name)
-
-
-def _names(argv: str, root: str, below: str) -> bool:
-    """Whether a command line names a path in `root`, and in a node's part of it."""
-    parts = argv.replace("=", "\0").replace(",", "\0").split("\0")
-    mine = [part for part in parts if part.startswith((f"{root}/", f"path:{root}/"))]
-    return any(below in f"{part}/" for part in mine) if below else bool(mine)
-
-
 # -- down ----------------------------------------------------------------------------
 
 
@@ -366,22 +360,10 @@ def down(root: Path) -> None:
     """
     scratch = read(root)
     path = scratch.path
-    for pid in list(_processes(path)):
+    for pid in list(leftovers.processes(path)):
         process.end(pid, patience=2.0)
-    while left := list(_processes(path)):
+    while left := list(leftovers.processes(path)):
         for pid in left:
             process.end(pid, patience=0.0)
-    _free_loops(path)
+    leftovers.free_loops(path)
     shutil.rmtree(path)
-
-
-def _free_loops(path: Path) -> None:
-    """Detach the loop devices whose files are in the cluster's directory."""
-    if shutil.which("losetup") is None:
-        return
-    ask = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"]
-    listed = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
-    for line in listed.splitlines():
-        device, _, file = line.partition(" ")
-        if file.strip().startswith(f"{path}/"):
-            subprocess.run(["losetup", "--detach", device], check=False)

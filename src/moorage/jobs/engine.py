@@ -37,6 +37,8 @@ COMMON = frozenset(
 """Fields that every opcode has; the engine reads them, operations do not."""
 Parse = Callable[[dict[str, Any]], Operation]
 """From an opcode to the operation that answers it; raises `BadInput`."""
+BEGUN = frozenset({RUNNING, CANCELING})
+"""The states of operations that may have done something."""
 RUNNING_AT_ONCE = 20
 """Ganeti's default of ``max_running_jobs``."""
 
@@ -190,13 +192,13 @@ class Engine:
             self.jobs[job.id] = job
             self._last_id = max(self._last_id, job.id)
         left = [job for job in self.jobs.values() if not job.finished]
+        begun = [job for job in left if job.current.status in BEGUN]
+        for job in begun:
+            self._begin(job, self._recover(job))
+        await asyncio.sleep(0)  # each of them takes its locks in its first turn
         for job in left:
-            op = job.current
-            if op.status in (RUNNING, CANCELING):
-                await self.locks.acquire(job.id, op.locks, job.priority)
-        for job in left:
-            begun = job.current.status in (RUNNING, CANCELING)
-            self._begin(job, self._recover(job) if begun else self._live(job))
+            if job not in begun:
+                self._begin(job, self._live(job))
 
     async def stop(self) -> None:
         """Stop at once, as a crash would: the journal knows how to go on."""
@@ -232,11 +234,14 @@ class Engine:
             if job.id not in self._cancel:
                 raise
         finally:
-            self.locks.release(job.id)
+            # What was begun and not ended keeps its locks, for the next master.
+            if job.current.status not in BEGUN:
+                self.locks.release(job.id)
         await self._end(job)
 
     async def _recover(self, job: Job) -> None:
         op = job.current
+        await self.locks.acquire(job.id, op.locks, job.priority)
         self.note(job, op, "A new master goes on with this job")
         try:
             if await self._carrier.recover(job, op):
@@ -326,8 +331,9 @@ class Engine:
             op.status = CANCELED if job.id in self._cancel else ERROR
             op.result = op.error
         op.end_timestamp = stamp(self._clock())
-        self.locks.release(job.id)
+        # Saved first: else the journal could show two jobs that hold one lock.
         await self._save(job)
+        self.locks.release(job.id)
         self._tell(job)
 
     async def _end(self, job: Job) -> None:

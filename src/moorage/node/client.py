@@ -3,12 +3,14 @@
 
 import asyncio
 import os
+import ssl
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 from msgspec import json
 
-from moorage.errors import Failed, Unreachable, from_json
+from moorage.errors import Unreachable, from_json
 from moorage.jobs import Call, Report
 from moorage.model import Node
 from moorage.model.token import from_text
@@ -33,10 +35,13 @@ class HttpNodes:
     ----------
     authority
         Gives this side its certificate, and new nodes theirs.
+    connect
+        Seconds to get a connection.
     """
 
-    def __init__(self, authority: tls.Authority) -> None:
+    def __init__(self, authority: tls.Authority, connect: float = CONNECT) -> None:
         self._authority = authority
+        self._connect = connect
         self._session: aiohttp.ClientSession | None = None
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
@@ -86,34 +91,77 @@ class HttpNodes:
                 f"https://{node.primary_ip}:{node.port}/call",
                 data=json.encode(asked),
                 server_hostname=node.name,
-                timeout=aiohttp.ClientTimeout(total=patience, connect=CONNECT),
+                timeout=aiohttp.ClientTimeout(patience, self._connect),
             ) as answer:
                 return await _result(node, answer, report)
-        except aiohttp.ClientConnectorError as error:
-            raise _unreachable(node, error, sent=False) from error
+        except _UNSENT as error:
+            raise _unreachable(node, _cause(error), sent=False) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(node, error, sent=True) from error
+            raise _unreachable(node, _cause(error), sent=True) from error
+
+
+_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""There was no connection, so the node cannot have got the request."""
 
 
 async def _result(node: Node, answer: aiohttp.ClientResponse, report: Report) -> Any:  # noqa: ANN401
-    # Lines may be longer than aiohttp's own line limit, so they are cut here.
-    pending = b""
+    """Return the result that an answer ends with.
+
+    Raises
+    ------
+    Unreachable
+        If it does not: whatever was asked for, it may have been done.
+    MoorageError
+        The one that the answer ends with.
+    """
+    async for line in _lines(answer):
+        match _decoded(line):
+            case {"progress": [done, total, unit, note]}:
+                report(done, total, unit, note)
+            case {"error": dict() as error}:
+                raise from_json(error)
+            case {"result": result}:
+                return result
+            case _:
+                break
+    cause = f"what answers is no agent (HTTP {answer.status})"
+    raise _unreachable(node, cause, sent=True)
+
+
+async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield whole lines; they may be longer than aiohttp's own limit."""
+    pending: list[bytes] = []
     async for chunk in answer.content.iter_any():
-        *lines, pending = (pending + chunk).split(b"\n")
-        for line in lines:
-            said = json.decode(line)
-            if "progress" in said:
-                report(*said["progress"])
-            elif "error" in said:
-                raise from_json(said["error"])
-            else:
-                return said["result"]
-    raise Failed(f"node {node.name} ended its answer in the middle")
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join([*pending, end])
+            pending = []
+        pending.append(rest)
 
 
-def _unreachable(node: Node, error: BaseException, *, sent: bool) -> Unreachable:
+def _decoded(line: bytes) -> Any:  # noqa: ANN401
+    """Return a line's value; None for what is not JSON."""
+    try:
+        return json.decode(line)
+    except ValueError:
+        return None
+
+
+def _cause(error: BaseException) -> str:
+    """Return why, in a line."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        error = error.certificate_error
+    elif isinstance(error, aiohttp.ClientConnectorError):
+        error = error.os_error
+    if isinstance(error, ssl.SSLError):  # its number is no system's error
+        words = getattr(error, "verify_message", "") or error.reason or str(error)
+        return f"no trust in its certificate: {' '.join(words.split())}"
     number = getattr(error, "errno", None)
-    cause = os.strerror(number) if number else str(error) or type(error).__name__
+    words = os.strerror(number) if number else str(error)
+    return " ".join(words.split()) or type(error).__name__
+
+
+def _unreachable(node: Node, cause: str, *, sent: bool) -> Unreachable:
     return Unreachable(
         f"node {node.name} ({node.primary_ip}:{node.port}) does not answer: {cause}",
         node=node.name,

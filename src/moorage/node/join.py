@@ -10,16 +10,22 @@ import hmac
 import secrets
 import ssl
 from pathlib import Path
+from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp import web
+from msgspec import DecodeError, Struct, json
 
-from moorage.errors import Failed, Unreachable
+from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.token import Token, to_text
 
 from . import tls
+from .server import listen
 
 _SECONDS = 20.0
+_PORTS = 1 << 16
+
+T = TypeVar("T")
 
 
 def joined(directory: Path) -> bool:
@@ -28,7 +34,7 @@ def joined(directory: Path) -> bool:
 
 
 async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
-    """Wait until a master has let the node in.
+    """Wait until a master has let the node in: the first one that knows the token.
 
     Parameters
     ----------
@@ -37,6 +43,11 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     shown
         File that gets the token; only its owner can read it, and it goes away with
         the door.
+
+    Raises
+    ------
+    Failed
+        If the port cannot be had.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     key = tls.new_key()
@@ -50,10 +61,10 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     await runner.setup()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
-    await web.TCPSite(runner, address, port, ssl_context=context).start()
     token = Token(address, port, tls.fingerprint(certificate), secret)
-    tls.write_private(shown, f"{to_text(token)}\n".encode())
     try:
+        await listen(runner, address, port, context)
+        tls.write_private(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
         await runner.cleanup()
@@ -61,30 +72,65 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
         (directory / "door.pem").unlink(missing_ok=True)
 
 
+class _Shown(Struct, frozen=True):
+    """What the door is told: the secret; without the right one, nothing else counts."""
+
+    secret: Any = None
+
+
+class _Given(Struct, frozen=True):
+    """What a node takes when it is let in; the certificates are PEM."""
+
+    name: str
+    authority: str
+    certificate: str
+
+
 def _door(
     directory: Path, certificate: tls.Certificate, secret: str, entered: asyncio.Event
 ) -> web.Application:
-    def check(said: object) -> None:
-        if not hmac.compare_digest(str(said), secret):
+    async def said(request: web.Request) -> bytes:
+        body = await request.read()
+        told = str(_understood(body, _Shown).secret)
+        if entered.is_set() or not hmac.compare_digest(told.encode(), secret.encode()):
             raise web.HTTPForbidden(text="wrong secret")
+        return body
 
     async def show(request: web.Request) -> web.Response:
-        check((await request.json()).get("secret"))
+        await said(request)
         return web.json_response({"certificate": tls.pem(certificate).decode()})
 
     async def take(request: web.Request) -> web.Response:
-        given = await request.json()
-        check(given.get("secret"))
-        tls.write_private(directory / "ca.pem", given["authority"].encode())
-        tls.write_private(directory / "name", given["name"].encode())
+        given = _understood(await said(request), _Given)
+        _check(given, certificate)
+        tls.write_private(directory / "ca.pem", given.authority.encode())
+        tls.write_private(directory / "name", given.name.encode())
         # Last: its presence says that the node has joined.
-        tls.write_private(directory / "node.pem", given["certificate"].encode())
-        asyncio.get_running_loop().call_soon(entered.set)
+        tls.write_private(directory / "node.pem", given.certificate.encode())
+        entered.set()
         return web.json_response({})
 
     app = web.Application()
     app.add_routes([web.post("/show", show), web.post("/take", take)])
     return app
+
+
+def _understood(body: bytes, kind: type[T]) -> T:
+    try:
+        return json.decode(body, type=kind)
+    except (DecodeError, UnicodeError) as error:
+        raise web.HTTPBadRequest(text=f"the request is off: {error}") from None
+
+
+def _check(given: _Given, certificate: tls.Certificate) -> None:
+    """Refuse keys that the node could not serve with: it would be lost to everybody."""
+    try:
+        tls.load_certificate(given.authority.encode())
+        signed = tls.load_certificate(given.certificate.encode())
+    except ValueError:
+        raise web.HTTPBadRequest(text="a certificate cannot be read") from None
+    if signed.public_key() != certificate.public_key():
+        raise web.HTTPBadRequest(text="the certificate is for another key")
 
 
 async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
@@ -98,7 +144,7 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
         If the node does not accept the token.
     """
     base = f"https://{token.address}:{token.port}"
-    pinned = aiohttp.Fingerprint(bytes.fromhex(token.fingerprint))
+    pinned = _pinned(token)
     patience = aiohttp.ClientTimeout(total=_SECONDS)
     try:
         async with aiohttp.ClientSession(timeout=patience) as session:
@@ -117,12 +163,27 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
             async with session.post(f"{base}/take", json=given, ssl=pinned) as answer:
                 _accepted(answer, name)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        cause = " ".join(str(error).split()) or type(error).__name__
         raise Unreachable(
             f"node {name} does not open its door at {token.address}:{token.port}: "
-            f"{str(error) or type(error).__name__}",
+            f"{cause}",
             hint="is its agent running, and is the token its newest one?",
             sent=False,
         ) from error
+
+
+def _pinned(token: Token) -> aiohttp.Fingerprint:
+    """Return what the certificate behind the door must be."""
+    hint = "the node's agent keeps it in its file join-token"
+    if not 0 < token.port < _PORTS:
+        raise BadInput(
+            f"the token is damaged: there is no port {token.port}", hint=hint
+        )
+    try:
+        return aiohttp.Fingerprint(bytes.fromhex(token.fingerprint))
+    except ValueError:
+        said = "the token is damaged: it names no certificate"
+        raise BadInput(said, hint=hint) from None
 
 
 def _accepted(answer: aiohttp.ClientResponse, name: str) -> None:

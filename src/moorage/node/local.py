@@ -41,7 +41,8 @@ class LocalMachine:
 
     async def run(self, command: Command, limit: float) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
-        of_os = any(command.cwd.startswith(str(path)) for path in self._os_path)
+        at = Path(command.cwd)
+        of_os = any(at.is_relative_to(path) for path in self._os_path)
         return await commands.run(command, log_dir=self._logs[of_os], timeout=limit)
 
     def providers(self) -> list[Provider]:
@@ -75,18 +76,14 @@ class LocalMachine:
         """Return what there is at the path of a block device."""
         try:
             known = Path(path).stat()
-        except OSError:
+            number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+            about = Path("/sys/dev/block") / number
+            size = int((about / "size").read_text()) * 512 // _MIB
+        except (OSError, ValueError):  # no path, no device, or one that goes away
             return {"present": False, "size": 0, "identity": ""}
         if not stat.S_ISBLK(known.st_mode):
             return {"present": False, "size": 0, "identity": ""}
-        number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
-        about = Path("/sys/dev/block") / number
-        sectors = int((about / "size").read_text())
-        return {
-            "present": True,
-            "size": sectors * 512 // _MIB,
-            "identity": _identity(about),
-        }
+        return {"present": True, "size": size, "identity": _identity(about)}
 
 
 def _identity(about: Path) -> str:

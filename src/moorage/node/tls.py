@@ -28,7 +28,8 @@ Certificate = x509.Certificate
 def write_private(path: Path, data: bytes) -> None:
     """Write a file that its owner alone can read, in one step."""
     draft = path.with_name(f".{path.name}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    draft.unlink(missing_ok=True)  # one that a crash left may be anybody's to read
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
     draft.replace(path)

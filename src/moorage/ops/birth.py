@@ -149,7 +149,7 @@ def bear(
         uuid=view.fresh(),
         dev_type=wanted.template,
         logical_id=kind.logical_id(born),
-        size=_born_size(view, wanted, node),
+        size=born_size(view, wanted, node),
         mode=wanted.mode,
         name=wanted.name,
         nodes=(node.uuid,) if local else (),
@@ -168,7 +168,8 @@ def _inherited(view: View, wanted: Wish, node: Node) -> dict[str, Any]:
     return cluster | group.diskparams.get(wanted.template, {})
 
 
-def _born_size(view: View, wanted: Wish, node: Node) -> Mib:
+def born_size(view: View, wanted: Wish, node: Node) -> Mib:
+    """Return how large the new disk is: as wished, or as the adopted device is."""
     if wanted.adopt:
         return Mib(int(view.answer(device_on(node.uuid, wanted.adopt))["size"]))
     if wanted.size is None:
@@ -202,6 +203,18 @@ def check(view: View, wanted: Wish, node: Node) -> None:
             check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
         _check_adopted(view, wanted.adopt, node)
+
+
+def check_distinct(wishes: list[Wish]) -> None:
+    """Raise `BadInput` if two disks of one request would be the same."""
+    adopted = [wanted.adopt for wanted in wishes if wanted.adopt]
+    twice = sorted({path for path in adopted if adopted.count(path) > 1})
+    if twice:
+        raise BadInput(f"device {twice[0]} is named twice")
+    names = [wanted.name for wanted in wishes if wanted.name]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise BadInput(f"two disks would be named '{twice[0]}'")
 
 
 def _telling(

@@ -212,6 +212,12 @@ class SimCluster:
             raise Crash
         return self.engine.job(number)
 
+    def die(self) -> None:
+        """Let the master do nothing more from now on; :meth:`crash` follows."""
+        self._crashed.set()
+        for task in self.engine._running.values():  # noqa: SLF001
+            task.cancel()
+
     async def crash(self) -> None:
         """End the master at once; what the nodes do goes on."""
         await self.engine.stop()
@@ -221,7 +227,7 @@ class SimCluster:
         here = len(self.points)
         self.points.append(name)
         if here == self.crash_at:
-            self._crashed.set()
+            self.die()
             raise Crash(name)
         await asyncio.sleep(0)
 

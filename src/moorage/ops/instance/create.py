@@ -112,7 +112,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
         for wanted in wishes:
             birth.check(view, wanted, node)
-        _check_distinct(wishes)
+        birth.check_distinct(wishes)
         if self._installs():
             self._check_os(view, node)
 
@@ -269,17 +269,6 @@ def check_backend(backend: dict[str, Any]) -> None:
             isinstance(value, bool) or not isinstance(value, int) or value < 1
         ):
             raise BadInput(f"back-end parameter {name} is a positive number: '{value}'")
-
-
-def _check_distinct(wishes: list[birth.Wish]) -> None:
-    adopted = [wanted.adopt for wanted in wishes if wanted.adopt]
-    twice = sorted({path for path in adopted if adopted.count(path) > 1})
-    if twice:
-        raise BadInput(f"device {twice[0]} is named twice")
-    names = [wanted.name for wanted in wishes if wanted.name]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadInput(f"two disks would be named '{twice[0]}'")
 
 
 def _why(node: Node) -> str:

@@ -187,6 +187,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 check_free(view, disk, instance)
             elif mod.action == "modify":
                 _modified(disk, mod.params)
+        birth.check_distinct(self._wishes())
         try:
             list(self.tasks(view))
         except Conflict as conflict:
@@ -330,7 +331,8 @@ def _told(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[A
     if disk is None:
         wanted = birth.wish(mod.params, None if "dev_type" in mod.params else "?")
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
-        return [f"disk/{slot}", f"add:size={wanted.size},mode={wanted.mode}"]
+        size = birth.born_size(view, wanted, view.config.node(instance.primary_node))
+        return [f"disk/{slot}", f"add:size={size},mode={wanted.mode}"]
     if mod.action == "attach":
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
         return [f"disk/{slot}", f"attach:size={disk.size},mode={disk.mode}"]
@@ -338,5 +340,4 @@ def _told(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[A
     if mod.action == "modify":
         changed = ",".join(f"{name}={value}" for name, value in mod.params.items())
         return [f"disk/{slot}", f"modify:{changed}"]
-    del view
     return [f"disk/{slot}", mod.action]

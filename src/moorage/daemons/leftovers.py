@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What may be left of a scratch cluster: its processes and its loop devices."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import process
+
+_PROGRAMS = ("qemu-system-", "qemu-storage-daemon", "python")
+"""What may be left of a cluster: guests, storage daemons, master and agents."""
+
+
+def processes(root: Path, below: str = "") -> Iterator[int]:
+    """Yield the processes of a cluster, or of one of its nodes."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            argv = (entry / "cmdline").read_bytes().decode(errors="replace")
+            program = Path(argv.split("\0")[0]).name
+            ours = program.startswith(_PROGRAMS) and _names(argv, str(root), below)
+            if ours and process.alive(int(entry.name)):
+                yield int(entry.name)
+
+
+def _names(argv: str, root: str, below: str) -> bool:
+    """Whether a command line names a path in `root`, and in a node's part of it."""
+    parts = argv.replace("=", "\0").replace(",", "\0").split("\0")
+    mine = [part for part in parts if part.startswith((f"{root}/", f"path:{root}/"))]
+    return any(below in f"{part}/" for part in mine) if below else bool(mine)
+
+
+def free_loops(path: Path) -> None:
+    """Detach the loop devices whose files are in the cluster's directory."""
+    if shutil.which("losetup") is None:
+        return
+    ask = ["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"]
+    listed = subprocess.run(ask, capture_output=True, text=True, check=False).stdout
+    for line in listed.splitlines():
+        device, _, file = line.partition(" ")
+        if file.strip().startswith(f"{path}/"):
+            subprocess.run(["losetup", "--detach", device], check=False)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The harbour: one small cluster, copied for every fault that is tried on it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from moorage.jobs import Job
+from moorage.testing.cluster import Crash, SimCluster
+from moorage.testing.picture import Picture, epochs, picture
+from moorage.testing.scenarios import Scenario, harbour
+
+
+@dataclass(frozen=True)
+class Reference:
+    """How a request goes when nothing goes wrong."""
+
+    scenario: Scenario
+    before: Picture
+    after: Picture
+    points: list[str]
+    calls: list[tuple[str, str]]
+    commands: dict[str, int]
+    writes: int
+
+    def check(self, cluster: SimCluster, job: Job, seen: Picture) -> None:
+        """Fail unless the cluster is as before the request, or as after it."""
+        unfinished = [job.id] if not job.finished else []
+        assert not unfinished
+        assert cluster.engine.locks.rows() == []
+        assert cluster.nodes.san.broken == []
+        side = self.after if job.status == "success" else self.before
+        differences = seen.differences(side)
+        if any("Warning" in str(entry[3]) for op in job.ops for entry in op.log):
+            leftover = ("attached ", "held ")  # it says so, and nobody uses it
+            differences = [one for one in differences if not one.startswith(leftover)]
+        assert differences == []
+
+
+@dataclass
+class Harbour:
+    """The cluster that requests are tried on.
+
+    Attributes
+    ----------
+    base
+        Stopped; each trial gets a twin of it.
+    """
+
+    base: SimCluster
+    before: Picture
+    directory: Path
+    known: dict[str, Reference] = field(default_factory=dict)
+    numbers: count = field(default_factory=count)
+
+    @property
+    def next_job(self) -> int:
+        """Number of the first job that is submitted in a trial."""
+        return max(self.base.engine.jobs) + 1
+
+    async def fresh(self) -> SimCluster:
+        """Return a cluster to break."""
+        return await self.base.twin(self.directory / f"{next(self.numbers)}")
+
+    async def reference(self, scenario: Scenario) -> Reference:
+        """Return how a request goes when nothing goes wrong."""
+        if scenario.name not in self.known:
+            self.known[scenario.name] = await self._measured(scenario)
+        return self.known[scenario.name]
+
+    async def _measured(self, scenario: Scenario) -> Reference:
+        cluster = await self.fresh()
+        version = cluster.store.version
+        await cluster.run(scenario.op_id, **scenario.fields)
+        machines = {name: node.machine for name, node in cluster.nodes.nodes.items()}
+        found = Reference(
+            scenario,
+            self.before,
+            await picture(cluster),
+            cluster.points,
+            cluster.nodes.calls,
+            {name: len(machine.ran) for name, machine in machines.items()},
+            cluster.store.version - version,
+        )
+        assert cluster.nodes.san.broken == []
+        assert found.after.missing == set()
+        await cluster.stop()
+        return found
+
+    async def crashed(self, cluster: SimCluster, scenario: Scenario) -> None:
+        """Submit the request to a cluster that is going to crash."""
+        try:
+            number = await cluster.submit(scenario.op_id, **scenario.fields)
+            await cluster.finished(number)
+        except Crash:
+            await cluster.crash()
+        else:
+            raise AssertionError("it did not crash")
+
+    async def taken_over(self, cluster: SimCluster) -> Job:
+        """Start a new master, and wait for the job that the old one left."""
+        cluster.crash_at = None
+        await cluster.boot()
+        return await cluster.finished(self.next_job)
+
+    async def checked(self, cluster: SimCluster, job: Job, told: Reference) -> None:
+        """Fail unless the cluster is as before the request, or as after it."""
+        seen = await picture(cluster)
+        told.check(cluster, job, seen)
+        now = epochs(cluster.config)
+        fallen = {
+            uuid
+            for uuid, epoch in epochs(self.base.config).items()
+            if now.get(uuid, epoch) < epoch
+        }
+        assert fallen == set()
+        await cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def quay(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
+    """Return the harbour."""
+    directory = tmp_path_factory.mktemp("harbour")
+
+    async def built() -> tuple[SimCluster, Picture]:
+        cluster = await harbour(directory / "base")
+        before = await picture(cluster)
+        await cluster.stop()
+        return cluster, before
+
+    return Harbour(*asyncio.run(built()), directory)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The snapshot: how objects are found, and what config.data looks like."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from moorage.errors import Ambiguous, NotFound
+from moorage.model import Config, Disk, load
+from moorage.model.layout import config_data
+from moorage.testing.cluster import ClusterBuilder
+
+pytestmark = pytest.mark.requirement("S3-06")
+
+
+def built(builder: ClusterBuilder) -> Config:
+    return load(7, builder.change().put)
+
+
+@pytest.fixture
+def config() -> Config:
+    return built(
+        ClusterBuilder()
+        .disk("a")
+        .disk("b", "sharedfile", logical_id=("loop", "/shared/b"), params={})
+        .disk("c")
+        .disk("free", epoch=4)
+        .instance("web", "node1", ("b", "a"))
+        .instance("one", "node2", ("c",))
+        .instance("none", "node3")
+    )
+
+
+@pytest.mark.requirement("S3-06", "S3-08", "S3-09", "S3-10")
+def test_config_data_has_disks_at_the_top(config: Config) -> None:
+    data = json.loads(json.dumps(config_data(config)))
+    assert set(data["disks"]) == {"a", "b", "c", "free"}
+    assert data["instances"]["web"]["disks"] == ["b", "a"]
+    assert "disk_template" not in data["instances"]["web"]
+    assert not any("instance" in disk or "owner" in disk for disk in _all(data))
+    assert data["disks"]["b"]["iv_name"] == "disk/0"
+    assert "iv_name" not in data["disks"]["free"]
+    assert (data["version"], data["serial_no"]) == (3_010_000, 7)
+
+
+def _all(data: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(data["disks"].values())
+
+
+@pytest.mark.requirement("S3-07")
+def test_a_disk_has_a_serial_number_and_times(config: Config) -> None:
+    disk = config_data(config)["disks"]["free"]
+    assert {"serial_no", "ctime", "mtime"} <= disk.keys()
+
+
+@pytest.mark.requirement("S3-11")
+def test_disks_come_in_the_order_of_their_slots(config: Config) -> None:
+    web = config.instance("web")
+    assert [disk.uuid for disk in config.disks_of(web)] == ["b", "a"]
+    assert [config.iv_name(disk) for disk in config.disks_of(web)] == [
+        "disk/0",
+        "disk/1",
+    ]
+    assert config.owner(config.disk("free")) is None
+    assert [disk.uuid for disk in config.detached()] == ["free"]
+
+
+def test_nodes_of_an_instance(config: Config) -> None:
+    web = config.instance("web")
+    assert [node.name for node in config.nodes_of(web)] == ["node1"]
+    assert config.secondary_nodes(web) == []
+
+
+@pytest.mark.requirement("S3-30", "S3-31", "S3-32")
+@pytest.mark.parametrize(
+    ("name", "template"), [("none", "diskless"), ("one", "ext"), ("web", "mixed")]
+)
+def test_the_template_of_an_instance_is_computed(
+    config: Config, name: str, template: str
+) -> None:
+    assert config.template_of(config.instance(name)) == template
+
+
+@pytest.mark.requirement("S3-46")
+def test_a_name_that_fits_two_disks_is_refused_with_both_uuids() -> None:
+    known = ClusterBuilder().disk("p").disk("q").change().put
+    named = [replace(e, name="x") if isinstance(e, Disk) else e for e in known]
+    with pytest.raises(Ambiguous, match="2 disks are named 'x'") as caught:
+        load(1, named).disk("x")
+    assert caught.value.hint == "use the uuid: p or q"
+    assert load(1, named).disk("q").uuid == "q"
+
+
+def test_an_unknown_name_gets_close_ones(config: Config) -> None:
+    with pytest.raises(NotFound, match="instance 'wbe' is not known") as caught:
+        config.instance("wbe")
+    assert "web" in caught.value.hint
+    with pytest.raises(NotFound, match="node group 'x' is not known"):
+        config.group("x")

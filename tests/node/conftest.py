@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An agent on the network, with the certificates of a cluster of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from moorage.model import Node
+from moorage.node import server, tls
+from moorage.node.agent import Agent
+from moorage.testing.guests import SimHypervisor
+from moorage.testing.machine import SimMachine
+from moorage.testing.san import San
+
+
+class SlowMachine(SimMachine):
+    """A simulated machine whose commands wait until the test lets them go on."""
+
+    def __init__(self, node: str, san: San) -> None:
+        super().__init__(node, san)
+        self.started = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def run(self, command: Any, limit: float) -> Any:
+        self.started.set()
+        await self.go_on.wait()
+        return await super().run(command, limit)
+
+
+@dataclass
+class Served:
+    """A node that belongs to a cluster and serves it.
+
+    Attributes
+    ----------
+    top
+        Has ``keys`` (the node's) and ``run``.
+    """
+
+    name: str
+    top: Path
+    authority: tls.Authority
+    machine: SlowMachine
+    runner: web.AppRunner | None = None
+    port: int = 0
+
+    @property
+    def node(self) -> Node:
+        ip = "127.0.0.1"
+        fields = {"primary_ip": ip, "secondary_ip": ip, "group": "g"}
+        return Node(uuid=self.name, name=self.name, port=self.port, **fields)
+
+    @property
+    def keys(self) -> Path:
+        return self.top / "keys"
+
+    async def start(self) -> None:
+        """Serve, at the same port as before if there was one."""
+        hypervisors = {"kvm": SimHypervisor(self.name, San())}
+        agent = Agent(self.name, self.top / "run", self.machine, hypervisors)
+        where = ("127.0.0.1", self.port)
+        self.runner = await server.serve(agent, self.keys, *where)
+        self.port = self.runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        if self.runner:
+            await self.runner.cleanup()
+        self.runner = None
+
+
+def lodge(authority: tls.Authority, keys: Path, name: str) -> None:
+    """Give a node the keys that it gets when it is let in."""
+    keys.mkdir(mode=0o700, parents=True)
+    key = tls.new_key()
+    signed = authority.sign_node(tls.self_signed(key, name), name)
+    tls.write_private(keys / "node.key", tls.key_pem(key))
+    tls.write_private(keys / "node.pem", tls.pem(signed))
+    tls.write_private(keys / "ca.pem", tls.pem(authority.certificate))
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> tls.Authority:
+    """Return the authority of a cluster."""
+    (tmp_path / "master").mkdir()
+    return tls.Authority.make(tmp_path / "master", "one")
+
+
+@pytest.fixture
+def other_authority(tmp_path: Path) -> tls.Authority:
+    """Return the authority of another cluster of the same name."""
+    (tmp_path / "other").mkdir()
+    return tls.Authority.make(tmp_path / "other", "one")
+
+
+@pytest.fixture
+async def served(tmp_path: Path, authority: tls.Authority) -> AsyncIterator[Served]:
+    """Serve a node of the cluster."""
+    machine = SlowMachine("node1", San())
+    found = Served("node1", tmp_path / "node1", authority, machine)
+    lodge(authority, found.keys, found.name)
+    await found.start()
+    yield found
+    machine.go_on.set()
+    await found.stop()

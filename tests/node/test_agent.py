@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent: verbs twice are verbs once, late steps are refused, memory is on disk."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, Failed, Stale, WrongState
+from moorage.model import Disk
+from moorage.model.change import encode
+from moorage.node.agent import Agent
+from moorage.node.fence import Fence
+from moorage.node.held import Shelf
+from moorage.storage import Where
+from moorage.testing.guests import SimHypervisor, TwoWriters
+from moorage.testing.machine import SimMachine
+from moorage.testing.san import San
+from moorage.units import Mib
+
+DISK = Disk(
+    uuid="d1",
+    dev_type="ext",
+    logical_id=("san", "vol1"),
+    size=Mib(64),
+    name="data",
+    epoch=3,
+    params={"provider": "san"},
+)
+GUEST = {"uuid": "g1", "name": "web", "memory": 128}
+
+
+class Node:
+    """An agent and what it works on."""
+
+    def __init__(self, directory: Path, name: str = "node1", san: San | None = None):
+        self.san = san or San()
+        self.machine = SimMachine(name, self.san)
+        self.name = name
+        self.directory = directory / name
+        self.boot()
+
+    def boot(self) -> None:
+        """Start the agent, again perhaps."""
+        hypervisors = {"kvm": SimHypervisor(self.name, self.san)}
+        self.agent = Agent(self.name, self.directory, self.machine, hypervisors)
+
+    async def disk(self, verb: str, disk: Disk = DISK, term: int = 1, **more: Any):
+        args = {"disk": encode(disk), "hypervisor": "kvm"} | more
+        return await self.agent.handle(f"disk.{verb}", args, term, _silent)
+
+    async def guest(self, verb: str, *disks: Disk, term: int = 1, **more: Any):
+        args = GUEST | {"disks": [encode(disk) for disk in disks]} | more
+        return await self.agent.handle(verb, args, term, _silent)
+
+    def held(self) -> list[str]:
+        return [one.disk for one in self.agent._station.held.all()]
+
+
+def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
+    pass
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> Node:
+    node = Node(tmp_path)
+    await node.disk("create")
+    return node
+
+
+async def running(node: Node) -> None:
+    await node.disk("attach", opened="exclusive")
+    await node.guest("instance.start", DISK)
+
+
+# -- twice is once -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "verbs",
+    [
+        ["create"],
+        ["attach"],
+        ["attach", "detach"],
+        ["detach"],
+        ["attach", "open", "close"],
+        ["remove"],
+        ["grow"],
+    ],
+)
+async def test_a_disk_verb_twice_is_the_same_as_once(
+    tmp_path: Path, verbs: list[str]
+) -> None:
+    seen = []
+    for times in (1, 2):
+        node = Node(tmp_path / str(times))
+        await node.disk("create")
+        for verb in verbs:
+            for _ in range(times):
+                await node.disk(verb, to=128)
+        seen.append((node.san.volumes, node.san.attached, node.held()))
+    assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(
+    "verbs",
+    [
+        ["instance.start"],
+        ["instance.start", "instance.stop"],
+        ["instance.stop"],
+        ["migration.prepare"],
+        ["migration.prepare", "migration.abort"],
+        ["migration.abort"],
+        ["migration.discard"],
+    ],
+)
+async def test_a_guest_verb_twice_is_the_same_as_once(
+    tmp_path: Path, verbs: list[str]
+) -> None:
+    seen = []
+    for times in (1, 2):
+        node = Node(tmp_path / str(times))
+        await node.disk("create")
+        await node.disk("attach")
+        for verb in verbs:
+            for _ in range(times):
+                await node.guest(verb, DISK)
+        seen.append((node.san.guests, node.held()))
+    assert seen[0] == seen[1]
+
+
+async def test_plugging_twice_is_plugging_once(node: Node) -> None:
+    await node.disk("attach")
+    await node.guest("instance.start")
+    plug = {"disk": encode(DISK), "slot": 0}
+    for _ in range(2):
+        await node.guest("instance.plug", **plug)
+    (guest,) = node.san.guests.values()
+    assert tuple(guest["state"]["disks"]) == ("d1",)
+    for _ in range(2):
+        await node.guest("instance.unplug", **plug)
+    (guest,) = node.san.guests.values()
+    assert tuple(guest["state"]["disks"]) == ()
+
+
+# -- what a guest uses -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["detach", "remove"])
+async def test_a_disk_that_a_guest_has_is_not_taken_away(node: Node, verb: str) -> None:
+    await running(node)
+    with pytest.raises(WrongState, match="guest web on node node1 still uses disk"):
+        await node.disk(verb)
+    assert node.san.attached == {"node1 vol1": {"open": True}}
+
+
+async def test_a_guest_starts_with_attached_disks_only(node: Node) -> None:
+    with pytest.raises(WrongState, match="disk data is not attached on node node1"):
+        await node.guest("instance.start", DISK)
+    assert node.san.guests == {}
+
+
+async def test_what_it_holds_survives_the_agent(node: Node) -> None:
+    await running(node)
+    node.boot()
+    assert node.held() == ["d1"]
+    with pytest.raises(WrongState, match="still uses disk"):
+        await node.disk("detach")
+
+
+# -- fences ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["attach", "detach", "remove", "grow", "open"])
+async def test_a_step_of_an_older_epoch_is_refused(node: Node, verb: str) -> None:
+    await node.disk("attach")
+    late = replace(DISK, epoch=2)
+    with pytest.raises(Stale, match="disk data is at epoch 3: a step of epoch 2"):
+        await node.disk(verb, late)
+    node.boot()
+    with pytest.raises(Stale):
+        await node.disk(verb, late)
+    assert "vol1" in node.san.volumes
+
+
+@pytest.mark.parametrize(
+    "verb", ["instance.start", "migration.prepare", "migration.run"]
+)
+async def test_a_guests_step_with_an_older_epoch_is_refused(
+    node: Node, verb: str
+) -> None:
+    await node.disk("attach")
+    with pytest.raises(Stale):
+        await node.guest(verb, replace(DISK, epoch=2))
+
+
+async def test_a_step_of_an_older_master_is_refused(node: Node) -> None:
+    await node.disk("attach", term=5)
+    for verb in ("attach", "detach", "remove"):
+        with pytest.raises(Stale, match="a master of term 5 has spoken: term 4 is"):
+            await node.disk(verb, term=4)
+    node.boot()
+    with pytest.raises(Stale):
+        await node.guest("instance.stop", term=4)
+
+
+async def test_a_question_of_the_next_master_is_enough(node: Node) -> None:
+    await node.agent.handle("guests", {}, 7, _silent)
+    with pytest.raises(Stale):
+        await node.disk("remove", term=6)
+    assert "vol1" in node.san.volumes
+
+
+async def test_a_step_that_waited_for_its_turn_is_late_too(node: Node) -> None:
+    """While an attach lasts, the old master's detach waits, and a new one speaks."""
+    slow = asyncio.Event()
+    run = node.machine.run
+
+    async def slowly(command: Any, limit: float) -> Any:
+        await slow.wait()
+        return await run(command, limit)
+
+    node.machine.run = slowly
+    attach = asyncio.create_task(node.disk("attach", term=1))
+    await asyncio.sleep(0)
+    late = asyncio.create_task(node.disk("detach", term=1))
+    await asyncio.sleep(0)
+    await node.agent.handle("guests", {}, 2, _silent)
+    slow.set()
+    await attach
+    with pytest.raises(Stale):
+        await late
+    assert node.held() == ["d1"]
+
+
+def test_a_fence_remembers_the_highest_number(tmp_path: Path) -> None:
+    Fence(tmp_path).pass_term(3)
+    Fence(tmp_path).pass_disk(DISK)
+    again = Fence(tmp_path)
+    again.pass_term(3)
+    again.pass_disk(DISK)
+    with pytest.raises(Stale):
+        again.pass_term(2)
+    with pytest.raises(Stale):
+        again.pass_disk(replace(DISK, epoch=0))
+    again.pass_disk(replace(DISK, epoch=9))
+    with pytest.raises(Stale):
+        Fence(tmp_path).pass_disk(DISK)
+
+
+def test_the_shelf_knows_where_and_who(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.put(DISK, Where(path="/dev/x", block=True))
+    shelf.use("d1", "kvm", "g1")
+    shelf.use("d1", "kvm", "g1")
+    shelf.put(DISK, Where(path="/dev/y", block=True))  # attached again
+    assert Shelf(tmp_path).users("d1") == (("kvm", "g1"),)
+    assert [(one.disk, one.path, one.epoch) for one in shelf.all()] == [
+        ("d1", "/dev/y", 3)
+    ]
+    shelf.drop("d1")
+    shelf.drop("d1")
+    assert (shelf.all(), shelf.get("d1"), shelf.users("d1")) == ([], None, ())
+
+
+# -- bad requests ------------------------------------------------------------------
+
+
+async def test_bad_requests_are_one_sentence(node: Node) -> None:
+    with pytest.raises(BadInput, match=r"the agent has no verb 'disk\.format'"):
+        await node.disk("format")
+    with pytest.raises(BadInput, match=r"disk\.attach: "):
+        await node.agent.handle("disk.attach", {"disk": {"uuid": 1}}, 1, _silent)
+    with pytest.raises(BadInput, match="the verb needs a disk"):
+        await node.guest("instance.plug")
+
+
+# -- migration ---------------------------------------------------------------------
+
+
+async def test_who_arrived_can_tell(tmp_path: Path, node: Node) -> None:
+    other = Node(tmp_path, "node2", node.san)
+    await running(node)
+    await node.disk("open", exclusive=False)
+    await other.disk("attach", opened="shared")
+    target = await other.guest("migration.prepare", DISK)
+    with pytest.raises(Failed, match="guest web does not run on node node2"):
+        await other.guest("migration.arrived")
+    await node.guest("migration.run", DISK, target=target)
+    await node.guest("migration.run", DISK, target=target)  # it carries on
+    await other.guest("migration.arrived")
+    with pytest.raises(Failed):
+        await node.guest("migration.arrived")
+    with pytest.raises(Failed, match="moved away"):
+        await node.guest("migration.resume", DISK)
+    with pytest.raises(Failed, match="runs on node2"):
+        await other.guest("migration.abort", DISK)
+    await node.disk("detach")  # what is left of the guest does not hold it
+    assert node.held() == []
+
+
+async def test_the_simulator_notices_two_writers(tmp_path: Path, node: Node) -> None:
+    other = Node(tmp_path, "node2", node.san)
+    await running(node)
+    await other.disk("attach")
+    with pytest.raises(TwoWriters):
+        await other.guest("instance.start", DISK)
+    assert node.san.broken

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The real machine, as far as nobody needs root for it."""
+
+from pathlib import Path
+
+import pytest
+
+from moorage.errors import CommandFailed
+from moorage.model import Unit
+from moorage.node.local import LocalMachine
+from moorage.storage import Command
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> LocalMachine:
+    for name in ("ext/first", "os/tiny", "os-and-more"):
+        (tmp_path / name).mkdir(parents=True)
+    return LocalMachine(tmp_path / "log", [tmp_path / "ext"], [tmp_path / "os"])
+
+
+def logs(tmp_path: Path) -> set[str]:
+    found = (tmp_path / "log").rglob("*.log")
+    return {f"{path.parent.name}/{path.name.rpartition('-')[0]}" for path in found}
+
+
+async def test_logs_of_providers_and_systems_are_apart(
+    machine: LocalMachine, tmp_path: Path
+) -> None:
+    for place in ("ext/first", "os/tiny", "os-and-more"):
+        name = place.replace("/", "-")
+        command = Command(("true",), cwd=str(tmp_path / place), log=name)
+        await machine.run(command, 10)
+    assert logs(tmp_path) == {
+        *("extstorage/ext-first", "os/os-tiny", "extstorage/os-and-more")
+    }
+
+
+async def test_a_command_that_takes_too_long_is_ended(machine: LocalMachine) -> None:
+    with pytest.raises(CommandFailed, match=r"did not end within 0\.1 s"):
+        await machine.run(Command(("sleep", "60")), 0.1)
+
+
+def test_providers_and_systems_are_found_where_they_are_looked_for(
+    machine: LocalMachine,
+) -> None:
+    (provider,) = machine.providers()
+    assert (provider.name, provider.problem[:20]) == ("first", "File 'create' under ")
+    (system,) = machine.oses()
+    assert system.name == "tiny"
+
+
+def test_memory_is_that_of_the_machine(machine: LocalMachine) -> None:
+    told = machine.memory()
+    assert 0 < told.free <= told.total
+    assert told.cpus > 0
+    assert told.bootid
+
+
+def test_units_of_directories_that_are_there(
+    machine: LocalMachine, tmp_path: Path
+) -> None:
+    given = {"file": str(tmp_path), "sharedfile": f"{tmp_path}/none", "gluster": ""}
+    (unit,) = machine.units(given)
+    assert isinstance(unit, Unit)
+    assert (unit.template, unit.key) == ("file", str(tmp_path))
+    assert unit.total is not None
+    assert unit.free is not None
+    assert 0 <= unit.free <= unit.total
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/etc/passwd", "/nowhere", "/", "\0"])
+def test_what_is_no_block_device_is_not_there(machine: LocalMachine, path: str) -> None:
+    assert machine.device(path) == {"present": False, "size": 0, "identity": ""}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The agent on the network: requests, broken ones, fences, and callers that die."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+from msgspec import json
+
+from moorage.errors import BadInput, NotFound, Stale
+from moorage.jobs import Call
+from moorage.model import Disk
+from moorage.node.client import HttpNodes
+from moorage.units import Mib
+
+
+def silent(*_: Any) -> None:
+    pass
+
+
+@pytest.fixture
+async def nodes(served: Any) -> Any:
+    found = HttpNodes(served.authority)
+    yield found
+    await found.close()
+
+
+def session(served: Any) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(ssl=served.authority.asking())
+    return aiohttp.ClientSession(connector=connector)
+
+
+async def posted(served: Any, data: Any, **more: Any) -> tuple[int, list[Any]]:
+    """Return the status, and the lines of the answer."""
+    url = f"https://127.0.0.1:{served.port}/call"
+    async with (
+        session(served) as master,
+        master.post(url, data=data, server_hostname=served.name, **more) as answer,
+    ):
+        text = await answer.read()
+        return answer.status, [json.decode(line) for line in text.splitlines()]
+
+
+def disk(epoch: int = 1) -> Any:
+    made = Disk(
+        uuid="d",
+        name="d",
+        dev_type="ext",
+        logical_id=("san", "vol-d"),
+        params={"provider": "san"},
+        size=Mib(64),
+        epoch=epoch,
+    )
+    return json.decode(json.encode(made))
+
+
+GOOD = {"verb": "facts", "args": {}, "term": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "the request is not JSON"),
+        (b"\xff\xfe", "the request is not JSON"),
+        (b"{", "the request is not JSON"),
+        (b"[]", "the request is no call"),
+        (b'"facts"', "the request is no call"),
+        (b"{}", "the request is no call"),
+        (json.encode(GOOD | {"verb": None}), "the request is no call"),
+        (json.encode(GOOD | {"term": "late"}), "the request is no call"),
+        (json.encode(GOOD | {"term": True}), "the request is no call"),
+        (json.encode(GOOD | {"term": -1}), "the request is no call"),
+        (json.encode(GOOD | {"term": 1 << 200}), "the request is no call"),
+        (json.encode(GOOD | {"args": []}), "the request is no call"),
+        (json.encode(GOOD | {"verb": "rm"}), "the agent has no verb 'rm'"),
+        (json.encode(GOOD | {"args": {"path": 7}}), "facts: "),
+        (json.encode(GOOD | {"verb": "disk.create"}), "disk.create: "),
+        (json.encode(GOOD | {"verb": "guest", "args": {"uuid": []}}), "guest: "),
+    ],
+)
+async def test_a_malformed_request_gets_one_clear_error(
+    served: Any, body: bytes, sentence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    status, (line,) = await posted(served, body)
+    assert status == 200
+    assert line["error"]["code"] == "bad-input"
+    assert line["error"]["message"].startswith(sentence)
+    assert "\n" not in line["error"]["message"]
+    assert "Traceback" not in caplog.text
+    assert (await posted(served, json.encode(GOOD)))[1][0].keys() == {"result"}
+
+
+async def test_what_is_no_call_is_not_served(served: Any) -> None:
+    root = f"https://127.0.0.1:{served.port}"
+    async with session(served) as master:
+        for method, path, status in (("GET", "/call", 405), ("POST", "/", 404)):
+            url = f"{root}{path}"
+            asked = master.request(method, url, server_hostname=served.name)
+            async with asked as answer:
+                assert answer.status == status
+
+
+async def test_a_request_that_is_too_large_is_refused(served: Any) -> None:
+    async def flood() -> Any:
+        for _ in range(65):
+            yield bytes(1 << 20)
+
+    url = f"https://127.0.0.1:{served.port}/call"
+    name = served.name
+    try:
+        async with (
+            session(served) as master,
+            master.post(url, data=flood(), server_hostname=name) as answer,
+        ):
+            status = answer.status
+    except aiohttp.ClientOSError:  # the node hung up before all of it had come
+        status = 413
+    assert status == 413
+    assert (await posted(served, json.encode(GOOD)))[0] == 200
+
+
+async def test_errors_keep_their_kind_and_facts(served: Any, nodes: Any) -> None:
+    with pytest.raises(BadInput, match="no verb 'rm'") as caught:
+        await nodes.call(served.node, Call("rm"), 1, silent)
+    assert "facts" in caught.value.facts["known"]
+    call = Call("instance.stop", {"uuid": "u", "hypervisor": "xen"})
+    with pytest.raises(NotFound, match="node node1 has no hypervisor 'xen'"):
+        await nodes.call(served.node, call, 1, silent)
+
+
+async def test_a_master_of_an_earlier_term_is_refused(served: Any, nodes: Any) -> None:
+    await nodes.call(served.node, Call("facts"), 5, silent)
+    for verb, args in (("facts", {}), ("disk.create", {"disk": disk()})):
+        with pytest.raises(Stale, match="a master of term 5 has spoken") as caught:
+            await nodes.call(served.node, Call(verb, args), 4, silent)
+        assert caught.value.facts == {"term": 4, "seen": 5}
+    await nodes.call(served.node, Call("facts"), 6, silent)
+
+
+async def test_a_term_that_ends_while_a_step_waits_its_turn(
+    served: Any, nodes: Any
+) -> None:
+    served.machine.go_on.clear()
+    create = Call("disk.create", {"disk": disk()})
+    first = asyncio.create_task(nodes.call(served.node, create, 1, silent))
+    await served.machine.started.wait()
+    second = asyncio.create_task(nodes.call(served.node, create, 1, silent))
+    await nodes.call(served.node, Call("facts"), 2, silent)
+    served.machine.go_on.set()
+    await first  # it had begun before the new master spoke
+    with pytest.raises(Stale, match="term 1 is over"):
+        await second
+
+
+async def test_a_late_step_of_an_earlier_attach_is_refused(
+    served: Any, nodes: Any
+) -> None:
+    async def ask(verb: str, epoch: int) -> Any:
+        return await nodes.call(
+            served.node, Call(verb, {"disk": disk(epoch)}), 1, silent
+        )
+
+    await ask("disk.create", 0)
+    await ask("disk.attach", 3)
+    for verb in ("disk.detach", "disk.close", "disk.attach", "disk.remove"):
+        with pytest.raises(Stale, match="a step of epoch 2 is too late") as caught:
+            await ask(verb, 2)
+        assert caught.value.facts == {"disk": "d", "epoch": 2, "seen": 3}
+    await ask("disk.detach", 3)
+
+
+async def test_an_agent_that_starts_again_knows_its_fences(
+    served: Any, nodes: Any
+) -> None:
+    call = Call("disk.create", {"disk": disk(4)})
+    await nodes.call(served.node, call, 7, silent)
+    await served.stop()
+    await served.start()
+    with pytest.raises(Stale, match="a master of term 7 has spoken"):
+        await nodes.call(served.node, Call("facts"), 6, silent)
+    late = Call("disk.remove", {"disk": disk(3)})
+    with pytest.raises(Stale, match="disk d is at epoch 4"):
+        await nodes.call(served.node, late, 7, silent)
+
+
+async def test_a_verb_goes_on_when_its_caller_dies(served: Any, nodes: Any) -> None:
+    served.machine.go_on.clear()
+    call = Call("disk.create", {"disk": disk()})
+    caller = asyncio.create_task(nodes.call(served.node, call, 1, silent))
+    await served.machine.started.wait()
+    caller.cancel()
+    await asyncio.wait({caller})
+    await nodes.close()
+    served.machine.go_on.set()
+    again = HttpNodes(served.authority)
+    look = Call("disk.create", {"disk": disk()})  # waits for the one under way
+    await again.call(served.node, look, 1, silent)
+    await again.close()
+    assert len(served.machine.ran) == 2
+
+
+async def test_a_verb_that_breaks_says_so_and_the_next_one_is_served(
+    served: Any, nodes: Any
+) -> None:
+    def broken(*_: Any) -> bool:
+        raise RuntimeError("out of luck")
+
+    served.machine.refuse = broken
+    call = Call("disk.create", {"disk": disk()})
+    with pytest.raises(Exception, match="internal error on the node: RuntimeError"):
+        await nodes.call(served.node, call, 1, silent)
+    await nodes.call(served.node, Call("facts"), 1, silent)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Towns: scratch clusters with real guests, and somebody who types and looks."""
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.cli.tour.stage import Stage
+from moorage.cli.tour.steps import KERNEL
+from moorage.cli.tour.typist import Typist
+from moorage.daemons import scratch as scratches
+from moorage.daemons.scratch import Scratch
+from moorage.guest import build, write_image
+from moorage.node.hypervisors.kvm import Kvm
+from moorage.testing.guest import Guest
+
+BUILT = Path(__file__).parents[2] / ".build" / "guest"
+BIN = Path(sys.executable).parent
+
+
+class Town(Typist):
+    """A scratch cluster with real guests."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        super().__init__(scratch.environment(), io.StringIO())
+        self.scratch = scratch
+        self.stage = Stage(scratch, self)
+
+    @property
+    def path(self) -> Path:
+        return self.scratch.path
+
+    def refused(self, line: str) -> str:
+        """Type a command that must be refused in a sentence; return what it says."""
+        said = super().refused(line)
+        assert "Traceback" not in said
+        assert "unhandled" not in said
+        return said
+
+    def healthy(self) -> bool:
+        """Say whether verify finds nothing, and no volume is lost or left."""
+        self.stage.check_volumes()
+        return bool(self.ask("gnt-cluster verify")["errors"] == [])
+
+    # -- instances ------------------------------------------------------------------
+
+    def guest(self, name: str, node: str, options: str = "-t diskless") -> None:
+        """Add an instance that boots with a kernel of the node's."""
+        kernel = KERNEL.format(self.scratch.guest)
+        self.type(f"gnt-instance add {options} -n {node} --no-nics -H {kernel} {name}")
+
+    def home(self, name: str) -> str:
+        return self.stage.home(name)
+
+    def disks(self, name: str) -> list[str]:
+        return self.stage.disks_of(name)
+
+    def uuid(self, disk: str) -> str:
+        return str(self.stage.disk(disk)["uuid"])
+
+    # -- inside them ------------------------------------------------------------------
+
+    def kvm(self, node: str) -> Kvm:
+        run = self.scratch.node(node).run / "kvm"
+        return Kvm(run, self.scratch.address(node))
+
+    def inside(self, name: str, command: str, node: str = "") -> str:
+        """Run a shell command in a guest."""
+        (row,) = self.ask(f"gnt-instance list -o uuid,pnode {name}")
+
+        async def run() -> str:
+            channel = self.kvm(node or row["pnode"]).channel(row["uuid"])
+            async with Guest(channel) as guest:
+                return await guest.run(command, 60)
+
+        return asyncio.run(run())
+
+    def serials(self, name: str) -> set[str]:
+        """Return the serial numbers of a guest's drives, as it sees them."""
+        look = "for d in /sys/block/vd*; do [ -e $d ] && cat $d/serial && echo; done"
+        return set(self.inside(name, f"{look}; true").split())
+
+    def sees(self, name: str, disk: str) -> bool:
+        return disk[:20] in self.serials(name)
+
+    def device(self, name: str, disk: str) -> str:
+        """Return the device in the guest, waiting until it is there."""
+        find = (
+            f'while :; do for d in /sys/block/vd*; do [ "$(cat $d/serial)" = '
+            f"'{disk[:20]}' ] && echo /dev/${{d##*/}} && exit; done; usleep 50000; done"
+        )
+        return self.inside(name, find).strip()
+
+    def write(self, name: str, disk: str) -> str:
+        """Write a megabyte of random bytes to a disk; return its checksum."""
+        at = self.device(name, disk)
+        fill = f"dd if=/dev/urandom of={at} bs=64k count=16 2>/dev/null; sync"
+        self.inside(name, fill)
+        return self.checksum(name, disk)
+
+    def checksum(self, name: str, disk: str) -> str:
+        """Return the checksum of the first megabyte, read from the disk itself."""
+        at = self.device(name, disk)
+        look = "echo 3 > /proc/sys/vm/drop_caches; dd bs=64k count=16 2>/dev/null if="
+        return self.inside(name, f"{look}{at} | sha256sum").split()[0]
+
+    def size(self, name: str, disk: str) -> int:
+        """Return the size in MiB that the guest sees."""
+        at = self.device(name, disk).rpartition("/")[2]
+        return int(self.inside(name, f"cat /sys/block/{at}/size")) // 2048
+
+
+def left(directory: Path) -> list[str]:
+    """Return what the machine still has of a directory: processes, loops, mounts."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it ended meanwhile
+            continue
+        if f"{directory}/" in line and int(entry.parent.name) != os.getpid():
+            found.append(line)
+    loops = subprocess.check_output(["losetup", "-l", "-n", "-O", "BACK-FILE"])
+    mounts = Path("/proc/self/mountinfo").read_text()
+    lines = [*loops.decode().splitlines(), *mounts.splitlines()]
+    return found + [line for line in lines if f"{directory}/" in line]
+
+
+@contextmanager
+def settled(nodes: int) -> Iterator[Town]:
+    """Start a town; it is ended, and nothing of it left, whatever happens."""
+    build(BUILT)
+    if not (BUILT / "image.raw").exists():
+        write_image(BUILT / "image.raw", BUILT)
+    at = Path(tempfile.mkdtemp(prefix="town-")) / "t"
+    start = f"moorage up {at} --nodes {nodes} --guest {BUILT}"
+    hands = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
+    try:
+        hands.type(start)
+        yield Town(scratches.read(at))
+    finally:
+        if at.exists():
+            scratches.down(at)
+        at.parent.rmdir()
+    assert left(at) == []
+
+
+@pytest.fixture(scope="session")
+def new_town() -> Callable[[int], Any]:
+    """Return what starts a town of some nodes, as a context."""
+    return settled
+
+
+@pytest.fixture(scope="session")
+def leftovers() -> Callable[[Path], list[str]]:
+    """Return what tells what the machine still has of a directory."""
+    return left
+
+
+@pytest.fixture(scope="session")
+def town() -> Iterator[Town]:
+    """Return a town of three nodes that all tests share: each cleans up behind it."""
+    with settled(3) as found:
+        yield found
