@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The runner of commands: real programs, but nothing that needs root."""
 
-# ruff: noqa: ASYNC110, ASYNC240 - a test may block and poll
+# ruff: noqa: ASYNC110 - a test may block and poll
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The two bundled providers and the bundled OS definition, for real."""
 
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC221, ASYNC230, ASYNC240 - a test may block
+# ruff: noqa: ASYNC110, ASYNC220, ASYNC221, ASYNC230 - a test may block
 
 import asyncio
 import hashlib
