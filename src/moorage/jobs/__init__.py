@@ -2,10 +2,11 @@
 """Jobs: locks, journalled tasks with do and undo, and the engine that runs them."""
 
 from .carrier import Nodes, Report
-from .engine import COMMON, Engine, World
+from .engine import COMMON, Engine
 from .operation import Lock, Operation, Question, View
 from .record import Job, Op
 from .task import Call, Commit, Run, Task, Witness, commit
+from .world import World
 
 __all__ = [
     "COMMON",

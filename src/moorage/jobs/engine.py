@@ -2,10 +2,7 @@
 """The job engine: takes requests, and gives each its locks, facts, journal and end."""
 
 import asyncio
-import time
-import uuid
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound, WrongState
@@ -30,6 +27,7 @@ from .record import (
     stamp,
 )
 from .task import Call, Task
+from .world import REAL, World
 
 COMMON = frozenset(
     {"OP_ID", "reason", "priority", "depends", "comment", "debug_level", "dry_run"}
@@ -41,36 +39,6 @@ BEGUN = frozenset({RUNNING, CANCELING})
 """The states of operations that may have done something."""
 RUNNING_AT_ONCE = 20
 """Ganeti's default of ``max_running_jobs``."""
-
-
-async def _pass(_name: str) -> None:
-    """Pass a point without interruption."""
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What the engine takes from outside; tests give their own.
-
-    Attributes
-    ----------
-    clock
-        The time in seconds.
-    sleep
-        How to wait.
-    fresh
-        Makes a uuid.
-    point
-        Called at every place where a crash must be survived; tests crash there.
-    """
-
-    clock: Callable[[], float] = time.time
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    fresh: Callable[[], str] = lambda: str(uuid.uuid4())
-    point: Callable[[str], Awaitable[None]] = _pass
-
-
-REAL = World()
-"""The world outside tests."""
 
 
 class Engine:

@@ -17,6 +17,7 @@ from moorage.model import (
     Node,
     successor,
 )
+from moorage.ops import backend
 from moorage.ops.group.set_params import merged
 from moorage.ops.reach import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
@@ -26,11 +27,6 @@ from moorage.storage.words import check_image_directory
 from .finding import facts_on
 
 Nested = Mapping[str, Mapping[str, Any]]
-_MEMORY = ("minmem", "maxmem")
-BACKEND = frozenset(
-    {*_MEMORY, "memory", "vcpus", "auto_balance", "always_failover", "spindle_use"}
-)
-"""Back-end parameters."""
 
 
 class ClusterSetParams(Operation, frozen=True, kw_only=True):
@@ -88,7 +84,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             check_known_templates(self.diskparams)
             found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
         if self.beparams:
-            found["beparams"] = backend(cluster.beparams, self.beparams)
+            found["beparams"] = with_backend(cluster.beparams, self.beparams)
         if not found:
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
@@ -112,7 +108,7 @@ def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
     return {n: merged(old.get(n, {}), new.get(n, {})) for n in sorted(names)}
 
 
-def backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the profiles of back-end parameters with changes.
 
     Raises
@@ -120,31 +116,11 @@ def backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     BadInput
         If there is no such parameter, or an instance could not have the value.
     """
-    flat = dict(given.get("default", given))
-    unknown = sorted(flat.keys() - BACKEND)
-    if unknown:
-        known = ", ".join(sorted(BACKEND))
-        raise BadInput(
-            f"there is no back-end parameter '{unknown[0]}': there is {known}"
-        )
-    if "memory" in flat:
-        memory = flat.pop("memory")
-        flat = dict.fromkeys(_MEMORY, memory) | flat
-    filled = merged(old.get("default", {}), flat)
-    for name in (*_MEMORY, "vcpus"):
-        _check_positive(name, filled.get(name, 1))
-    if filled.get("minmem", 0) > filled.get("maxmem", filled.get("minmem", 0)):
-        raise BadInput(
-            f"minmem ({filled['minmem']} MiB) is more than maxmem "
-            f"({filled['maxmem']} MiB)",
-            hint="gnt-cluster modify -B memory=512M",
-        )
+    flat = given.get("default", given)
+    backend.check(flat)
+    filled = merged(old.get("default", {}), backend.aliased(flat))
+    backend.check(filled)
     return {**{k: dict(v) for k, v in old.items()}, "default": filled}
-
-
-def _check_positive(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadInput(f"{name} is a whole number above 0, not '{value}'")
 
 
 # -- directories ---------------------------------------------------------------------

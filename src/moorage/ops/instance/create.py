@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, Exists, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import DISKLESS, Change, Disk, Instance, Nic, Node, Os
-from moorage.ops import birth, calls
+from moorage.ops import backend, birth, calls
 from moorage.ops.disk.attach import MOST
 from moorage.storage.templates.ext import metadata
 
@@ -136,7 +136,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         if self.hypervisor and self.hypervisor not in enabled:
             told = ", ".join(enabled)
             raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
-        check_backend(self.beparams)
+        backend.check(self.beparams)
 
     def _installs(self) -> bool:
         return bool(self.os_type) and not self.no_install and bool(self.disks)
@@ -187,7 +187,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             os=self.os_type or "",
             hypervisor=self.hypervisor or cluster.enabled_hypervisors[0],
             hvparams=self.hvparams,
-            beparams=aliased(self.beparams),
+            beparams=backend.aliased(self.beparams),
             osparams=self.osparams,
             admin_state="up" if self.start else "down",
             nics=tuple(_nic(view, given) for given in self.nics),
@@ -242,33 +242,6 @@ def _nic(view: View, given: dict[str, Any]) -> Nic:
         network=given.get("network"),
         nicparams=params,
     )
-
-
-def aliased(backend: dict[str, Any]) -> dict[str, Any]:
-    """Return back-end parameters with ``memory`` as Ganeti's two."""
-    given = dict(backend)
-    memory = given.pop("memory", None)
-    return given | ({} if memory is None else {"minmem": memory, "maxmem": memory})
-
-
-def check_backend(backend: dict[str, Any]) -> None:
-    """Raise `BadInput` for back-end parameters that are unknown or off."""
-    known = {
-        "memory",
-        "minmem",
-        "maxmem",
-        "vcpus",
-        "auto_balance",
-        "always_failover",
-        "spindle_use",
-    }
-    for name, value in backend.items():
-        if name not in known:
-            raise BadInput(f"there is no back-end parameter '{name}'")
-        if name in ("memory", "minmem", "maxmem", "vcpus") and (
-            isinstance(value, bool) or not isinstance(value, int) or value < 1
-        ):
-            raise BadInput(f"back-end parameter {name} is a positive number: '{value}'")
 
 
 def _why(node: Node) -> str:

@@ -3,25 +3,19 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Run, Task, View, commit
 from moorage.model import Disk, Node
 from moorage.ops import calls
 from moorage.ops.guests import check_known, holds, runs
 from moorage.ops.instance.common import attach_all, detach_all
-from moorage.ops.instance.migrate import (
-    check_mobile,
-    check_target,
-    disks_in,
-    moved,
-    target_of,
-)
-from moorage.ops.instance.power import PATIENCE, OnInstance
-from moorage.ops.reach import ask_reach, can
+from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
+from moorage.ops.instance.power import PATIENCE
+from moorage.ops.reach import can
 from moorage.storage import Can
 
 
-class InstanceFailover(OnInstance, frozen=True, kw_only=True):
+class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     """Stop an instance where it is, if it is anywhere, and start it elsewhere.
 
     A node that gives no answer may still run it. So this is refused until the node
@@ -30,32 +24,9 @@ class InstanceFailover(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_FAILOVER"
 
-    target_node: str | None = None
-    iallocator: str | None = None
     ignore_consistency: bool = False
     shutdown_timeout: float = PATIENCE
     cleanup: bool = False
-    ignore_ipolicy: bool = False
-
-    def target(self, view: View) -> Node:
-        """Return the node to go to."""
-        if self.target_node and self.iallocator:
-            raise BadInput(
-                "Do not specify both, iallocator and target node", hint="drop -I or -n"
-            )
-        return target_of(view, self.instance(view), self.target_node)
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the instance with its disks; share both nodes."""
-        yield from OnInstance.locks(self, view)
-        yield Lock("node", self.target(view).uuid, shared=True)
-
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether it runs, and whether the target reaches its disks."""
-        instance = self.instance(view)
-        yield from OnInstance.questions(self, view)
-        yield calls.guest_on(self.target(view).uuid, instance)
-        yield from ask_reach(view.config.disks_of(instance), self.target(view))
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the old node still runs it."""
@@ -68,7 +39,7 @@ class InstanceFailover(OnInstance, frozen=True, kw_only=True):
                     f"disk {disk.label} is quarantined: {disk.quarantine}",
                     hint=f"gnt-disk info {disk.uuid}",
                 )
-        check_target(view, instance, self.target(view))
+        self.check_target(view)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop and detach at the old node; record; attach and start at the new one."""

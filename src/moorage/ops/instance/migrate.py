@@ -11,66 +11,18 @@ from typing import Any
 from msgspec import convert
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, Witness, commit
-from moorage.model import Change, Disk, GuestState, Instance, Node, successor
+from moorage.errors import NotSupported, WrongState
+from moorage.jobs import Run, Task, View, Witness, commit
+from moorage.model import Disk, GuestState, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
+from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import able, ask_reach, can, check_reach, online
-from moorage.storage import Can, Mirror
+from moorage.ops.reach import can, online
+from moorage.storage import Can
 
 PATIENCE = 10.0
 """Seconds that a guest may take from its last byte to its first step elsewhere."""
-
-
-def check_mobile(view: View, instance: Instance, verb: str) -> None:
-    """Raise `NotSupported` if an attached disk keeps its instance on one node."""
-    for disk in view.config.disks_of(instance):
-        if able(disk).mirror is not Mirror.EXTERNAL:
-            raise NotSupported(
-                f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
-                f"(disk {disk.label} of {instance.name})",
-                disk=disk.uuid,
-                instance=instance.name,
-            )
-
-
-def target_of(view: View, instance: Instance, name: str | None) -> Node:
-    """Return the node to go to; raise `Refused` if it cannot be one."""
-    if not name:
-        raise BadInput(
-            f"no node was named for instance {instance.name}, and the cluster has no "
-            "allocator",
-            hint="say which: -n NODE",
-        )
-    node = view.config.node(name)
-    if node.uuid == instance.primary_node:
-        raise WrongState(f"instance {instance.name} is on node {node.name} already")
-    if node.offline or node.drained or not node.vm_capable:
-        raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
-    return node
-
-
-def check_target(view: View, instance: Instance, node: Node) -> None:
-    """Raise unless the node answers and reaches every disk."""
-    view.answer(calls.providers_on(node.uuid))
-    for disk in view.config.disks_of(instance):
-        check_reach(view, disk, node)
-
-
-def moved(view: View, instance: Instance, node: Node) -> Change:
-    """Return the change that puts an instance on a node, its disks one epoch on."""
-    disks = tuple(
-        successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
-        for disk in view.config.disks_of(instance)
-    )
-    return Change((*disks, successor(instance, view.now, primary_node=node.uuid)))
-
-
-def disks_in(change: Change) -> list[Disk]:
-    """Return the disks of a change."""
-    return [one for one in change.put if isinstance(one, Disk)]
 
 
 def share(view: View, disk: Disk, node: Node) -> Run:
@@ -83,7 +35,7 @@ def share(view: View, disk: Disk, node: Node) -> Run:
     )
 
 
-class InstanceMigrate(OnInstance, frozen=True, kw_only=True):
+class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     """Migrate a running instance.
 
     Attributes
@@ -99,41 +51,17 @@ class InstanceMigrate(OnInstance, frozen=True, kw_only=True):
 
     mode: str | None = None
     live: bool | None = None
-    target_node: str | None = None
-    iallocator: str | None = None
     cleanup: bool = False
     allow_failover: bool = False
     allow_runtime_changes: bool = True
-    ignore_ipolicy: bool = False
     ignore_hvversions: bool = False
 
-    def target(self, view: View) -> Node:
-        """Return the node to go to."""
-        if self.target_node and self.iallocator:
-            raise BadInput(
-                "Do not specify both, iallocator and target node", hint="drop -I or -n"
-            )
-        return target_of(view, self.instance(view), self.target_node)
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the instance with its disks; share both nodes."""
-        yield from OnInstance.locks(self, view)
-        for node in self._nodes(view):
-            yield Lock("node", node.uuid, shared=True)
-
-    def _nodes(self, view: View) -> list[Node]:
+    def candidates(self, view: View) -> list[Node]:
+        """Return the target; to find out where it runs, every node of the group."""
         if not self.cleanup:
-            return [self.target(view)]
+            return ToAnotherNode.candidates(self, view)
         home = view.config.node(self.instance(view).primary_node)
         return online(view.config, view.config.group(home.group))
-
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether it runs, and whether the target reaches its disks."""
-        instance = self.instance(view)
-        yield from OnInstance.questions(self, view)
-        for node in self._nodes(view):
-            yield calls.guest_on(node.uuid, instance)
-            yield from ask_reach(view.config.disks_of(instance), node)
 
     def check(self, view: View) -> None:
         """Refuse what cannot move, or cannot go there."""
@@ -148,7 +76,7 @@ class InstanceMigrate(OnInstance, frozen=True, kw_only=True):
                 "guests are migrated live only",
                 hint=f"gnt-instance failover {instance.name}",
             )
-        check_target(view, instance, self.target(view))
+        self.check_target(view)
         if not runs(view, instance) and not self.allow_failover:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",
@@ -159,7 +87,7 @@ class InstanceMigrate(OnInstance, frozen=True, kw_only=True):
         """Return the nodes where it runs; every online node must have answered."""
         instance = self.instance(view)
         found = []
-        for node in self._nodes(view):
+        for node in self.candidates(view):
             answer = view.answer(calls.guest_on(node.uuid, instance))
             guest = convert(answer, GuestState) if answer else None
             if guest and guest.state in ("running", "paused"):
@@ -185,7 +113,7 @@ class InstanceMigrate(OnInstance, frozen=True, kw_only=True):
 
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
         running = self._running_at(view)
-        for node in self._nodes(view):
+        for node in self.candidates(view):
             if node in running:
                 continue
             for verb in ("migration.abort", "migration.discard"):

@@ -17,13 +17,12 @@ from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, apply, successor
 from moorage.model import change as changes
-from moorage.ops import birth, calls
+from moorage.ops import backend, birth, calls
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
 from moorage.ops.guests import runs
 from moorage.ops.instance.common import find_disk
-from moorage.ops.instance.create import aliased, check_backend
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach
 from moorage.storage.templates.ext import metadata
@@ -164,7 +163,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         if not self._anything():
             raise BadInput("nothing to change was named", hint="see --help")
         instance = self.instance(view)
-        check_backend(self.beparams)
+        backend.check(self.beparams)
         if self.disks:
             self._check_disks(view, instance)
         if self.offline and runs(view, instance):
@@ -254,7 +253,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             if given:
                 new[name] = _merged(getattr(instance, name), given)
         if self.beparams:
-            new["beparams"] = _merged(instance.beparams, aliased(self.beparams))
+            new["beparams"] = _merged(instance.beparams, backend.aliased(self.beparams))
         if self.os_name:
             new["os"] = self.os_name
         if self.offline is not None:

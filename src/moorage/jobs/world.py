@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the engine takes from outside: time, chance, and places to be interrupted."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+
+async def _pass(_name: str) -> None:
+    """Pass a point without interruption."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the engine takes from outside; tests give their own.
+
+    Attributes
+    ----------
+    clock
+        The time in seconds.
+    sleep
+        How to wait.
+    fresh
+        Makes a uuid.
+    point
+        Called at every place where a crash must be survived; tests crash there.
+    """
+
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    fresh: Callable[[], str] = lambda: str(uuid.uuid4())
+    point: Callable[[str], Awaitable[None]] = _pass
+
+
+REAL = World()
+"""The world outside tests."""

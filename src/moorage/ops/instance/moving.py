@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Going to another node: which ones can be it, and what changes when it is."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Lock, Question, View
+from moorage.model import Change, Disk, Instance, Node, successor
+from moorage.ops import calls
+from moorage.ops.instance.power import OnInstance
+from moorage.ops.reach import able, ask_reach, check_reach
+from moorage.storage import Mirror
+
+
+class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
+    """An operation that takes an instance to another node.
+
+    Attributes
+    ----------
+    target_node
+        Name of the node.
+    iallocator
+        Who chooses it instead.
+    """
+
+    target_node: str | None = None
+    iallocator: str | None = None
+    ignore_ipolicy: bool = False
+
+    def target(self, view: View) -> Node:
+        """Return the node to go to; raise `Refused` if it cannot be one."""
+        instance = self.instance(view)
+        if self.target_node and self.iallocator:
+            raise BadInput(
+                "Do not specify both, iallocator and target node", hint="drop -I or -n"
+            )
+        if not self.target_node:
+            raise BadInput(
+                f"no node was named for instance {instance.name}, and the cluster has "
+                "no allocator",
+                hint="say which: -n NODE",
+            )
+        node = view.config.node(self.target_node)
+        if node.uuid == instance.primary_node:
+            raise WrongState(f"instance {instance.name} is on node {node.name} already")
+        if node.offline or node.drained or not node.vm_capable:
+            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+        return node
+
+    def candidates(self, view: View) -> list[Node]:
+        """Return the nodes that may have to do with it, besides its own."""
+        return [self.target(view)]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share its node and those it may go to."""
+        yield from OnInstance.locks(self, view)
+        for node in self.candidates(view):
+            yield Lock("node", node.uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs, and whether the others reach its disks."""
+        instance = self.instance(view)
+        yield from OnInstance.questions(self, view)
+        for node in self.candidates(view):
+            yield calls.guest_on(node.uuid, instance)
+            yield from ask_reach(view.config.disks_of(instance), node)
+
+    def check_target(self, view: View) -> None:
+        """Raise unless the target answers and reaches every disk."""
+        node = self.target(view)
+        view.answer(calls.providers_on(node.uuid))
+        for disk in view.config.disks_of(self.instance(view)):
+            check_reach(view, disk, node)
+
+
+def check_mobile(view: View, instance: Instance, verb: str) -> None:
+    """Raise `NotSupported` if an attached disk keeps its instance on one node."""
+    for disk in view.config.disks_of(instance):
+        if able(disk).mirror is not Mirror.EXTERNAL:
+            raise NotSupported(
+                f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
+                f"(disk {disk.label} of {instance.name})",
+                disk=disk.uuid,
+                instance=instance.name,
+            )
+
+
+def moved(view: View, instance: Instance, node: Node) -> Change:
+    """Return the change that puts an instance on a node, its disks one epoch on."""
+    disks = tuple(
+        successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
+        for disk in view.config.disks_of(instance)
+    )
+    return Change((*disks, successor(instance, view.now, primary_node=node.uuid)))
+
+
+def disks_in(change: Change) -> list[Disk]:
+    """Return the disks of a change."""
+    return [one for one in change.put if isinstance(one, Disk)]
