@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the two diagnoses share: whom to ask, and answers by node."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import Struct, convert
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Question, View
+from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Config, Node, Os, Provider, nice
 
 T = TypeVar("T", Provider, Os)
@@ -103,3 +103,36 @@ def check_columns(columns: Iterable[str], wanted: Iterable[str]) -> None:
             raise BadInput(
                 f"there is no column '{column}': there is {', '.join(sorted(known))}"
             )
+
+
+class Diagnosis(Operation, frozen=True, kw_only=True):
+    """An operation that looks at what every node has, and changes nothing.
+
+    Attributes
+    ----------
+    output_fields
+        Columns of the answer.
+    names
+        What to tell about; empty for all.
+    """
+
+    columns: ClassVar[tuple[str, ...]]
+    verb: ClassVar[str]
+
+    output_fields: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: it only looks."""
+        del view
+        return iter(())
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask every node that is online and may run instances."""
+        for node in able(view.config):
+            yield Question(node.uuid, self.verb)
+
+    def check(self, view: View) -> None:
+        """Refuse columns that there are not."""
+        del view
+        check_columns(self.columns, self.output_fields)

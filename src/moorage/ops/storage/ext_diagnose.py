@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-storage diagnose``: the ExtStorage providers, by node and by node group."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import View
 from moorage.model import NodeGroup, Provider
 from moorage.ops.calls import providers_on
 from moorage.ops.reach import online
@@ -30,28 +30,15 @@ def valid_in(view: View, group: NodeGroup, name: str, found: Answers[Provider]) 
     return valid_for_group(told, name)
 
 
-class ExtStorageDiagnose(Operation, frozen=True, kw_only=True):
+class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
     """Say which providers there are, and where they are valid."""
 
     op_id = "OP_EXT_STORAGE_DIAGNOSE"
 
+    columns = COLUMNS
+    verb = "providers"
+
     output_fields: tuple[str, ...] = COLUMNS
-    names: tuple[str, ...] = ()
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: it only looks."""
-        del view
-        return iter(())
-
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask every node that is online and may run instances."""
-        for node in diagnosis.able(view.config):
-            yield providers_on(node.uuid)
-
-    def check(self, view: View) -> None:
-        """Refuse columns that there are not."""
-        del view
-        diagnosis.check_columns(COLUMNS, self.output_fields)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each provider."""

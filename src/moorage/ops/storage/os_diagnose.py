@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-os list`` and ``diagnose``: the operating systems that can be installed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import View
 from moorage.model import Os, nice
 from moorage.ops.calls import oses_on
 
@@ -32,28 +32,15 @@ def common_parameters(found: Sequence[Os]) -> list[list[str]]:
     return [[name, found[0].parameters[name]] for name in sorted(kept)]
 
 
-class OsDiagnose(Operation, frozen=True, kw_only=True):
+class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
     """Say which operating systems there are, and where they are valid."""
 
     op_id = "OP_OS_DIAGNOSE"
 
+    columns = COLUMNS
+    verb = "oses"
+
     output_fields: tuple[str, ...] = COLUMNS
-    names: tuple[str, ...] = ()
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: it only looks."""
-        del view
-        return iter(())
-
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask every node that is online and may run instances."""
-        for node in diagnosis.able(view.config):
-            yield oses_on(node.uuid)
-
-    def check(self, view: View) -> None:
-        """Refuse columns that there are not."""
-        del view
-        diagnosis.check_columns(COLUMNS, self.output_fields)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each operating system."""
