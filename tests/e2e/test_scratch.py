@@ -93,6 +93,13 @@ def test_up_and_down(place: Path) -> None:
     assert f"there is no scratch cluster in {place}" in refused(f"moorage down {place}")
 
 
+def test_a_tour_does_not_walk_over_a_cluster(town: Scratch) -> None:
+    said = refused(f"moorage tour {town.root} --sim")
+    assert f"there is a scratch cluster in {town.root}" in said
+    hands = typist(**town.environment())
+    assert len(hands.ask("gnt-node list -o name")) == 2
+
+
 def test_two_live_side_by_side(town: Scratch, place: Path) -> None:
     HANDS.type(f"moorage up {place} --nodes 1 --hypervisor sim")
     other = scratch.read(place)
@@ -301,7 +308,8 @@ def test_daemons_without_a_place_are_one_sentence(tmp_path: Path) -> None:
 def as_nobody(home: Path) -> list[str]:
     """Return the words that run a command without root's rights.
 
-    Where nobody may read the interpreter, a user namespace takes the rights away.
+    Where nobody may read the interpreter, a user namespace takes the name and the
+    capabilities away.
     """
     if os.geteuid():
         return []

@@ -33,7 +33,8 @@ def held(disk: str, epoch: int = 0) -> Held:
 
 
 def facts(*guests: GuestState, held: tuple[Held, ...] = (), version=__version__):
-    return NodeFacts(version=version, guests=guests, held=held)
+    room = {"memory_total": Mib(8192), "memory_free": Mib(8192), "cpus": 8}
+    return NodeFacts(version=version, guests=guests, held=held, **room)
 
 
 def verify(builder: ClusterBuilder, **answers) -> dict:

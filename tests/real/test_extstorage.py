@@ -192,6 +192,8 @@ def test_what_every_script_is_told(both: Any, rec: Provider) -> None:
     disk = town.stage.disk("told")
     town.type("gnt-disk grow told 16M")
     town.type("gnt-disk snapshot told --name told-then")
+    for node in ("node3", "node1"):
+        town.type(f"gnt-instance migrate -f -n {node} ext1")
     town.type("gnt-disk detach told")
     made = rec.calls()
     town.type("gnt-disk remove -f told")
@@ -236,6 +238,7 @@ def test_the_order_of_the_scripts(both: Any, rec: Provider) -> None:
         "node3 attach",
         "node3 open False",
         "node1 close",
+        "node3 attach",  # idempotent: where it is may depend on how it is open
         "node3 open True",
         "node1 detach",
     ]
@@ -249,7 +252,7 @@ def test_the_order_of_the_scripts(both: Any, rec: Provider) -> None:
     ]
     assert town.checksum("ext1", town.uuid("order")) == kept
     town.type("gnt-disk detach order")
-    assert names(rec.calls()) == ["node1 close", "node1 detach"]
+    assert names(rec.calls()) == ["node1 detach"]
 
 
 @pytest.mark.requirement("S0-38", "S3-01")
@@ -258,7 +261,8 @@ def test_the_name_of_a_volume_stays(both: Any, rec: Provider) -> None:
     volume = add(town, rec, "stays")["logical_id"][1]
     town.type("gnt-disk attach stays ext1")
     town.type(
-        "gnt-instance modify --disk 0:add,size=8M,dev_type=ext,provider=rec10,name=front"
+        "gnt-instance modify --disk"
+        " 0:add,size=8M,dev_type=ext,provider=rec10,name=front"
         " ext1"
     )
     town.type("gnt-instance modify --disk stays:detach ext1")
@@ -288,7 +292,7 @@ def test_the_guest_gets_the_uri_of_its_hypervisor(both: Any, rec: Provider) -> N
     assert info[0]["disks"][0]["pstatus"]["path"] is None
 
 
-# -- providers of the first interface ---------------------------------------------------
+# -- providers of the first interface --------------------------------------------------
 
 
 @pytest.mark.requirement("S0-33", "S0-34", "S0-53", "S0-66", "S3-01")
@@ -337,7 +341,7 @@ def test_a_provider_without_uris_has_no_userspace_access(
     assert town.serials("ext1") == set()
 
 
-# -- scripts that fail ------------------------------------------------------------------
+# -- scripts that fail -----------------------------------------------------------------
 
 
 @pytest.mark.requirement("S0-50", "S0-52")

@@ -37,7 +37,7 @@ def test_the_tour_and_its_end(
         told = moorage("tour", at)
         assert "All 10 steps hold" in told
         alive = leftovers(at)
-        for what in ("qemu-system-x86_64", "qemu-storage-daemon", "agent", "master"):
+        for what in ("qemu-system-x86_64", "moorage agent", "moorage master"):
             assert any(what in line for line in alive), what
         moorage("down", at)
         assert leftovers(at) == []

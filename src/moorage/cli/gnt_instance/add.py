@@ -32,7 +32,7 @@ def add(call: Call) -> int:
     )
     memory = call.option("backend_parameters") or {}
     own = {key: value for key, value in memory.items() if value != "default"}
-    perform(
+    nodes = perform(
         call,
         "OP_INSTANCE_CREATE",
         instance_name=name,
@@ -45,6 +45,11 @@ def add(call: Call) -> int:
         **_guest(call),
         **_switches(call),
     )
+    if nodes and not call.option("node"):
+        chosen = ", ".join(nodes)
+        call.terminal.print(
+            f"Selected nodes for instance {name} via iallocator hail: {chosen}"
+        )
     return 0
 
 

@@ -24,11 +24,14 @@ class FactArgs(Struct, frozen=True, kw_only=True):
         A block device.
     uuid
         A guest.
+    brief
+        Leave out guests and held disks: they may be thousands.
     """
 
     directories: dict[str, str] = {}
     path: str = ""
     uuid: str = ""
+    brief: bool = False
 
 
 async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
@@ -43,8 +46,8 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         cpus=memory.cpus,
         bootid=memory.bootid,
         units=tuple(at.machine.units(args.directories)),
-        guests=tuple(await _all_guests(at)),
-        held=tuple(at.held.all()),
+        guests=() if args.brief else tuple(await _all_guests(at)),
+        held=() if args.brief else tuple(at.held.all()),
     )
 
 

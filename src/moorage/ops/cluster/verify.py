@@ -9,7 +9,7 @@ from moorage.model import Disk, Instance, Node
 from moorage.ops.calls import device_on, providers_on
 from moorage.ops.reach import online
 
-from . import checks_disks, checks_guests, checks_nodes, checks_storage
+from . import checks_disks, checks_guests, checks_nodes, checks_storage, checks_survival
 from .finding import Finding, Seen, adopted_disks, facts_on, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
@@ -24,6 +24,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_storage.directories,
     checks_storage.providers,
     checks_storage.devices,
+    checks_survival.losses,
 )
 """Every check; each one is a pure function of what was seen."""
 

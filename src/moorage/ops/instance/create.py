@@ -8,10 +8,19 @@ from typing import Any
 from msgspec import convert, field
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, NotFound, WrongState
+from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import DISKLESS, Change, Disk, Instance, Nic, Node, Os
-from moorage.ops import backend, birth, calls
+from moorage.model import (
+    DISKLESS,
+    Change,
+    Disk,
+    Instance,
+    Nic,
+    Node,
+    NodeGroup,
+    Os,
+)
+from moorage.ops import backend, birth, calls, placement
 from moorage.ops.disk.attach import MOST
 from moorage.storage.templates.ext import metadata
 
@@ -28,7 +37,11 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     disks
         One description a disk, sizes in MiB.
     pnode
-        The node that it is to run on.
+        The node that it is to run on; without one the planner chooses.
+    iallocator
+        Who chooses; there is only ``hail``.
+    group_name
+        The group that is chosen from.
     no_install
         Leave the disks empty; without an OS they are.
     start
@@ -72,47 +85,93 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise BadInput("a diskless instance has no disks", hint="leave --disk out")
         return [birth.wish(given, default) for given in self.disks]
 
+    def hosts(self, view: View) -> list[Node]:
+        """Return the nodes that may be it: the one that was named, or all of groups."""
+        config = view.config
+        if self.pnode:
+            return [config.node(self.pnode)]
+        if self.group_name:
+            return placement.hosts(config, [config.group(self.group_name)])
+        groups = config.named(NodeGroup)
+        open_ones = [one for one in groups if one.alloc_policy != "unallocable"]
+        return placement.hosts(config, open_ones)
+
     def node(self, view: View) -> Node:
-        """Return the node that it is to run on."""
-        if not self.pnode:
-            raise BadInput(
-                f"no node was named for instance {self.instance_name}, and the cluster "
-                "has no allocator",
-                hint="say which: -n NODE",
-            )
-        return view.config.node(self.pnode)
+        """Return the node that it is to run on: the one that was named, or the best."""
+        if self.pnode:
+            return view.config.node(self.pnode)
+        full = calls.beparams(view.config, self._instance(view, "", []))
+        disks = [(w.template, self._size(view, w)) for w in self.wishes()]
+        wanted = placement.Newcomer(
+            self.instance_name,
+            memory=int(full["maxmem"]),
+            vcpus=int(full["vcpus"]),
+            disks=tuple(disks),
+            tags=self.tags,
+        )
+        return placement.place(view, wanted, self._able(view))
+
+    def _size(self, view: View, wanted: birth.Wish) -> int:
+        return birth.born_size(view, wanted, self._able(view)[0])
+
+    def _able(self, view: View) -> list[Node]:
+        """Return the nodes that answer and offer what it needs.
+
+        Raises
+        ------
+        MoorageError
+            Why the last one does not, when none does.
+        """
+        found, refusal = [], WrongState("no node takes new instances")
+        for node in self.hosts(view):
+            try:
+                self._check_host(view, node)
+            except MoorageError as error:
+                refusal = error  # type: ignore[assignment]
+            else:
+                found.append(node)
+        if not found:
+            raise refusal
+        return found
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the name; share the node."""
-        yield Lock("node", self.node(view).uuid, shared=True)
+        """Hold the name; share the nodes that may be it."""
         yield Lock("instance", self.instance_name)
+        for node in self.hosts(view):
+            yield Lock("node", node.uuid, shared=True)
         for wanted in self.wishes():
             if wanted.adopt:
                 yield Lock("disk", wanted.adopt)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask what the node and its group offer."""
-        node = self.node(view)
-        group = view.config.group(node.group)
-        for wanted in self.wishes():
-            yield from birth.ask(view.config, wanted, group)
-        if self._installs():
-            yield calls.oses_on(node.uuid)
-        yield Question(node.uuid, "guests")
+        """Ask what the nodes and their groups offer."""
+        hosts = self.hosts(view)
+        for uuid in dict.fromkeys(node.group for node in hosts):
+            for wanted in self.wishes():
+                yield from birth.ask(view.config, wanted, view.config.group(uuid))
+        for node in hosts:
+            yield placement.room_on(node)
+            if self._installs():
+                yield calls.oses_on(node.uuid)
 
     def check(self, view: View) -> None:
         """Refuse what is taken, unknown, or out of reach."""
         self._check_words(view)
-        node = self.node(view)
-        if node.offline or node.drained or not node.vm_capable:
-            raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
-        view.answer(Question(node.uuid, "guests"))
         wishes = self.wishes()
         if len(wishes) > MOST:
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
-        for wanted in wishes:
-            birth.check(view, wanted, node)
         birth.check_distinct(wishes)
+        if self.pnode:
+            self._check_host(view, self.node(view))
+        self.node(view)
+
+    def _check_host(self, view: View, node: Node) -> None:
+        """Raise unless a node takes instances, and offers what this one needs."""
+        if node.offline or node.drained or not node.vm_capable:
+            raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
+        view.answer(placement.room_on(node))
+        for wanted in self.wishes():
+            birth.check(view, wanted, node)
         if self._installs():
             self._check_os(view, node)
 
@@ -128,6 +187,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise BadInput(f"instances are made in mode 'create', not '{self.mode}'")
         if self.pnode and self.iallocator:
             raise BadInput("a node and an iallocator exclude each other")
+        placement.check_allocator(self.iallocator)
         if self.disk_template is None and not self.disks:
             raise BadInput(
                 "no disk template was named", hint="-t diskless for an instance without"
@@ -163,7 +223,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             for index, wanted in enumerate(self.wishes())
         ]
         disks = [_first_epoch(disk) for disk in disks]
-        instance = self._instance(view, node, disks)
+        instance = self._instance(view, node.uuid, disks)
         for wanted, disk in zip(self.wishes(), disks, strict=True):
             if not wanted.adopt:
                 yield calls.create(config, disk, node)
@@ -178,12 +238,12 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
                 yield calls.detach(config, disk, node)
         yield commit(f"record {instance.name}", Change((*disks, instance)), {})
 
-    def _instance(self, view: View, node: Node, disks: list[Disk]) -> Instance:
+    def _instance(self, view: View, node: str, disks: list[Disk]) -> Instance:
         cluster = view.config.cluster
         return Instance(
             uuid=view.fresh(),
             name=self.instance_name,
-            primary_node=node.uuid,
+            primary_node=node,
             os=self.os_type or "",
             hypervisor=self.hypervisor or cluster.enabled_hypervisors[0],
             hvparams=self.hvparams,

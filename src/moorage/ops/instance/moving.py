@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Disk, Instance, Node, successor
-from moorage.ops import calls
+from moorage.ops import calls, placement
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import able, ask_reach, check_reach
 from moorage.storage import Mirror
@@ -18,9 +18,9 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     target_node
-        Name of the node.
+        Name of the node; without one the planner chooses.
     iallocator
-        Who chooses it instead.
+        Who chooses; there is only ``hail``.
     """
 
     target_node: str | None = None
@@ -35,11 +35,9 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
                 "Do not specify both, iallocator and target node", hint="drop -I or -n"
             )
         if not self.target_node:
-            raise BadInput(
-                f"no node was named for instance {instance.name}, and the cluster has "
-                "no allocator",
-                hint="say which: -n NODE",
-            )
+            return placement.elsewhere(view, [instance], self._able(view))[
+                instance.uuid
+            ]
         node = view.config.node(self.target_node)
         if node.uuid == instance.primary_node:
             raise WrongState(f"instance {instance.name} is on node {node.name} already")
@@ -48,8 +46,36 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         return node
 
     def candidates(self, view: View) -> list[Node]:
-        """Return the nodes that may have to do with it, besides its own."""
-        return [self.target(view)]
+        """Return the nodes that it may go to: the named one, or those of its group."""
+        placement.check_allocator(self.iallocator)
+        if self.target_node:
+            return [self.target(view)]
+        home = view.config.node(self.instance(view).primary_node)
+        hosts = placement.hosts(view.config, [view.config.group(home.group)])
+        return [node for node in hosts if node != home]
+
+    def _able(self, view: View) -> list[Node]:
+        """Return the nodes that answer and reach its disks.
+
+        Raises
+        ------
+        MoorageError
+            Why the last one does not, when none does.
+        """
+        found, refusal = [], MoorageError("")
+        for node in self.candidates(view):
+            try:
+                self._check_reach(view, node)
+            except MoorageError as error:
+                refusal = error
+            else:
+                found.append(node)
+        if found:
+            return found
+        if refusal.message:
+            raise refusal
+        name = self.instance(view).name
+        raise WrongState(f"there is no other node for instance {name} in its group")
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share its node and those it may go to."""
@@ -64,10 +90,18 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         for node in self.candidates(view):
             yield calls.guest_on(node.uuid, instance)
             yield from ask_reach(view.config.disks_of(instance), node)
+        if not self.target_node:
+            yield from placement.ask_room(self._group_nodes(view))
+
+    def _group_nodes(self, view: View) -> list[Node]:
+        home = view.config.node(self.instance(view).primary_node)
+        return view.config.nodes_in(view.config.group(home.group))
 
     def check_target(self, view: View) -> None:
         """Raise unless the target answers and reaches every disk."""
-        node = self.target(view)
+        self._check_reach(view, self.target(view))
+
+    def _check_reach(self, view: View, node: Node) -> None:
         view.answer(calls.providers_on(node.uuid))
         for disk in view.config.disks_of(self.instance(view)):
             check_reach(view, disk, node)

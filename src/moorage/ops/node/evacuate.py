@@ -3,9 +3,9 @@
 
 from moorage.errors import BadInput
 from moorage.jobs import View
-from moorage.model import Instance, Node
+from moorage.model import Instance
 
-from .moving import Moving, Opcode, check_mobile, failover, migrate, target
+from .moving import Moving, Opcode, check_mobile, failover, migrate
 from .residents import running
 
 MODES = ("all", "primary-only", "secondary-only")
@@ -28,22 +28,29 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
     remote_node: str | None = None
     mode: str = MODES[0]
 
+    def wanted(self) -> str | None:
+        """Return the name of the node that was named."""
+        return self.remote_node
+
     def check(self, view: View) -> None:
         """Refuse while nobody can tell what runs, and instances that cannot move."""
         if self.mode not in MODES:
             known = ", ".join(MODES)
             raise BadInput(f"'{self.mode}' is not an evacuation mode: there is {known}")
-        self._target(view)
         running(view, self.node(view))
         for instance in self._moving(view):
             check_mobile(view.config, instance)
+        self.targets(view, self._moving(view))
 
     def jobs(self, view: View) -> list[list[Opcode]]:
         """Return a job for each instance."""
-        to, alive = self._target(view), running(view, self.node(view))
+        moving, alive = self._moving(view), running(view, self.node(view))
+        to = self.targets(view, moving)
         return [
-            migrate(one, to) if one.uuid in alive else failover(one, to)
-            for one in self._moving(view)
+            migrate(one, to[one.uuid])
+            if one.uuid in alive
+            else failover(one, to[one.uuid])
+            for one in moving
         ]
 
     def _moving(self, view: View) -> list[Instance]:
@@ -51,7 +58,3 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         if self.mode == "secondary-only":
             return []
         return view.config.instances_on(self.node(view))
-
-    def _target(self, view: View) -> Node:
-        node = self.node(view)
-        return target(view.config, node, self.remote_node, self.iallocator)

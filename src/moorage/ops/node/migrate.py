@@ -3,9 +3,9 @@
 
 from moorage.errors import WrongState
 from moorage.jobs import View
-from moorage.model import Instance, Node
+from moorage.model import Instance
 
-from .moving import Moving, Opcode, check_mobile, migrate, target
+from .moving import Moving, Opcode, check_mobile, migrate
 from .residents import running
 
 
@@ -16,10 +16,13 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
 
     target_node: str | None = None
 
+    def wanted(self) -> str | None:
+        """Return the name of the node that was named."""
+        return self.target_node
+
     def check(self, view: View) -> None:
         """Refuse a node that is off, and instances that cannot move."""
         node = self.node(view)
-        self._target(view)
         if node.offline:
             raise WrongState(
                 f"node {node.name} is marked offline: nothing runs there to migrate",
@@ -27,15 +30,13 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
             )
         for instance in self._running(view):
             check_mobile(view.config, instance)
+        self.targets(view, self._running(view))
 
     def jobs(self, view: View) -> list[list[Opcode]]:
         """Return a job for each instance."""
-        to = self._target(view)
-        return [migrate(instance, to) for instance in self._running(view)]
-
-    def _target(self, view: View) -> Node:
-        node = self.node(view)
-        return target(view.config, node, self.target_node, self.iallocator)
+        moving = self._running(view)
+        to = self.targets(view, moving)
+        return [migrate(instance, to[instance.uuid]) for instance in moving]
 
     def _running(self, view: View) -> list[Instance]:
         node = self.node(view)

@@ -1,52 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Emptying a node: one job an instance, all to one target node."""
+"""Emptying a node: one job an instance, to a node of its own or one for all."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Config, Instance, Node
+from moorage.ops import placement
 from moorage.ops.reach import able
 from moorage.storage import Mirror
 
 from .residents import guests_on
 
 Opcode = dict[str, Any]
-
-
-def target(
-    config: Config, source: Node, named: str | None, allocator: str | None
-) -> Node:
-    """Return the node that instances of `source` go to.
-
-    Raises
-    ------
-    BadInput
-        If both a node and an allocator are named, or none, or the node itself.
-    NotSupported
-        If an allocator is named: there is none.
-    WrongState
-        If the node takes no instances.
-    """
-    if named and allocator:
-        raise BadInput(
-            "Do not specify both, iallocator and target node", hint="drop -I or -n"
-        )
-    if allocator:
-        raise NotSupported(
-            f"the cluster has no allocator '{allocator}' that could choose a node",
-            hint="say where the instances go: -n NODE",
-        )
-    if not named:
-        raise BadInput(
-            f"no node was named for the instances of node {source.name}, and the "
-            "cluster has no allocator",
-            hint="say where they go: -n NODE",
-        )
-    node = config.node(named)
-    _check_takes(source, node)
-    return node
 
 
 def _check_takes(source: Node, node: Node) -> None:
@@ -78,10 +45,20 @@ def check_mobile(config: Config, instance: Instance) -> None:
 
 
 class Moving(Operation, frozen=True, kw_only=True):
-    """What all operations that empty a node have in common."""
+    """What all operations that empty a node have in common.
+
+    Attributes
+    ----------
+    iallocator
+        Who chooses where the instances go; there is only ``hail``.
+    """
 
     node_name: str
     iallocator: str | None = None
+
+    def wanted(self) -> str | None:
+        """Return the name of the node that was named as the target, if one was."""
+        raise NotImplementedError
 
     def node(self, view: View) -> Node:
         """Return the node to empty."""
@@ -92,9 +69,35 @@ class Moving(Operation, frozen=True, kw_only=True):
         yield Lock("node", self.node(view).uuid, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask which instances run."""
+        """Ask which instances run; where nobody named a target, how much room is."""
         if not self.node(view).offline:
             yield guests_on(self.node(view))
+        if not self.wanted():
+            group = view.config.group(self.node(view).group)
+            yield from placement.ask_room(view.config.nodes_in(group))
+
+    def targets(self, view: View, moving: Sequence[Instance]) -> dict[str, Node]:
+        """Return where each of some instances goes, by uuid.
+
+        Raises
+        ------
+        Refused
+            If the named node cannot be it, or the planner finds no room.
+        """
+        name = self.wanted()
+        if name and self.iallocator:
+            raise BadInput(
+                "Do not specify both, iallocator and target node", hint="drop -I or -n"
+            )
+        placement.check_allocator(self.iallocator)
+        if name:
+            to = view.config.node(name)
+            _check_takes(self.node(view), to)
+            return {one.uuid: to for one in moving}
+        group = view.config.group(self.node(view).group)
+        hosts = placement.hosts(view.config, [group])
+        allowed = [node for node in hosts if node != self.node(view)]
+        return placement.elsewhere(view, moving, allowed) if moving else {}
 
 
 def migrate(instance: Instance, to: Node) -> list[Opcode]:

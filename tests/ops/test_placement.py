@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where instances go when nobody names a node: the planner, in-process."""
+
+import pytest
+
+from moorage.errors import BadInput, NoCapacity, NotFound
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.machine import PROVIDERS
+
+
+@pytest.fixture
+async def sim(tmp_path):
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(4))
+    yield cluster
+    await cluster.stop()
+
+
+def home(sim, name):
+    return sim.config.instance(name).primary_node
+
+
+async def add(sim, name, memory=1024, **more):
+    fields = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
+    fields |= {"instance_name": name, "beparams": {"memory": memory}} | more
+    return await sim.run("OP_INSTANCE_CREATE", **fields)
+
+
+async def test_instances_are_spread_when_nobody_names_a_node(sim):
+    for number in range(8):
+        await add(sim, f"web{number}")
+    homes = [home(sim, f"web{number}") for number in range(8)]
+    assert sorted(map(homes.count, set(homes))) == [2, 2, 2, 2]
+
+
+@pytest.mark.requirement("S0-16")
+async def test_nodes_without_the_provider_are_not_chosen(tmp_path):
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    sim = await SimCluster.start(tmp_path, builder)
+    for name in ("node1", "node2"):
+        machine = sim.nodes.nodes[name].machine
+        machine.installed = [one for one in PROVIDERS if one.name != "san"]
+    await add(sim, "web")
+    assert home(sim, "web") in ("far1", "far2")
+    before = sim.config.serial_no
+    with pytest.raises(NotFound, match="no ExtStorage provider 'san'"):
+        await add(sim, "other", group_name="default")
+    assert sim.config.serial_no == before
+    await sim.stop()
+
+
+async def test_what_fits_nowhere_is_refused_with_reasons_and_a_remedy(sim):
+    with pytest.raises(NoCapacity) as caught:
+        await add(sim, "big", memory=70_000)
+    error = caught.value
+    assert "node1: memory (asked 70000, unallocated [65536]" in error.message
+    less = int(error.hint.split()[3])
+    with pytest.raises(NoCapacity):
+        await add(sim, "big", memory=70_000 - less + 1)
+    await add(sim, "big", memory=70_000 - less)
+
+
+@pytest.mark.requirement("S0-12")
+async def test_migration_and_failover_choose_their_target(sim):
+    await add(sim, "web", pnode="node1")
+    await add(sim, "load", memory=30_000, pnode="node2")
+    await sim.run("OP_INSTANCE_MIGRATE", instance_name="web")
+    first = home(sim, "web")
+    assert first in ("node3", "node4")
+    await sim.run("OP_INSTANCE_FAILOVER", instance_name="web", iallocator="hail")
+    assert home(sim, "web") not in (first, "node2")
+
+
+@pytest.mark.requirement("S0-14")
+async def test_an_evacuated_node_spreads_its_instances(sim):
+    for number in range(6):
+        await add(sim, f"web{number}", memory=8192, pnode="node1")
+    result = await sim.run("OP_NODE_EVACUATE", node_name="node1")
+    for _, job in result["jobs"]:
+        await sim.finished(job)
+    homes = [home(sim, f"web{number}") for number in range(6)]
+    assert sorted(map(homes.count, ("node1", "node2", "node3", "node4"))) == [
+        0,
+        2,
+        2,
+        2,
+    ]
+
+
+async def test_verify_says_who_could_not_restart(sim):
+    for number in range(1, 5):
+        await add(sim, f"web{number}", memory=40_000, pnode=f"node{number}")
+    found = await sim.run("OP_CLUSTER_VERIFY")
+    assert found["errors"] == []
+    assert [one["object"] for one in found["warnings"]] == [
+        f"node node{number}" for number in range(1, 5)
+    ]
+    assert "no place to restart web1" in found["warnings"][0]["message"]
+
+
+async def test_an_unknown_allocator_is_refused(sim):
+    with pytest.raises(BadInput, match="there is no allocator 'dice'"):
+        await add(sim, "web", iallocator="dice")
+
+
+async def test_a_silent_node_is_not_chosen(sim):
+    for name in ("node1", "node2", "node3"):
+        sim.nodes.nodes[name].lose_power()
+    await add(sim, "web", disk_template="diskless", disks=[])
+    assert home(sim, "web") == "node4"
