@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import scratch
+from moorage.daemons import process, scratch
 from moorage.daemons.scratch import Scratch
 from moorage.model.token import from_text, to_text
 
@@ -153,3 +153,23 @@ def test_destroy_says_what_becomes_of_detached_disks(hands: Typist) -> None:
     assert "gnt-disk remove precious" in said
     hands.type("gnt-disk remove -f precious")
     hands.type("gnt-cluster destroy --yes-do-it")
+
+
+def test_a_node_that_left_can_come_back_here_or_elsewhere(bare, hands):
+    hands.type("gnt-cluster init --node-name node1 first")
+    hands.type("gnt-node add node2")
+    hands.type("gnt-node remove node2")
+    _wait_for_door(bare, "node2")
+    hands.type("gnt-node add node2")
+    hands.type("gnt-node remove node2")
+    hands.type("gnt-cluster destroy --yes-do-it")
+    for name in ("node1", "node2"):
+        _wait_for_door(bare, name)
+    hands.type("gnt-cluster init --node-name node1 second")
+    hands.type("gnt-node add node2")
+    assert len(hands.ask("gnt-node list -o name,mtotal")) == 2
+
+
+def _wait_for_door(bare: Scratch, name: str) -> None:
+    token = bare.node(name).token
+    assert process.wait_until(token.exists, 10), f"{name} does not open its door"

@@ -4,6 +4,7 @@
 import asyncio
 import logging
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,18 +76,35 @@ async def _run(places: NodePlaces) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    if not join.joined(places.keys):
-        await _wait_outside(places, settings, stopped)
-    if stopped.is_set():
-        return
+    while not stopped.is_set():
+        if join.joined(places.keys):
+            await _serve(places, settings, stopped)
+        else:
+            await _wait_outside(places, settings, stopped)
+
+
+async def _serve(
+    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+) -> None:
+    """Serve the cluster until the process is told to end, or the node leaves."""
+    left = asyncio.Event()
     name = (places.keys / "name").read_text()
-    agent = _agent(name, places, settings)
+    machine, hypervisors = _parts(name, places, settings)
+    agent = Agent(name, places.run, machine, hypervisors, left.set)
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     places.serving.write_text(f"{os.getpid()}\n")
-    await stopped.wait()
+    waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for one in waits:
+        one.cancel()
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
+    if left.is_set():
+        join.forget(places.keys)
+        # The next cluster counts its terms from one.
+        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        _LOG.info("node %s has left its cluster", name)
 
 
 async def _wait_outside(
@@ -104,11 +122,6 @@ async def _wait_outside(
         await asyncio.wait({door})
         return
     door.result()
-
-
-def _agent(name: str, places: NodePlaces, settings: Settings) -> Agent:
-    machine, hypervisors = _parts(name, places, settings)
-    return Agent(name, places.run, machine, hypervisors)
 
 
 def _parts(

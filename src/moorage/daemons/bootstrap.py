@@ -14,9 +14,11 @@ from typing import Any
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, NotFound, WrongState
-from moorage.model import Change, Cluster, Disk, Instance, Node, NodeGroup
+from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.jobs import Call
+from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGroup
 from moorage.model.token import Token, from_text
+from moorage.node.client import HttpNodes
 from moorage.node.join import let_in
 from moorage.node.tls import Authority
 from moorage.storage.templates import TEMPLATES, template_named
@@ -170,7 +172,7 @@ def destroy() -> None:
         raise NotFound(f"there is no cluster in {places.root}")
     was_running = master.stop(places)
     try:
-        asyncio.run(_check_empty(places))
+        asyncio.run(_leave(places))
     except BaseException:
         if was_running:
             master.start(places)
@@ -179,16 +181,26 @@ def destroy() -> None:
     places.socket.unlink(missing_ok=True)
 
 
-async def _check_empty(places: MasterPlaces) -> None:
+async def _leave(places: MasterPlaces) -> None:
+    """Let the last node go, if the cluster is empty."""
     truth, _ = await Truth.open(SqliteStore(places.store))
+    nodes = HttpNodes(Authority(places.keys))
     try:
-        config = truth.config
-        names = [one.name for one in config.named(Instance)]
-        disks = [one.label for one in config.all(Disk)]  # volumes nobody else knows of
-        master_node = config.cluster.master_node
-        nodes = [n.name for n in config.named(Node) if n.uuid != master_node]
+        _check_empty(truth.config)
+        last = truth.config.node(truth.config.cluster.master_node)
+        # A node that gives no answer forgets the cluster when it is let in elsewhere.
+        with contextlib.suppress(Failed):
+            await nodes.call(last, Call("node.leave"), truth.term, lambda *_: None)
     finally:
+        await nodes.close()
         await truth.close()
+
+
+def _check_empty(config: Config) -> None:
+    names = [one.name for one in config.named(Instance)]
+    disks = [one.label for one in config.all(Disk)]  # volumes nobody else knows of
+    master_node = config.cluster.master_node
+    nodes = [n.name for n in config.named(Node) if n.uuid != master_node]
     found = {"instances": names, "disks": disks, "more nodes": nodes}
     for what, left in found.items():
         if left:

@@ -7,7 +7,7 @@ that is taken back while it still runs is taken back after it.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class Agent:
         Name of the node; scripts see it.
     run_dir
         What the agent must find again when it is killed and started.
+    leave
+        Called when the node leaves its cluster.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class Agent:
         run_dir: Path,
         machine: Machine,
         hypervisors: Mapping[str, Hypervisor],
+        leave: Callable[[], None] = lambda: None,
     ) -> None:
-        self._station = Station(name, machine, hypervisors, Shelf(run_dir / "held"))
+        held = Shelf(run_dir / "held")
+        self._station = Station(name, machine, hypervisors, held, leave)
         self._fence = Fence(run_dir / "fence")
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 

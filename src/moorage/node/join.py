@@ -33,6 +33,12 @@ def joined(directory: Path) -> bool:
     return (directory / "node.pem").exists()
 
 
+def forget(directory: Path) -> None:
+    """Forget the cluster: what it gave the node, and the key that it knew."""
+    for name in ("node.pem", "node.key", "ca.pem", "name"):
+        (directory / name).unlink(missing_ok=True)
+
+
 async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 

@@ -11,12 +11,14 @@ from .fact import VERBS as FACT_VERBS
 from .fact import FactArgs
 from .guest import VERBS as GUEST_VERBS
 from .guest import GuestArgs
+from .membership import VERBS as MEMBERSHIP_VERBS
 from .station import Station
 
 VERBS: dict[str, tuple[type[Struct], Any]] = {
     **{name: (DiskArgs, verb) for name, verb in DISK_VERBS.items()},
     **{name: (GuestArgs, verb) for name, verb in GUEST_VERBS.items()},
     **{name: (FactArgs, verb) for name, verb in FACT_VERBS.items()},
+    **{name: (FactArgs, verb) for name, verb in MEMBERSHIP_VERBS.items()},
 }
 """Every verb: the shape of its arguments, and what runs it."""
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a verb works with: the node's name, machine, hypervisors and held disks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from moorage.errors import NotFound, WrongState
@@ -17,12 +17,19 @@ LIMIT = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """One node, as its verbs see it."""
+    """One node, as its verbs see it.
+
+    Attributes
+    ----------
+    leave
+        Called when the node leaves its cluster.
+    """
 
     name: str
     machine: Machine
     hypervisors: Mapping[str, Hypervisor]
     held: Shelf
+    leave: Callable[[], None]
 
     async def run(self, command: Command) -> Output:
         """Run one command of a template or an OS definition."""

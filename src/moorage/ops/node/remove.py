@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Cluster, Config, Disk, Node, successor
 
 from .residents import ALIVE, guests, guests_on, named, unknown
@@ -70,8 +70,16 @@ class NodeRemove(Operation, frozen=True, kw_only=True):
             )
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Forget the node and its certificate: there is no way back."""
+        """Tell the node, and forget it with its certificate: there is no way back."""
         config, node = view.config, view.config.node(self.node_name)
+        if not node.offline:
+            yield Run(
+                what=f"tell {node.name} to leave",
+                node=node.uuid,
+                do=Call("node.leave"),
+                final=True,
+                tolerant=True,
+            )
         change = Change(_without_certificate(view, config.cluster, node), (node,))
         what = f"forget node {node.name}"
         yield commit(what, change, config.before(change), final=True)
