@@ -235,7 +235,7 @@ async def test_a_disk_in_quarantine_is_left_alone(cluster: SimCluster) -> None:
         await refused(cluster, sentence, op_id, disk="spare", **fields)
 
 
-@pytest.mark.requirement("S0-21", "U6")
+@pytest.mark.requirement("S0-21")
 async def test_a_device_is_adopted_once(cluster: SimCluster) -> None:
     adopt = {"disk_template": "blockdev", "adopt": LUN}
     await cluster.run("OP_DISK_ADD", name="lun", **adopt)
@@ -253,7 +253,6 @@ async def test_a_device_is_adopted_once(cluster: SimCluster) -> None:
     )
 
 
-@pytest.mark.requirement("U6")
 async def test_a_device_is_adopted_once_by_requests_at_the_same_time(
     cluster: SimCluster,
 ) -> None:
@@ -270,7 +269,6 @@ async def test_a_device_is_adopted_once_by_requests_at_the_same_time(
     assert sorted(job.status for job in jobs) == ["error"] * 3 + ["success"]
 
 
-@pytest.mark.requirement("U6")
 async def test_a_device_is_not_named_twice_in_one_request(cluster: SimCluster) -> None:
     adopt = {"adopt": LUN, "dev_type": "blockdev"}
     await refused(

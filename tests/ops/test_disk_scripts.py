@@ -198,7 +198,7 @@ async def test_a_provider_of_the_first_contract_stays_valid(
     }
 
 
-@pytest.mark.requirement("S0-49", "S0-55", "S0-56", "U2")
+@pytest.mark.requirement("S0-49", "S0-55", "S0-56")
 async def test_the_order_in_a_migration(cluster: SimCluster, story: Story) -> None:
     await running(cluster, {"size": 64, "provider": "san"})
     story.clear()

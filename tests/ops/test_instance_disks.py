@@ -97,7 +97,7 @@ async def test_a_detached_disk_is_removed(cluster: SimCluster) -> None:
     assert not cluster.config.knows(Disk, "spare")
 
 
-@pytest.mark.requirement("S3-55", "U1")
+@pytest.mark.requirement("S3-55")
 async def test_attaching_again_asks_for_no_provider(cluster: SimCluster) -> None:
     await modify(cluster, ["detach", "1", {}])
     await modify(cluster, ["attach", "-1", {"name": "data1"}])
@@ -162,7 +162,6 @@ async def test_three_ways_to_name_a_disk(cluster: SimCluster, form: str) -> None
     assert labels(cluster) == plugged(cluster) == ["data1"]
 
 
-@pytest.mark.requirement("U21")
 @pytest.mark.parametrize("names", [("root1", "data1"), ("0", "1"), ("1", "0")])
 async def test_two_removed_in_one_request_are_those_two(
     cluster: SimCluster, names: tuple[str, str]
@@ -177,7 +176,7 @@ async def test_two_removed_in_one_request_are_those_two(
     assert (await picture(cluster)).orphans == set()
 
 
-@pytest.mark.requirement("U20", "S3-21")
+@pytest.mark.requirement("S3-21")
 async def test_a_disk_is_unplugged_before_it_is_removed(cluster: SimCluster) -> None:
     order: list[str] = []
 
@@ -191,7 +190,6 @@ async def test_a_disk_is_unplugged_before_it_is_removed(cluster: SimCluster) -> 
     assert plugged(cluster) == ["root1"]
 
 
-@pytest.mark.requirement("U20")
 async def test_a_guest_that_keeps_its_disk_keeps_its_data(cluster: SimCluster) -> None:
     before = await picture(cluster)
     hypervisor = cluster.nodes.nodes["node1"].agent._station.hypervisors["kvm"]
