@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# ruff: noqa: INP001 - a program, not a package
+
 """Type what a page of the docs shows, and compare what comes out.
 
 A fenced block ``console`` holds lines to type (after ``$``, going on after ``>``) and

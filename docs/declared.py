@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# ruff: noqa: INP001 - part of a program, not of a package
+
 """Markdown from declarations: tables, docstrings, the fields of a struct."""
 
 import inspect

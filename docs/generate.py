@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# ruff: noqa: INP001 - a program, not a package
+
 """Write the generated pages of the reference from what the code declares.
 
 A page is ``reference/NAME.md.in``, with a part that is made here in place of each line
