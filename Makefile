@@ -15,13 +15,15 @@ REPORTS := $(BUILD)/requirements
 # later, else python3. It chooses late, because a bare machine gets its Python from apt.
 PYTHON ?=
 SIM ?=
+SEED ?= 1
+CLUSTERS ?= 1000
 
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
 FAST := not real and not oracle and not slow
 REST := real or oracle or slow
 
-.PHONY: all check test run stop bench requirements guest lock clean help
+.PHONY: all check test run stop bench parity requirements guest lock clean help
 .PHONY: fast-tests other-tests real-packages lint
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
@@ -32,7 +34,8 @@ $(LOCKED): requirements.lock scripts/make-venv.sh
 	@touch $@
 
 # The project itself, editable: only its metadata and its programs need a new install.
-$(INSTALLED): $(LOCKED) pyproject.toml
+$(INSTALLED): $(LOCKED) pyproject.toml setup.py src/moorage/htools/kernel.py
+	@scripts/debian-packages.sh build || echo "Without them the planner runs uncompiled" >&2
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-index \
 	  --no-build-isolation -e .
 	@touch $@
@@ -79,6 +82,10 @@ stop: ## End the cluster of make run; nothing stays behind
 
 bench: $(INSTALLED) ## Measure what commands cost at 100, 1,000 and 10,000 instances
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python tests/htools/bench.py
+
+parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000
+	$(BIN)/python tests/htools/parity/hbal.py --seed $(SEED) --clusters $(CLUSTERS)
 
 requirements: $(INSTALLED) ## A line a requirement: number, pass, fail or none, its tests
 	@if [ ! -f $(REPORTS)/fast.json ] || [ ! -f $(REPORTS)/rest.json ]; then \

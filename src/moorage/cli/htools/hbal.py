@@ -10,7 +10,7 @@ from moorage.cli.htools import source
 from moorage.errors import BadInput
 from moorage.htools import plan, tables
 from moorage.htools.balancing import Plan, Rules, Step, balance
-from moorage.htools.loading import common_suffix
+from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import least_score, score
 from moorage.htools.node import Node
 from moorage.htools.redundancy import keeps_redundancy
@@ -122,7 +122,7 @@ def _introduce(state: State, verbose: int) -> None:
         sys.stderr.writelines(f"  {inst.name}\n" for inst in apart)
         sys.stderr.write("These instances will not be moved.\n")
     print(f"Loaded {len(state.nodes)} nodes, {len(state.insts)} instances")
-    suffix = common_suffix([x.name for x in [*state.nodes, *state.insts]])
+    suffix = shared_suffix(state)
     if suffix and verbose > 1:
         print(f"Note: Stripping common suffix of '{suffix}' from names")
 

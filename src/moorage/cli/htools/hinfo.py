@@ -8,7 +8,7 @@ from typing import Any
 from moorage.cli.htools import options as opts
 from moorage.cli.htools import source
 from moorage.htools import tables
-from moorage.htools.loading import common_suffix
+from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import score
 from moorage.htools.state import State
 from moorage.htools.words import fixed
@@ -58,7 +58,7 @@ def _sizes(state: State, verbose: int) -> None:
         f"{_plural(len(state.insts), 'instance')}, "
         f"{_plural(len(state.groups), 'node group')}"
     )
-    suffix = common_suffix([x.name for x in [*state.nodes, *state.insts]])
+    suffix = shared_suffix(state)
     if suffix and verbose > 2:
         print(f"Note: Stripping common suffix of '{suffix}' from names")
 

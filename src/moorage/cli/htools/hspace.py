@@ -14,7 +14,7 @@ from moorage.htools.allocate import Asking, targets
 from moorage.htools.formats.simulate import size as parse_size
 from moorage.htools.formats.text import shown
 from moorage.htools.inst import NOWHERE, Inst
-from moorage.htools.loading import common_suffix
+from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import score
 from moorage.htools.policy import Spec
 from moorage.htools.redundancy import is_redundant
@@ -109,7 +109,7 @@ class _Run:
         return model(self.start, size, self.template, self.spindle_use)
 
     def _introduce(self) -> None:
-        suffix = common_suffix([x.name for x in [*self.start.nodes, *self.start.insts]])
+        suffix = shared_suffix(self.start)
         if suffix and self.verbose > 1:
             sys.stderr.write(
                 f"Note: Stripping common suffix of '{suffix}' from names\n"

@@ -2,9 +2,9 @@
 """Where a program gets its cluster from, and where it saves one."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from moorage.cli.htools.options import names
 from moorage.errors import BadInput, NotFound
@@ -85,7 +85,7 @@ def _luxi(path: str) -> Fleet:
     return luxi(path)
 
 
-_READERS = {
+_READERS: Final[dict[str, Callable[[Any], Fleet]]] = {
     "text": _text,
     "rapi": _rapi,
     "luxi": _luxi,

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How clusters are written down: text, iallocator JSON, RAPI, LUXI, simulation."""

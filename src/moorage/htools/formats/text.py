@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The text format: five sections of lines, with ``|`` between columns.
+
+Sections (groups, nodes, instances, cluster tags, policies) are separated by one
+empty line. Every optional column is read and written. A 16th column of a node
+lists its storage units, with ``;`` between units and
+``free,total,type,key[,extra...]`` within one; older tools pass it over.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Final, TypeVar
+
+from moorage.errors import BadInput
+from moorage.htools.fleet import (
+    Disk,
+    Fleet,
+    Group,
+    InstanceRow,
+    NodeRow,
+    Unit,
+    UnitName,
+)
+from moorage.htools.formats.textout import dump, shown
+from moorage.htools.policy import DEFAULT, Policy, Spec
+from moorage.htools.words import ALLOC_POLICIES, SPELLINGS, STATUSES
+
+T = TypeVar("T")
+
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_LARGEST: Final = 2**53
+"""Sizes above this could not be computed exactly."""
+SHARED_TYPES: Final = frozenset({"sharedfile", "gluster", "rbd", "ext"})
+"""Types of storage units whose room is one for all nodes that have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One column of one line, with its place."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+
+    def bad(self, expected: str) -> BadInput:
+        """Return the error that says what should stand here."""
+        shown = self.text if len(self.text) <= 40 else self.text[:37] + "..."
+        return BadInput(
+            f"{self.file}: line {self.line}, column {self.column}: "
+            f"{shown!r} is not {expected}"
+        )
+
+    def integer(self) -> int:
+        """Return a whole number."""
+        if not _INTEGER.fullmatch(self.text) or len(self.text) > 18:
+            raise self.bad("a whole number")
+        return int(self.text)
+
+    def size(self) -> int:
+        """Return a whole number that is not negative."""
+        value = self.integer()
+        if not 0 <= value <= _LARGEST:
+            raise self.bad("a size (a whole number, not negative)")
+        return value
+
+    def number(self) -> float:
+        """Return a number that is not negative."""
+        if not _FLOAT.fullmatch(self.text):
+            raise self.bad("a number")
+        value = float(self.text)
+        if not isfinite(value) or not 0 <= value <= _LARGEST:
+            raise self.bad("a number that is not negative")
+        return value
+
+    def one_of(self, choices: Sequence[str]) -> str:
+        """Return one of some words."""
+        if self.text not in choices:
+            raise self.bad("one of " + ", ".join(choices))
+        return self.text
+
+    def flag(self) -> bool:
+        """Return what Y or N says."""
+        return self.one_of(("Y", "N")) == "Y"
+
+    def words(self) -> tuple[str, ...]:
+        """Return a list with commas between."""
+        return tuple(self.text.split(",")) if self.text else ()
+
+    def template(self) -> str:
+        """Return a disk template."""
+        if self.text not in SPELLINGS:
+            raise self.bad("a disk template")
+        return SPELLINGS[self.text]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line, cut into columns."""
+
+    file: str
+    line: int
+    columns: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Return the number of columns."""
+        return len(self.columns)
+
+    def cell(self, at: int) -> Cell:
+        """Return a column, counted from 0."""
+        return Cell(self.file, self.line, at + 1, self.columns[at])
+
+    def get(self, at: int, read: Callable[[Cell], T], default: T) -> T:
+        """Return a column read, or a default where the line ends before it."""
+        return read(self.cell(at)) if at < len(self.columns) else default
+
+    def bad(self, why: str) -> BadInput:
+        """Return an error about the line."""
+        return BadInput(f"{self.file}: line {self.line}, column 1: {why}")
+
+
+def parse(text: str, file: str = "<text>") -> Fleet:
+    """Return the fleet that a text file describes.
+
+    Parameters
+    ----------
+    file
+        Its name, for errors.
+
+    Raises
+    ------
+    BadInput
+        One sentence with file, line and column of the first thing that is off.
+    """
+    sections = _sections(text, file)
+    groups = [_group(row) for row in sections[0]]
+    by_uuid = {group.uuid: at for at, group in enumerate(groups)}
+    nodes = [_node(row, by_uuid) for row in _unique("node", sections[1])]
+    places = {node.name: at for at, node in enumerate(nodes)}
+    insts = [_instance(row, places) for row in _unique("instance", sections[2])]
+    tags = tuple("|".join(row.columns) for row in sections[3])
+    policy, groups = _policies(sections[4], groups)
+    return Fleet(tuple(groups), tuple(nodes), tuple(insts), tags, policy)
+
+
+def _sections(text: str, file: str) -> list[list[Row]]:
+    """Cut a file at its empty lines."""
+    sections: list[list[Row]] = [[]]
+    for number, line in enumerate(_lines(text), 1):
+        if line:
+            sections[-1].append(Row(file, number, tuple(line.split("|"))))
+        else:
+            sections.append([])
+    if len(sections) < 4:
+        raise BadInput(
+            f"{file}: line {len(_lines(text)) or 1}, column 1: Invalid format of the "
+            f"input file: {len(sections)} sections instead of 4 or more"
+        )
+    return [*sections, []][:5]
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _unique(what: str, rows: list[Row]) -> list[Row]:
+    seen: dict[str, int] = {}
+    for row in rows:
+        name = row.columns[0]
+        if not name:
+            raise row.bad(f"a {what} without a name")
+        if name in seen:
+            raise row.bad(f"{what} {name} occurs twice (first on line {seen[name]})")
+        seen[name] = row.line
+    return rows
+
+
+def _group(row: Row) -> Group:
+    if len(row) < 4:
+        raise row.bad(f"a group has 4 columns or more, not {len(row)}")
+    return Group(
+        name=row.columns[0],
+        uuid=row.columns[1],
+        alloc_policy=row.cell(2).one_of(ALLOC_POLICIES),
+        tags=row.cell(3).words(),
+        networks=row.get(4, Cell.words, ()),
+    )
+
+
+def _node(row: Row, groups: dict[str, int]) -> NodeRow:
+    if len(row) < 9:
+        raise row.bad(f"a node has 9 columns or more, not {len(row)}")
+    uuid = row.cell(8)
+    if uuid.text not in groups:
+        raise uuid.bad("the uuid of a group of this file")
+    group = groups[uuid.text]
+    if "?" in row.columns[1:7]:
+        # Nobody knows what it has, so nobody may use it.
+        return NodeRow(row.columns[0], group, offline=True, cpus_own=0, spindles=0)
+    exclusive = row.get(11, Cell.flag, default=False)
+    return NodeRow(
+        name=row.columns[0],
+        group=group,
+        mem_total=row.cell(1).number(),
+        mem_own=row.cell(2).size(),
+        mem_free=row.cell(3).integer(),
+        disk_total=row.cell(4).number(),
+        disk_free=row.cell(5).integer(),
+        cpus=row.cell(6).number(),
+        offline=row.columns[7] == "Y",
+        master=row.columns[7] == "M",
+        spindles=row.get(9, Cell.size, 1),
+        tags=row.get(10, Cell.words, ()),
+        exclusive=exclusive,
+        spindles_free=row.get(12, Cell.integer, 0),
+        cpus_own=row.get(13, Cell.size, 1),
+        cpu_speed=row.get(14, Cell.number, 1.0),
+        units=row.get(15, _units, None),
+    )
+
+
+def _units(cell: Cell) -> tuple[Unit, ...]:
+    """Return the storage units in a column; an end with ``;`` is fine."""
+    entries = cell.text.split(";")
+    if entries[-1] == "":
+        entries.pop()
+    units = tuple(_unit(replace(cell, text=entry)) for entry in entries)
+    names = [unit.name for unit in units]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise replace(cell, text="/".join(name)).bad("listed once only")
+    return units
+
+
+def _unit(cell: Cell) -> Unit:
+    parts = cell.text.split(",")
+    if len(parts) < 4 or not parts[2]:
+        raise cell.bad("a storage unit (free,total,type,key)")
+    free, total = (
+        None if part == "?" else replace(cell, text=part).size() for part in parts[:2]
+    )
+    name: UnitName = tuple(parts[2:])
+    return Unit(name, free, total, shared=parts[2] in SHARED_TYPES)
+
+
+def _instance(row: Row, places: dict[str, int]) -> InstanceRow:
+    if len(row) < 10:
+        raise row.bad(f"an instance has 10 columns or more, not {len(row)}")
+    disk = row.cell(2).size()
+    template = row.cell(8).template()
+    primary = _place(row.cell(6), places)
+    secondary = _place(row.cell(7), places) if row.columns[7] else -1
+    if template == "drbd" and primary == secondary:
+        raise row.cell(7).bad("another node than the primary")
+    return InstanceRow(
+        name=row.columns[0],
+        mem=row.cell(1).size(),
+        disk=disk,
+        vcpus=row.cell(3).size(),
+        status=row.cell(4).one_of(STATUSES),
+        auto_balance=row.cell(5).flag(),
+        primary=primary,
+        secondary=secondary,
+        template=template,
+        tags=row.cell(9).words(),
+        spindle_use=row.get(10, Cell.size, 1),
+        disks=(Disk(disk, row.get(11, _spindles, None)),),
+        forthcoming=row.get(12, Cell.flag, default=False),
+    )
+
+
+def _place(cell: Cell, places: dict[str, int]) -> int:
+    if cell.text not in places:
+        raise cell.bad("a node of this file")
+    return places[cell.text]
+
+
+def _spindles(cell: Cell) -> int | None:
+    return None if cell.text == "-" else cell.size()
+
+
+def _policies(rows: list[Row], groups: list[Group]) -> tuple[Policy, list[Group]]:
+    """Return the cluster's policy, and the groups with theirs."""
+    cluster, groups = DEFAULT, list(groups)
+    places = {group.name: at for at, group in enumerate(groups)}
+    for row in rows:
+        if len(row) < 6:
+            raise row.bad(f"a policy has 6 columns, not {len(row)}")
+        policy = _policy(row)
+        owner = row.cell(0)
+        if not owner.text:
+            cluster = policy
+        elif owner.text not in places:
+            raise owner.bad("a group of this file")
+        else:
+            at = places[owner.text]
+            groups[at] = replace(groups[at], policy=policy)
+    return cluster, groups
+
+
+def _policy(row: Row) -> Policy:
+    bounds = row.cell(2)
+    specs = [_spec(replace(bounds, text=text)) for text in bounds.text.split(";")]
+    if len(specs) % 2:
+        raise bounds.bad("pairs of smallest and largest specs")
+    return Policy(
+        ranges=tuple(zip(specs[::2], specs[1::2], strict=True)),
+        standard=_spec(row.cell(1)),
+        templates=tuple(
+            replace(row.cell(3), text=word).template() for word in row.cell(3).words()
+        ),
+        vcpu_ratio=row.cell(4).number(),
+        spindle_ratio=row.cell(5).number(),
+    )
+
+
+def _spec(cell: Cell) -> Spec:
+    parts = cell.text.split(",")
+    if len(parts) != 6:
+        raise cell.bad("a spec (memory,cpus,disk,disks,nics,spindles)")
+    memory, cpus, disk, disks, nics, spindles = (
+        replace(cell, text=part).size() for part in parts
+    )
+    return Spec(memory, cpus, disk, disks, nics, spindles)
+
+
+__all__ = ["SHARED_TYPES", "dump", "parse", "shown"]

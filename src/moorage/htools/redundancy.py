@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Survival: whether a node can be lost, and where everybody restarts then.
+
+Losing a node is simulated, not counted: its mirrored instances fail over to
+their secondaries, then its instances on shared storage restart one by one on
+the node that is best for the score, then local ones are made anew, the largest
+first. What is placed takes its room before the next one is tried, so offcuts
+count. Nobody restarts on an offline or drained node, nor where one of their
+disks cannot be used. Instances of other nodes do not move.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from moorage.htools.allocate import place_one
+from moorage.htools.inst import Inst
+from moorage.htools.losses import Losses
+from moorage.htools.metrics import score
+from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
+from moorage.htools.state import State
+from moorage.htools.words import Fail, Mirror
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Where an instance restarts after a loss.
+
+    Attributes
+    ----------
+    inst : int
+        The instance.
+    node : int
+        Where it runs then; -1 when nobody can take it.
+    reasons : tuple of (int, Fail)
+        For a stranded one: why each node cannot.
+    """
+
+    inst: int
+    node: int
+    reasons: tuple[tuple[int, Fail], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """The outcome of losing one node, with its proof.
+
+    Attributes
+    ----------
+    node : int
+        The node that is lost.
+    restarts : tuple of Restart
+        Everybody who ran there, in the order of their restart.
+    """
+
+    node: int
+    restarts: tuple[Restart, ...]
+
+    def __bool__(self) -> bool:
+        """Whether everyone found a place."""
+        return all(restart.node >= 0 for restart in self.restarts)
+
+    @property
+    def stranded(self) -> tuple[int, ...]:
+        """Instances that nobody can take."""
+        return tuple(r.inst for r in self.restarts if r.node < 0)
+
+
+def survive(state: State, lost: int, *, thorough: bool = False) -> Survival:
+    """Lose a node, and say where everybody restarts.
+
+    Parameters
+    ----------
+    thorough
+        Go on after the first one who is stranded, with all reasons.
+    """
+    walk = _Walk(state, lost)
+    for inst in _in_order(state, lost):
+        restart = walk.restart(inst)
+        if restart.node < 0 and not thorough:
+            break
+    return Survival(lost, tuple(walk.restarts))
+
+
+def _in_order(state: State, lost: int) -> list[Inst]:
+    """Return who must restart: mirrored, shared, then local, largest first."""
+    people = [state.insts[at] for at in state.nodes[lost].primaries]
+    mirrored = [i for i in people if i.mirror is Mirror.INTERNAL]
+    shared = [i for i in people if _is_shared(i)]
+    rest = [i for i in people if i.mirror is not Mirror.INTERNAL and not _is_shared(i)]
+    rest.sort(key=lambda inst: -inst.mem)
+    return [*mirrored, *shared, *rest]
+
+
+def _is_shared(inst: Inst) -> bool:
+    """Say whether the instance moves as it is; block devices are set up anew."""
+    return inst.mirror is Mirror.EXTERNAL and inst.template != "blockdev"
+
+
+class _Walk:
+    """One loss, carried through step by step."""
+
+    def __init__(self, state: State, lost: int) -> None:
+        self.state = state
+        self.lost = lost
+        self.restarts: list[Restart] = []
+        group = state.nodes[lost].group
+        self.mates = [at for at in state.view if state.nodes[at].group == group]
+        self.refuges = [
+            at for at in self.mates if at != lost and not state.nodes[at].offline
+        ]
+
+    def restart(self, inst: Inst) -> Restart:
+        """Restart one instance, and remember where."""
+        if inst.mirror is Mirror.INTERNAL:
+            done = self._failover(inst)
+        elif _is_shared(inst):
+            done = self._elsewhere(inst)
+        else:
+            done = self._anew(inst)
+        self.restarts.append(done)
+        return done
+
+    def _failover(self, inst: Inst) -> Restart:
+        nodes = self.state.nodes
+        if inst.s not in self.refuges:
+            return Restart(inst.idx, -1, ((inst.s, Fail.N1),))
+        moved = apply(nodes, inst, FAILOVER, force=True)
+        if isinstance(moved, Fail):
+            return Restart(inst.idx, -1, ((inst.s, moved),))
+        self.state = self.state.after(moved)
+        return Restart(inst.idx, inst.s)
+
+    def _elsewhere(self, inst: Inst) -> Restart:
+        best: Moved | None = None
+        least = 0.0
+        reasons: list[tuple[int, Fail]] = []
+        for at in self.refuges:
+            moved = apply(self.state.nodes, inst, Move(FA, at), force=True)
+            if isinstance(moved, Fail):
+                reasons.append((at, moved))
+                continue
+            after = self._group_score(moved)
+            if best is None or not least < after:
+                best, least = moved, after
+        if best is None:
+            return Restart(inst.idx, -1, tuple(reasons))
+        self.state = self.state.after(best)
+        return Restart(inst.idx, best.inst.p)
+
+    def _group_score(self, moved: Moved) -> float:
+        nodes = moved.on(self.state.nodes)
+        return score([nodes[at] for at in self.mates])
+
+    def _anew(self, inst: Inst) -> Restart:
+        results = [
+            (at, place_one(self.state, inst, at, force=True)) for at in self.refuges
+        ]
+        good = [(at, one) for at, one in results if not isinstance(one, Fail)]
+        if not good:
+            bad = tuple((at, one) for at, one in results if isinstance(one, Fail))
+            return Restart(inst.idx, -1, bad)
+        at, best = min(reversed(good), key=lambda pair: pair[1].score)
+        self.state = self.state.with_nodes(best.moved.nodes)
+        return Restart(inst.idx, at)
+
+
+def is_redundant(
+    state: State,
+    *,
+    online_only: bool = False,
+    skip_groups: Iterable[int] = (),
+) -> bool:
+    """Say whether any one node in view can be lost.
+
+    Parameters
+    ----------
+    online_only
+        Pass over nodes that are lost already.
+    skip_groups
+        Groups that do not matter.
+    """
+    skipped = set(skip_groups)
+    return all(safe for _, safe in _verdicts(state, skipped, online_only=online_only))
+
+
+def unlosable(state: State) -> list[int]:
+    """Return the nodes in view whose loss would strand somebody."""
+    return sorted(at for at, safe in _verdicts(state, set()) if not safe)
+
+
+class Guard:
+    """`is_redundant` as a predicate, quick on states that differ little.
+
+    Parameters
+    ----------
+    online_only, skip_groups
+        As there.
+    """
+
+    def __init__(
+        self, *, online_only: bool = False, skip_groups: Iterable[int] = ()
+    ) -> None:
+        self.online_only = online_only
+        self.skipped = set(skip_groups)
+        self.losses: dict[int, Losses] = {}
+
+    def __call__(self, state: State) -> bool:
+        """Say whether any one node in view can be lost."""
+        verdicts = _verdicts(
+            state, self.skipped, online_only=self.online_only, known=self.losses
+        )
+        return all(safe for _, safe in verdicts)
+
+
+def _verdicts(
+    state: State,
+    skipped: set[int],
+    *,
+    online_only: bool = False,
+    known: dict[int, Losses] | None = None,
+) -> Iterator[tuple[int, bool]]:
+    """Yield each node with whether it can be lost."""
+    for group, view in state.split():
+        if group in skipped:
+            continue
+        losses = None if known is None else known.get(group)
+        if losses is None or not losses.follow(view):
+            losses = Losses(view)
+            if known is not None:
+                known[group] = losses
+        for at in view.view:
+            if online_only and state.nodes[at].offline:
+                continue
+            safe = losses.survives(at, _in_order(state, at))
+            yield at, bool(survive(state, at)) if safe is None else safe
+
+
+def has_shared(state: State) -> bool:
+    """Say whether somebody in view lives on shared storage."""
+    return any(_is_shared(inst) for inst in state.people)
+
+
+def keeps_redundancy(state: State, moved: Moved) -> bool:
+    """Say whether a move leaves a cluster redundant that is so now.
+
+    A cluster of mirrored and local disks alone is left to the score, which
+    weighs their failover memory; one that is not redundant may only gain.
+    """
+    if not has_shared(state) or not is_redundant(state):
+        return True
+    return is_redundant(state.after(moved))

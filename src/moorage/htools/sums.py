@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Running sums of the score: one node's change costs O(1)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final, Self
+
+from moorage.htools.metrics import METRICS, SPREAD, SUM, measure, values, variance
+from moorage.htools.node import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Running sums of every metric, so that one node's change costs O(1).
+
+    Attributes
+    ----------
+    count : int
+        Online nodes.
+    sums, variances : tuple of float
+        Of each metric over the nodes, shape (20,).
+    domains : dict
+        The merged maps of tags over online nodes.
+    """
+
+    count: int
+    sums: tuple[float, ...]
+    variances: tuple[float, ...]
+    domains: dict[tuple[str, str], int]
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node]) -> Self:
+        """Return the sums over some nodes."""
+        measured = measure(nodes)
+        online = [values(node) for node in nodes if not node.offline]
+        columns = list(zip(*online, strict=True))
+        spreads = [
+            (_sum(columns[at]), variance(columns[at]))
+            if metric.kind == SPREAD
+            else (measured[at], 0.0)
+            for at, metric in enumerate(METRICS)
+        ]
+        merged: Counter[tuple[str, str]] = Counter()
+        for node in nodes:
+            if not node.offline:
+                merged.update(node.domains)
+        return cls(
+            len(online),
+            tuple(s for s, _ in spreads),
+            tuple(v for _, v in spreads),
+            merged,
+        )
+
+    def changed(self, old: Node, new: Node) -> Self:
+        """Return the sums with one node in another condition."""
+        if old.offline:
+            return self
+        count, sums, variances = self.count, list(self.sums), list(self.variances)
+        was, now = values(old), values(new)
+        square = float(count * count)
+        for at, metric in enumerate(METRICS):
+            x, y = was[at], now[at]
+            if metric.kind == SPREAD:
+                change = y - x
+                more = y * y - x * x
+                total = sums[at]
+                dev = (count * more - 2 * total * change) - change * change
+                sums[at] = total + change
+                variances[at] = max(0.0, variances[at] + dev / square)
+            elif metric.kind == SUM:
+                sums[at] = sums[at] + y - x
+        sums[_DOMAINS] += self._excess(old, new)
+        return type(self)(count, tuple(sums), tuple(variances), self.domains)
+
+    def _excess(self, old: Node, new: Node) -> float:
+        """Return how the excess of shared tags grows; new tags are no excess."""
+        if new.domains is old.domains:
+            return 0.0
+        grown = sum(new.domains.values()) - sum(old.domains.values())
+        return float(grown - len(new.domains.keys() - self.domains.keys()))
+
+    def score(self) -> float:
+        """Return the score of the sums."""
+        result = 0.0
+        for at, metric in enumerate(METRICS):
+            spread = metric.kind == SPREAD
+            value = sqrt(self.variances[at]) if spread else self.sums[at]
+            result += value * metric.weight
+        return result
+
+
+_DOMAINS: Final = 18
+
+
+def _sum(column: Iterable[float]) -> float:
+    result = 0.0
+    for value in column:
+        result += value
+    return result

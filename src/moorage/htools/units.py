@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Storage units: how much room each named storage has on one node.
+
+A disk wants one unit, by type and key. It fits on a node that has a unit of
+that name with the room; several disks of an instance settle one after the
+other, each taking its room before the next one is tried. A unit that several
+nodes share (``shared``) gives nothing back when an instance leaves a node and
+takes nothing when it comes: its room is one number for the whole cluster.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, Self
+
+from moorage.htools.fleet import InstanceRow, NodeRow, Unit, UnitName
+from moorage.htools.words import Fail
+
+TYPE_OF: Final = {
+    "drbd": "drbd8",
+    "plain": "lvm-vg",
+    "file": "file",
+    "sharedfile": "sharedfile",
+}
+"""The type of unit that a disk without a wish gets, by its template."""
+
+Wants = tuple[tuple[UnitName | None, int], ...]
+
+
+class Settler(Protocol):
+    """Whoever brings disks."""
+
+    wants: Wants
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The units of one node.
+
+    Attributes
+    ----------
+    names : tuple
+        What each is called.
+    free, total : tuple of (int or None)
+        MiB; None where the storage cannot tell.
+    shared : tuple of bool
+        Whether the room is the whole cluster's.
+    floor : tuple of int
+        Room to leave free unless forced, MiB.
+    """
+
+    names: tuple[UnitName, ...]
+    free: tuple[int | None, ...]
+    total: tuple[int | None, ...]
+    shared: tuple[bool, ...]
+    floor: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Unit], floor: float = 0.0) -> Self:
+        """Return the units as reported; `floor` is a share of each total."""
+        return cls(
+            names=tuple(row.name for row in rows),
+            free=tuple(row.free for row in rows),
+            total=tuple(row.total for row in rows),
+            shared=tuple(row.shared for row in rows),
+            floor=tuple(int(floor * (row.total or 0)) for row in rows),
+        )
+
+    def __bool__(self) -> bool:
+        """Be true: a node with the field and no unit still has the field."""
+        return True
+
+    def place(self, name: UnitName) -> int | None:
+        """Return where a unit stands in the tuples; None when it is not here."""
+        return self.names.index(name) if name in self.names else None
+
+    def share(self, name: UnitName) -> float | None:
+        """Return the free share of a unit; None when absent or unknown."""
+        at = self.place(name)
+        if at is None:
+            return None
+        free, total = self.free[at], self.total[at]
+        if free is None or total is None:
+            return None
+        return free / total if total else 1.0
+
+    def released(self, wants: Wants) -> Self:
+        """Return the units after disks left."""
+        free = list(self.free)
+        for name, size in wants:
+            at = None if name is None else self.place(name)
+            room = None if at is None or self.shared[at] else free[at]
+            if at is not None and room is not None:
+                free[at] = room + size
+        return self._with(free)
+
+    def _with(self, free: list[int | None]) -> Self:
+        return type(self)(self.names, tuple(free), self.total, self.shared, self.floor)
+
+
+def settle(units: Units, inst: Settler, *, force: bool = False) -> Units | Fail:
+    """Return `units` with the disks of `inst`, or say that they do not fit.
+
+    Parameters
+    ----------
+    force
+        Use the room that should stay free, too.
+    """
+    free = list(units.free)
+    for name, size in inst.wants:
+        if name is None:
+            continue
+        at = units.place(name)
+        if at is None:
+            return Fail.DISK
+        room = free[at]
+        if room is None or units.shared[at]:
+            continue
+        free[at] = room - size
+        if room - size < (0 if force else units.floor[at]):
+            return Fail.DISK
+    return units._with(free)  # noqa: SLF001 - the same module
+
+
+def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
+    """Return the unit and size of each disk, by name or by template.
+
+    A disk that names no unit wants the one of its template's type on its own
+    node, or the only one in the cluster.
+
+    Raises
+    ------
+    ValueError
+        If two units of that type leave the choice open; the text says which.
+    """
+    kind = TYPE_OF.get(inst.template)
+    unit = _only(inst, kind, nodes) if kind and _unnamed(inst) else None
+    return tuple((disk.unit or unit, disk.size) for disk in inst.disks)
+
+
+def _unnamed(inst: InstanceRow) -> bool:
+    return any(disk.unit is None for disk in inst.disks)
+
+
+def _only(inst: InstanceRow, kind: str, nodes: Sequence[NodeRow]) -> UnitName | None:
+    """Return the one unit of a type that an instance can mean."""
+    home = nodes[inst.primary].units if inst.primary >= 0 else None
+    found = _of_kind(kind, home or ())
+    if not found:
+        found = _of_kind(kind, (u for node in nodes for u in node.units or ()))
+    if len(found) > 1:
+        names = " and ".join("/".join(name) for name in found)
+        raise ValueError(
+            f"instance {inst.name} does not say which storage unit it uses, "
+            f"and there are several of type {kind}: {names}"
+        )
+    return found[0] if found else (kind,)
+
+
+def _of_kind(kind: str, units: Iterable[Unit]) -> list[UnitName]:
+    return list(dict.fromkeys(unit.name for unit in units if unit.name[0] == kind))

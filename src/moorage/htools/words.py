@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The words of placement: templates, states, allocation policies, refusals."""
+
+from enum import Enum
+from typing import Final
+
+
+class Fail(Enum):
+    """Why a node refused an instance, in the order that reports use.
+
+    The value is the name that Ganeti's tools print.
+    """
+
+    MEMORY = "FailMem"
+    DISK = "FailDisk"
+    CPU = "FailCPU"
+    N1 = "FailN1"
+    TAGS = "FailTags"
+    MIGRATION = "FailMig"
+    DISK_COUNT = "FailDiskCount"
+    SPINDLES = "FailSpindles"
+    INTERNAL = "FailInternal"
+
+
+class Mirror(Enum):
+    """How a template keeps a second copy of its data."""
+
+    NONE = "none"
+    INTERNAL = "internal"
+    EXTERNAL = "external"
+
+
+TEMPLATES: Final = (
+    "diskless",
+    "file",
+    "sharedfile",
+    "plain",
+    "blockdev",
+    "drbd",
+    "rbd",
+    "ext",
+    "gluster",
+)
+"""Every disk template, in the order of the default policy."""
+
+SPELLINGS: Final = {"drbd8": "drbd"} | {name: name for name in TEMPLATES}
+
+MIRRORS: Final = dict.fromkeys(TEMPLATES, Mirror.EXTERNAL) | {
+    "drbd": Mirror.INTERNAL,
+    "plain": Mirror.NONE,
+    "file": Mirror.NONE,
+}
+
+LOCAL: Final = frozenset({"drbd", "plain"})
+"""Templates whose space is taken from the disk of a node."""
+
+MOVABLE: Final = frozenset({"drbd", "blockdev", "sharedfile", "gluster", "rbd", "ext"})
+
+STATUSES: Final = (
+    "running",
+    "ADMIN_down",
+    "ADMIN_offline",
+    "ERROR_down",
+    "ERROR_up",
+    "ERROR_nodedown",
+    "ERROR_nodeoffline",
+    "ERROR_wrongnode",
+    "USER_down",
+)
+
+IDLE: Final = frozenset({"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"})
+"""Statuses in which an instance uses no memory."""
+
+ALLOC_POLICIES: Final = ("preferred", "last_resort", "unallocable")
+"""What a group allows, best first."""
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return ``part / whole`` with IEEE results where `whole` is 0.
+
+    >>> ratio(1, 0), ratio(-1, 0), ratio(1, 4)
+    (inf, -inf, 0.25)
+    """
+    if whole:
+        return part / whole
+    if part == 0 or part != part:  # noqa: PLR0124 - only NaN differs from itself
+        return float("nan")
+    return float("inf") if part > 0 else float("-inf")
+
+
+def fixed(value: float, places: int) -> str:
+    """Return a number with so many decimal places.
+
+    The digits that are rounded are those of the shortest decimal that reads
+    back as the same number, and half goes to the even digit. Python rounds the
+    binary number instead, which differs where the shortest decimal ends in 5.
+
+    >>> fixed(0.208578125, 8), fixed(65.258359375, 8), f"{65.258359375:.8f}"
+    ('0.20857812', '65.25835938', '65.25835937')
+    """
+    if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124
+        return "NaN" if value != value else f"{value:f}".replace("inf", "Infinity")  # noqa: PLR0124
+    text = repr(value)
+    _, dot, decimals = text.partition(".")
+    if "e" not in text and not (
+        dot and len(decimals) == places + 1 and decimals[-1] == "5"
+    ):
+        return f"{value:.{places}f}"
+    from decimal import ROUND_HALF_EVEN, Decimal  # noqa: PLC0415 - rare
+
+    step = Decimal(1).scaleb(-places)
+    return f"{Decimal(text).quantize(step, ROUND_HALF_EVEN):.{places}f}"

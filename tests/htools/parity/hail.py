@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# ruff: noqa: S311, T201 - a program that draws and prints
+"""Compare hail with Ganeti's, on random clusters and requests.
+
+python tests/htools/parity/hail.py --seed 1 --clusters 1000
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from moorage.cli.htools import hail
+from moorage.htools import sample
+from moorage.htools.fleet import Fleet, Group, InstanceRow, NodeRow
+from moorage.htools.policy import Spec
+
+ORACLE = "/usr/lib/ganeti/iallocators/hail"
+STATES = {"running": "up", "ERROR_up": "up", "ADMIN_offline": "offline"}
+
+
+def _spec(spec: Spec) -> dict[str, int]:
+    return {
+        "memory-size": spec.memory,
+        "cpu-count": spec.cpus,
+        "disk-size": spec.disk,
+        "disk-count": spec.disks,
+        "nic-count": spec.nics,
+        "spindle-use": spec.spindles,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    policy = group.policy
+    return {
+        "name": group.name,
+        "alloc_policy": group.alloc_policy,
+        "networks": list(group.networks),
+        "tags": list(group.tags),
+        "ipolicy": {
+            "std": _spec(policy.standard),
+            "minmax": [{"min": _spec(a), "max": _spec(b)} for a, b in policy.ranges],
+            "disk-templates": list(policy.templates),
+            "vcpu-ratio": policy.vcpu_ratio,
+            "spindle-ratio": policy.spindle_ratio,
+        },
+    }
+
+
+def _node(fleet: Fleet, node: NodeRow, *, drained: bool) -> dict[str, Any]:
+    found = {
+        "offline": node.offline and not drained,
+        "drained": node.offline and drained,
+        "vm_capable": True,
+        "group": fleet.groups[node.group].uuid,
+        "tags": list(node.tags),
+        "ndparams": {
+            "exclusive_storage": node.exclusive,
+            "spindle_count": node.spindles,
+        },
+        "total_memory": int(node.mem_total),
+        "reserved_memory": node.mem_own,
+        "free_memory": node.mem_free,
+        "total_disk": int(node.disk_total),
+        "free_disk": node.disk_free,
+        "total_cpus": int(node.cpus),
+        "reserved_cpus": node.cpus_own,
+        "free_spindles": node.spindles_free,
+    }
+    if node.exclusive:
+        found["total_spindles"] = node.spindles
+    return found
+
+
+def instance(inst: InstanceRow) -> dict[str, Any]:
+    """Return what requests and residents have in common."""
+    return {
+        "disk_space_total": inst.disk,
+        "disks": [
+            {"size": d.size} | ({"spindles": d.spindles} if d.spindles else {})
+            for d in inst.disks
+        ],
+        "memory": inst.mem,
+        "vcpus": inst.vcpus,
+        "tags": list(inst.tags),
+        "disk_template": inst.template,
+        "spindle_use": inst.spindle_use,
+        "nics": [],
+        "admin_state": STATES.get(inst.status, "down"),
+        "forthcoming": inst.forthcoming,
+    }
+
+
+def message(fleet: Fleet, request: dict[str, Any], *, drained: bool) -> dict[str, Any]:
+    """Return a message to the allocator."""
+    names = [node.name for node in fleet.nodes]
+    return {
+        "cluster_tags": list(fleet.tags),
+        "enabled_hypervisors": ["xen-pvm"],
+        "nodegroups": {group.uuid: _group(group) for group in fleet.groups},
+        "nodes": {n.name: _node(fleet, n, drained=drained) for n in fleet.nodes},
+        "instances": {
+            inst.name: instance(inst)
+            | {"nodes": [names[at] for at in (inst.primary, inst.secondary) if at >= 0]}
+            for inst in fleet.instances
+        },
+        "request": request,
+    }
+
+
+def request(draw: Random, fleet: Fleet) -> dict[str, Any]:
+    """Return a random request."""
+    kind = draw.choice(
+        ("allocate",) * 4
+        + ("multi-allocate", "relocate", "node-evacuate", "node-evacuate")
+        + ("change-group", "allocate-secondary")
+    )
+    some = draw.sample(fleet.instances, draw.randint(1, min(4, len(fleet.instances))))
+    names = [inst.name for inst in some]
+    if kind == "allocate":
+        return _new(draw, fleet, 0) | {"type": kind}
+    if kind == "multi-allocate":
+        new = [_new(draw, fleet, at) for at in range(draw.randint(1, 4))]
+        return {"type": kind, "instances": new}
+    if kind == "relocate":
+        inst = some[0]
+        leave = inst.secondary if inst.template == "drbd" else inst.primary
+        return {
+            "type": kind,
+            "name": inst.name,
+            "required_nodes": 1,
+            "relocate_from": [fleet.nodes[leave].name],
+        }
+    if kind == "node-evacuate":
+        mode = draw.choice(("primary-only", "secondary-only", "all"))
+        return {"type": kind, "instances": names, "evac_mode": mode}
+    if kind == "change-group":
+        groups = [g.uuid for g in fleet.groups if draw.random() < 0.4]
+        return {"type": kind, "instances": names, "target_groups": groups}
+    return {"type": kind, "name": names[0]}
+
+
+def _new(draw: Random, fleet: Fleet, at: int) -> dict[str, Any]:
+    like = draw.choice(fleet.instances)
+    new = instance(like) | {"name": f"new{at}", "admin_state": "up"}
+    new["memory"] = draw.choice((128, 512, 1024, 4096))
+    new["required_nodes"] = 2 if like.template == "drbd" else 1
+    if draw.random() < 0.2:
+        new["restrict-to-nodes"] = [n.name for n in fleet.nodes if draw.random() < 0.7]
+    if draw.random() < 0.2:
+        new["group_name"] = draw.choice(fleet.groups).name
+    return new
+
+
+def ours(words: list[str]) -> str:
+    """Run our program in this process."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+        hail.main(words)
+    return out.getvalue()
+
+
+def theirs(words: list[str]) -> str:
+    """Run Ganeti's."""
+    done = subprocess.run([ORACLE, *words], capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def _plain(text: str) -> Any:
+    answer = json.loads(text) if text else None
+    if answer and not answer["success"] and "allocate" not in text:
+        answer["info"] = ""  # the words about groups that were tried differ
+    if answer and "no groups for evacuation" in text:
+        # They print the groups with all their fields there.
+        answer["result"] = [answer["result"][0], [x[0] for x in answer["result"][1]]]
+    return answer
+
+
+def differ(seed: int, folder: Path, *, checks: bool) -> tuple[str, str]:
+    """Return the kind of request and the first difference, or ''."""
+    fleet = sample.cluster(seed)
+    draw = Random(seed + 10**9)
+    asked = request(draw, fleet)
+    if checks:
+        asked.pop("group_name", None)
+    gone = any(node.offline for node in fleet.nodes)
+    if gone and (checks or asked["type"] == "allocate-secondary"):
+        return "skipped", ""  # Ganeti considers offline nodes there
+    path = folder / "message.json"
+    path.write_text(json.dumps(message(fleet, asked, drained=draw.random() < 0.5)))
+    words = [str(path)] if checks else ["--no-capacity-checks", str(path)]
+    if draw.random() < 0.1:
+        words.insert(0, "--ignore-soft-errors")
+    mine, other = ours(words), theirs(words)
+    if _plain(mine) == _plain(other):
+        return asked["type"], ""
+    return asked["type"], f"\n  ours   {mine}  theirs {other}"
+
+
+def main() -> int:
+    """Compare and count."""
+    made = argparse.ArgumentParser()
+    made.add_argument("--seed", type=int, default=1)
+    made.add_argument("--clusters", type=int, default=100)
+    made.add_argument("--checks", action="store_true", help="leave the N+1 check on")
+    given = made.parse_args()
+    bad = 0
+    with tempfile.TemporaryDirectory() as name:
+        for seed in range(given.seed, given.seed + given.clusters):
+            kind, why = differ(seed, Path(name), checks=given.checks)
+            if why:
+                bad += 1
+                print(seed, kind, why, flush=True)
+    print(f"{given.clusters} requests, {bad} differences")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
