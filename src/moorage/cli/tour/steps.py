@@ -172,9 +172,11 @@ def the_master_dies(at: Stage) -> str:
     with at.luxi() as luxi:
         attach = {"OP_ID": "OP_DISK_ATTACH", "disk": "data2", "instance_name": "web2"}
         job = luxi.submit_job([attach])
-        status: Any = [None]
-        while status[0] not in ("running", *_ENDED):
-            status = luxi.wait_for_job_change(job, ["status"], (status, None))[0]
+        seen: Any = [None, None]
+        while not (seen[0] in _ENDED or (seen[1] and seen[1]["done"])):
+            seen = luxi.wait_for_job_change(job, ["status", "progress"], (seen, None))[
+                0
+            ]
     os.kill(pid, signal.SIGKILL)
     at.until(lambda: not alive(pid), 5, "the master is dead")
     at.typist.say(f"kill -9 of the master (process {pid}) in the middle of job {job}")
