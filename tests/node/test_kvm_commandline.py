@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from moorage.errors import BadInput, Failed, NotSupported
+from moorage.model.hvparams import parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
 from moorage.node.hypervisors.kvm import accelerator, blocks, drives
 from moorage.node.hypervisors.kvm.commandline import (
@@ -15,7 +16,6 @@ from moorage.node.hypervisors.kvm.commandline import (
     arguments,
     kernel_arguments,
 )
-from moorage.node.hypervisors.kvm.parameters import parameters
 from moorage.storage import Where
 from moorage.units import Mib
 

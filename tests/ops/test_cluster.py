@@ -259,14 +259,14 @@ async def sim(tmp_path: Path) -> AsyncIterator[SimCluster]:
 async def test_settings_are_changed(sim):
     await sim.run(
         "OP_CLUSTER_SET_PARAMS",
-        hvparams={"kvm": {"a": 1, "b": 2}},
+        hvparams={"kvm": {"accel": "tcg", "kernel_path": "/k"}},
         beparams={"default": {"memory": 512, "vcpus": 2}},
         diskparams={"ext": {"access": "userspace"}},
         shared_file_storage_dir="/srv/shared",
     )
-    await sim.run("OP_CLUSTER_SET_PARAMS", hvparams={"kvm": {"a": "default"}})
+    await sim.run("OP_CLUSTER_SET_PARAMS", hvparams={"kvm": {"accel": "default"}})
     cluster = sim.config.cluster
-    assert cluster.hvparams == {"kvm": {"b": 2}}
+    assert cluster.hvparams == {"kvm": {"kernel_path": "/k"}}
     assert cluster.beparams["default"] == {"minmem": 512, "maxmem": 512, "vcpus": 2}
     assert cluster.diskparams == {"ext": {"access": "userspace"}}
     assert cluster.shared_file_storage_dir == "/srv/shared"
@@ -276,6 +276,8 @@ async def test_settings_are_changed(sim):
     ("fields", "kind", "words"),
     [
         ({}, BadInput, "nothing to change"),
+        ({"hvparams": {"kvm": {"kernel_pat": "/k"}}}, BadInput, "'kernel_pat'"),
+        ({"hvparams": {"kvm": {"boot_order": "z"}}}, BadInput, "boot_order 'z'"),
         ({"shared_file_storage_dir": "srv"}, BadInput, "absolute path"),
         ({"shared_file_storage_dir": "/srv/../etc"}, BadInput, "shortest form"),
         ({"file_storage_dir": "/other"}, WrongState, "disk f is the file /local/a/x"),

@@ -16,7 +16,16 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.jobs import Call
-from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGroup
+from moorage.model import (
+    Change,
+    Cluster,
+    Config,
+    Disk,
+    Instance,
+    Node,
+    NodeGroup,
+    hvparams,
+)
 from moorage.model.token import Token, from_text
 from moorage.node.client import HttpNodes
 from moorage.node.join import let_in
@@ -146,6 +155,8 @@ def _check(cluster: Cluster, node: Node) -> None:
         if hypervisor not in _HYPERVISORS:
             told = " and ".join(_HYPERVISORS)
             raise BadInput(f"there is no hypervisor '{hypervisor}': {told} are known")
+    for hypervisor, own in cluster.hvparams.items():
+        hvparams.check(hypervisor, own)
     for field in ("shared_file_storage_dir", "file_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
 

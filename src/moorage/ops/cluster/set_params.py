@@ -15,6 +15,7 @@ from moorage.model import (
     Disk,
     Instance,
     Node,
+    hvparams,
     successor,
 )
 from moorage.ops import backend
@@ -79,6 +80,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         names = (*plain, "default_iallocator")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.hvparams:
+            check_hvparams(self.hvparams)
             found["hvparams"] = _merged_each(cluster.hvparams, self.hvparams)
         if self.diskparams:
             check_known_templates(self.diskparams)
@@ -106,6 +108,12 @@ def _hosts(config: Config) -> list[Node]:
 def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
     names = old.keys() | new.keys()
     return {n: merged(old.get(n, {}), new.get(n, {})) for n in sorted(names)}
+
+
+def check_hvparams(given: Nested) -> None:
+    """Raise `BadInput` for parameters that a hypervisor does not know."""
+    for name, own in given.items():
+        hvparams.check(name, own)
 
 
 def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

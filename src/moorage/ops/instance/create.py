@@ -19,6 +19,7 @@ from moorage.model import (
     Node,
     NodeGroup,
     Os,
+    hvparams,
 )
 from moorage.ops import backend, birth, calls, placement
 from moorage.ops.disk.attach import MOST
@@ -197,6 +198,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             told = ", ".join(enabled)
             raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
         backend.check(self.beparams)
+        hvparams.check(self.hypervisor or enabled[0], self.hvparams)
 
     def _installs(self) -> bool:
         return bool(self.os_type) and not self.no_install and bool(self.disks)

@@ -15,7 +15,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
-from moorage.model import Change, Disk, Instance, apply, successor
+from moorage.model import Change, Disk, Instance, apply, hvparams, successor
 from moorage.model import change as changes
 from moorage.ops import backend, birth, calls
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
@@ -164,6 +164,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             raise BadInput("nothing to change was named", hint="see --help")
         instance = self.instance(view)
         backend.check(self.beparams)
+        hvparams.check(instance.hypervisor, self.hvparams)
         if self.disks:
             self._check_disks(view, instance)
         if self.offline and runs(view, instance):

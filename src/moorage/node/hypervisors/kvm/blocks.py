@@ -8,9 +8,9 @@ lower one is a file, a block device or a network protocol. Pure.
 import re
 from typing import Any
 
+from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
-from .parameters import Parameters
 from .uri import Node, protocol_node
 
 _DEVICE = "disk-"

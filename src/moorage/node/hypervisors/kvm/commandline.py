@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
 
 from . import blocks
-from .parameters import Parameters
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""

@@ -9,12 +9,12 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from moorage.errors import Failed
+from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
 from . import blocks
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
-from .parameters import Parameters
 
 _PERIPHERAL = "/machine/peripheral"
 _PORT = re.compile(r"/port(\d+)(?:/|$)")

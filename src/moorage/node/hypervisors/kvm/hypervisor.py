@@ -8,13 +8,13 @@ from pathlib import Path
 
 from moorage.errors import Failed
 from moorage.model import GuestState
+from moorage.model.hvparams import Parameters, parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
 
 from . import accelerator, blocks, drives, migration, process
 from .commandline import Launch, arguments
 from .home import SOCKETS, Home
 from .monitor import conversation
-from .parameters import Parameters, parameters
 from .sockets import listener
 
 PROGRAM = "qemu-system-x86_64"

@@ -13,11 +13,11 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from moorage.errors import Failed
+from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Moved, Report
 
 from .drives import layout
 from .monitor import Monitor, Refusal
-from .parameters import Parameters
 
 UNDER_WAY = frozenset(
     {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}

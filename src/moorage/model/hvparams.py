@@ -1,13 +1,74 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The hypervisor parameters that kvm honours, under Ganeti's names."""
+"""Hypervisor parameters, under Ganeti's names: what kvm honours, and what it ignores.
+
+Known to master and nodes alike, so that a slip is refused where it is made, and not
+when the guest is to start.
+"""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert
 
 from moorage.errors import BadInput
 
+_PASSED_OVER = frozenset(
+    [
+        "cdrom2_image_path",
+        "cdrom_disk_type",
+        "cdrom_image_path",
+        "cpu_cores",
+        "cpu_mask",
+        "cpu_sockets",
+        "cpu_threads",
+        "disk_aio",
+        "disk_discard",
+        "disk_type",
+        "floppy_image_path",
+        "keymap",
+        "kvm_flag",
+        "kvm_path",
+        "kvm_pci_reservations",
+        "mem_path",
+        "migration_caps",
+        "migration_mode",
+        "nic_type",
+        "reboot_behavior",
+        "scsi_controller_type",
+        "security_domain",
+        "security_model",
+        "serial_speed",
+        "soundhw",
+        "spice_bind",
+        "spice_image_compression",
+        "spice_ip_version",
+        "spice_jpeg_wan_compression",
+        "spice_password_file",
+        "spice_playback_compression",
+        "spice_streaming_video",
+        "spice_tls_ciphers",
+        "spice_use_tls",
+        "spice_use_vdagent",
+        "spice_zlib_glz_wan_compression",
+        "usb_devices",
+        "usb_mouse",
+        "use_chroot",
+        "use_localtime",
+        "user_shutdown",
+        "vga",
+        "vhost_net",
+        "virtio_net_queues",
+        "vnc_bind_address",
+        "vnc_password_file",
+        "vnc_tls",
+        "vnc_x509_path",
+        "vnc_x509_verify",
+        "vif_type",
+    ]
+)
+"""Ganeti's parameters that mean nothing here: accepted, so that requests still work."""
+KVM = "kvm"
 _CACHES: dict[str, dict[str, bool]] = {
     "none": {"direct": True, "no-flush": False},
     "directsync": {"direct": True, "no-flush": False},
@@ -84,6 +145,24 @@ class Parameters(Struct, frozen=True, kw_only=True):
         """
         default = {"direct": direct, "no-flush": False}
         return _CACHES.get(self.disk_cache, default)
+
+
+def check(hypervisor: str, given: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for parameters that a hypervisor does not know or cannot honour.
+
+    The value ``default`` stands for the one of the cluster.
+    """
+    if hypervisor != KVM:
+        return
+    own = {name: value for name, value in given.items() if value != "default"}
+    known = sorted({*Parameters.__struct_fields__, *_PASSED_OVER})
+    for name in sorted(own.keys() - {*known}):
+        close = get_close_matches(name, known, n=1)
+        raise BadInput(
+            f"kvm has no hypervisor parameter '{name}'",
+            hint=f"did you mean {close[0]}?" if close else "",
+        )
+    parameters({name: own[name] for name in own.keys() - _PASSED_OVER})
 
 
 def parameters(hvparams: Mapping[str, Any]) -> Parameters:
