@@ -29,7 +29,7 @@ def test_values_that_kvm_cannot_honour_are_refused(given, words):
 
 
 @pytest.mark.parametrize(
-    "given", [{"vnc_bind_address": "0.0.0.0"}, {"kernel_path": "default"}, {}]
+    "given", [{"vnc_bind_address": "127.0.0.1"}, {"kernel_path": "default"}, {}]
 )
 def test_what_ganeti_knows_is_accepted(given):
     check("kvm", given)
