@@ -358,3 +358,11 @@ def test_the_tour_on_simulated_nodes_needs_no_root(
     assert "All 10 steps hold" in told
     assert "nothing was changed" in told  # a second owner was refused
     without_root("moorage down {home}/t")
+
+
+def test_a_file_is_no_place_for_a_cluster(tmp_path):
+    place = tmp_path / "file"
+    place.write_text("mine")
+    said = HANDS.refused(f"moorage up {place} --hypervisor sim")
+    assert "is a file, and no directory" in said
+    assert place.read_text() == "mine"

@@ -8,6 +8,7 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup
+from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
 from .luxi import VERSION
@@ -50,6 +51,7 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "es_search_path": list(SEARCH_PATH),
         "candidate_pool_size": config.count(Node),
         "primary_ip_version": 4,
+        "ipolicy": cluster_policy(),
     }
 
 

@@ -123,10 +123,12 @@ def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
         raise BadInput(f"a hypervisor is kvm, fake or sim, not '{hypervisor}'")
     if not 1 <= nodes <= 200:
         raise BadInput(f"a scratch cluster has 1 to 200 nodes, not {nodes}")
-    if (root / "scratch.json").exists():
+    if root.is_dir() and (root / "scratch.json").exists():
         raise Exists(
             f"there is a scratch cluster in {root}", hint=f"moorage down {root}"
         )
+    if root.exists() and not root.is_dir():
+        raise BadInput(f"{root} is a file, and no directory")
     if root.exists() and any(root.iterdir()):
         raise BadInput(f"{root} is not empty")
     if hypervisor == "kvm":

@@ -27,11 +27,8 @@ NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
 _ANY_SHARED, _ANY_LOCAL = "ext", "file"
 """Templates that stand for disks of several: all reach other nodes, or some do not."""
-_MOST = 2**40
-_ANY_SIZE = replace(
-    DEFAULT,
-    ranges=((Spec(0, 0, 0, 0, 0, 0), Spec(_MOST, _MOST, _MOST, _MOST, _MOST, _MOST)),),
-)
+_LARGEST = 2**40
+_ANY_SIZE = replace(DEFAULT, ranges=((Spec(*[0] * 6), Spec(*[_LARGEST] * 6)),))
 """The policy of every group: Ganeti's ratios, and no limits to sizes."""
 _SHOWN = 5
 """Refusing nodes that a sentence names."""

@@ -4,6 +4,7 @@
 from typing import Any
 
 from moorage.model import Instance, NodeGroup, nice
+from moorage.model.ipolicy import group_policy
 
 from .field import COMMON, Field, Resource, attribute
 from .objects import absent, by_name, every, keys
@@ -53,7 +54,13 @@ GROUP = Resource(
             "Its own",
             "diskparams",
         ),
-        attribute("ipolicy", "InstancePolicy", "other", "Limits of its instances"),
+        Field(
+            "ipolicy",
+            "InstancePolicy",
+            "other",
+            "Limits of its instances",
+            lambda _, g: group_policy(g),
+        ),
         attribute(
             "custom_ipolicy", "CustomInstancePolicy", "other", "Its own", "ipolicy"
         ),
