@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A seeded sample of the comparisons with Ganeti's own programs."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,3 +49,17 @@ def test_reports_are_the_same(program, seed, tmp_path):
 def test_hspace_counts_the_same(seed, tmp_path):
     words, why = others.differ("hspace", seed, tmp_path)
     assert why == "", words
+
+
+@pytest.mark.requirement("S4-08")
+def test_hbal_keeps_its_bounds_with_nodes_offline():
+    """The bound on instances that were not touched once hid the best step here."""
+    data = str(Path(__file__).parent / "data" / "two-nodes-offline.data")
+    ours = [sys.executable, "-m", "moorage.cli.htools.hbal", "--no-capacity-checks"]
+    told = [
+        subprocess.run(
+            [*argv, "-t", data], capture_output=True, text=True, check=False
+        ).stdout
+        for argv in (ours, [hbal_parity.ORACLE])
+    ]
+    assert told[0] == told[1]

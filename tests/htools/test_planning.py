@@ -20,6 +20,7 @@ from moorage.htools import (
     reasons,
     sample,
     smallest_change,
+    space,
 )
 from moorage.htools import placer as placing
 from moorage.htools.allocate import targets
@@ -29,6 +30,7 @@ from moorage.htools.plan import job_sets, shell
 from moorage.htools.requests import Relocate, newcomer
 from moorage.htools.saving import saved
 from moorage.htools.space import Filling, Safety, Size, fill, model
+from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 
@@ -167,3 +169,18 @@ def test_every_refusal_has_a_name_and_numbers(make, some_node, some_inst):
     assert told[0].constraint == "memory"
     assert told[0].facts["unallocated"] == [8192]
     assert "asked 9000" in told[0].sentence()
+
+
+@pytest.mark.requirement("S2-09")
+@pytest.mark.parametrize("fail", list(Fail))
+@pytest.mark.parametrize("size", [(0, 0, 0, 0), (64, 256, 1, 1), (130, 5000, 7, 3)])
+def test_shrinkings_are_those_that_stepping_finds(make, some_node, size, fail):
+    mem, disk, cpu, spindles = size
+    state = load(make([some_node("n0")], [])).state
+    first = space.model(state, space.Size(mem, disk, cpu, spindles), "plain", 1)
+    stepped, one = [], first
+    while (smaller := space.shrunk(one, fail)) is not None:
+        stepped.append(one)
+        one = smaller
+    found = space.Shrinkings(first, fail)
+    assert list(found) == stepped

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Survival: losing a node, by placing and not by counting."""
 
+import dataclasses
 from itertools import product
 
 import pytest
@@ -22,7 +23,9 @@ from moorage.htools import (
     survive,
     unlosable,
 )
-from moorage.htools.redundancy import has_shared
+from moorage.htools.allocate import targets, try_allocate
+from moorage.htools.redundancy import Guard, has_shared
+from moorage.htools.space import Size, model
 from moorage.htools.words import Fail
 
 
@@ -224,3 +227,22 @@ def test_mirrored_instances_without_room_to_fail_over_make_verify_fail(
         some_inst("b", 1, 6000, template="drbd", secondary=0),
     ]
     assert summed(check(load(make(nodes, insts)).state)).fails_verify
+
+
+@pytest.mark.requirement("S2-01", "S2-11")
+@pytest.mark.parametrize("kind", ["drbd", "shared", "mixed"])
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_a_guard_that_follows_a_filling_agrees_with_losing_every_node(kind, seed):
+    shape = sample.Shape(kind=kind, nodes=5, instances=25, fill=0.6)
+    state = load(sample.cluster(seed, shape)).state
+    guard = Guard()
+    template = "drbd" if kind == "drbd" else "ext"
+    new = model(state, Size(2048, 1024, 1), template, 1)
+    places = targets(state, 2 if kind == "drbd" else 1, Asking())
+    while True:
+        assert guard(state) == all(survive(state, at) for at in state.view)
+        named = dataclasses.replace(new, idx=len(state.insts))
+        found = try_allocate(state, named, places)
+        if found.best is None:
+            break
+        state = state.with_new(found.best.moved)

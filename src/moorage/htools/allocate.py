@@ -9,6 +9,7 @@ and so do decisions, which is why both exist.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from moorage.htools.inst import NOWHERE, Inst
@@ -78,6 +79,8 @@ class Allocation:
         Places that would not, with the reason.
     batches : list of Batch
         More of them, as the kernel counted them.
+    counts : list of int
+        How many more there are by the kernel's numbers, not told apart.
     log : list of str
         What to tell about it.
     loss : tuple or None
@@ -90,6 +93,7 @@ class Allocation:
     successes: int = 0
     refused: list[Refusal] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
+    counts: list[int] = field(default_factory=lambda: [0] * len(FAILS))
     log: list[str] = field(default_factory=list)
     loss: tuple[tuple[int, ...], int] | None = None
     hopeless: bool = False
@@ -108,7 +112,7 @@ class Allocation:
     @property
     def failures(self) -> dict[Fail, int]:
         """How often each reason occurred, in the order of `Fail`."""
-        counts = [0] * len(FAILS)
+        counts = list(self.counts)
         for refusal in self.refused:
             counts[FAILS.index(refusal.reason, 1)] += 1
         for _, whys in self.batches:
@@ -175,12 +179,18 @@ def place_one(
     state: State, inst: Inst, at: int, *, force: bool = False
 ) -> Placement | Fail:
     """Return the placement of an instance on one node, or why not."""
-    node = state.nodes[at]
-    found = _admitted(state, inst, node, force=force)
-    if isinstance(found, Fail):
-        return found
-    seen = [found if idx == at else state.nodes[idx] for idx in state.view]
-    return Placement(Moved((found,), inst.moved(at, NOWHERE)), score(seen))
+    moved = _on_one(state, inst, at, force=force)
+    if isinstance(moved, Fail):
+        return moved
+    seen = [moved.nodes[0] if idx == at else state.nodes[idx] for idx in state.view]
+    return Placement(moved, score(seen))
+
+
+def _on_one(state: State, inst: Inst, at: int, *, force: bool) -> Moved | Fail:
+    found = _admitted(state, inst, state.nodes[at], force=force)
+    return (
+        found if isinstance(found, Fail) else Moved((found,), inst.moved(at, NOWHERE))
+    )
 
 
 def _admitted(state: State, inst: Inst, node: Node, *, force: bool) -> Node | Fail:
@@ -220,6 +230,17 @@ def place_pair(
     state: State, sums: Sums, inst: Inst, pair: tuple[int, int], *, force: bool = False
 ) -> Placement | Fail:
     """Return the placement of a mirrored instance on two nodes, or why not."""
+    moved = _on_pair(state, inst, pair, force=force)
+    if isinstance(moved, Fail):
+        return moved
+    for node in moved.nodes:
+        sums = sums.changed(state.nodes[node.idx], node)
+    return Placement(moved, sums.score())
+
+
+def _on_pair(
+    state: State, inst: Inst, pair: tuple[int, int], *, force: bool
+) -> Moved | Fail:
     p, s = state.nodes[pair[0]], state.nodes[pair[1]]
     fail = breach(p.policy, inst, exclusive=p.exclusive)
     if fail is not None:
@@ -229,10 +250,7 @@ def place_pair(
     if isinstance(new_p, Fail):
         return new_p
     new_s = add_secondary(s, new, p.idx)
-    if isinstance(new_s, Fail):
-        return new_s
-    after = sums.changed(p, new_p).changed(s, new_s)
-    return Placement(Moved((new_p, new_s), new), after.score())
+    return new_s if isinstance(new_s, Fail) else Moved((new_p, new_s), new)
 
 
 def try_allocate(
@@ -252,9 +270,15 @@ def try_allocate(
     safe
         Refuses states; those it refuses count as `Fail.N1`.
     shelf
-        Keeps the arrays of a state from one question to the next.
+        Keeps the arrays of a state from one question to the next; refusals are
+        then only counted where that will do.
     """
     placer = Placer.of(state, inst, shelf)
+    mirrored = any(others for _, others in places)
+    if placer is not None and shelf is not None and mirrored:
+        counted = _counted(state, inst, places, asking, placer)
+        if safe is None or counted.best is None:
+            return counted
     found = Allocation()
     best: _Part | None = None
     for tried in _all_tried(state, inst, places, asking, placer):
@@ -263,6 +287,22 @@ def try_allocate(
             best = part
     if best is not None:
         found.best = best.placement()
+    return found
+
+
+def _counted(
+    state: State,
+    inst: Inst,
+    places: Sequence[tuple[int, list[int]]],
+    asking: Asking,
+    placer: Placer,
+) -> Allocation:
+    """Return the best pair of nodes, with refusals counted only."""
+    counts, best = placer.best_pair(places, force=asking.force)
+    found = Allocation(successes=counts[0], counts=[0, *counts[1:]])
+    if best is not None:
+        make = partial(_on_spot, state, inst, asking)
+        found.best = _Part(best[0], best[1:], make).placement()
     return found
 
 
@@ -289,7 +329,7 @@ class _Tried:
     places: Sequence[tuple[int, ...]]
     whys: list[int]
     scores: list[float]
-    make: Callable[[tuple[int, ...]], Placement | Fail]
+    make: Callable[[tuple[int, ...]], Moved | Fail]
 
 
 def _singles(
@@ -299,13 +339,22 @@ def _singles(
     asking: Asking,
     placer: Placer | None,
 ) -> _Tried:
-    def make(nodes: tuple[int, ...]) -> Placement | Fail:
-        return place_one(state, inst, nodes[0], force=asking.force)
-
     spots = [(at,) for at in places]
     if placer is not None:
-        return _Tried(spots, *placer.singles(places, force=asking.force), make)
-    return _tried_all(spots, make)
+        found = placer.singles(places, force=asking.force)
+        return _Tried(spots, *found, partial(_on_spot, state, inst, asking))
+    return _tried_all(
+        spots, lambda nodes: place_one(state, inst, nodes[0], force=asking.force)
+    )
+
+
+def _on_spot(
+    state: State, inst: Inst, asking: Asking, nodes: tuple[int, ...]
+) -> Moved | Fail:
+    """Put an instance on one node, or on two."""
+    if len(nodes) == 1:
+        return _on_one(state, inst, nodes[0], force=asking.force)
+    return _on_pair(state, inst, (nodes[0], nodes[1]), force=asking.force)
 
 
 def _pairs(
@@ -316,18 +365,17 @@ def _pairs(
     how: "Placer | Sums | None",
 ) -> _Tried:
     p, others = place
-    sums = how if isinstance(how, Sums) else None
-
-    def make(nodes: tuple[int, ...]) -> Placement | Fail:
-        running = sums or Sums.of(state.seen)
-        return place_pair(
-            state, running, inst, (nodes[0], nodes[1]), force=asking.force
-        )
-
     spots = [(p, s) for s in others]
     if isinstance(how, Placer):
-        return _Tried(spots, *how.pairs(p, others, force=asking.force), make)
-    return _tried_all(spots, make)
+        found = how.pairs(p, others, force=asking.force)
+        return _Tried(spots, *found, partial(_on_spot, state, inst, asking))
+    sums = how or Sums.of(state.seen)
+    return _tried_all(
+        spots,
+        lambda nodes: place_pair(
+            state, sums, inst, (nodes[0], nodes[1]), force=asking.force
+        ),
+    )
 
 
 def _tried_all(
@@ -340,7 +388,11 @@ def _tried_all(
         FAILS.index(one, 1) if isinstance(one, Fail) else 0 for one in made.values()
     ]
     scores = [one.score for one in made.values() if isinstance(one, Placement)]
-    return _Tried(spots, whys, scores, made.__getitem__)
+    moved = {
+        nodes: one if isinstance(one, Fail) else one.moved
+        for nodes, one in made.items()
+    }
+    return _Tried(spots, whys, scores, moved.__getitem__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +401,7 @@ class _Part:
 
     score: float
     nodes: tuple[int, ...]
-    make: Callable[[tuple[int, ...]], Placement | Fail]
+    make: Callable[[tuple[int, ...]], Moved | Fail]
 
     def placement(self) -> Placement:
         """Return the placement."""
@@ -358,7 +410,7 @@ class _Part:
             raise RuntimeError(  # noqa: TRY004 - a contradiction, not a type
                 f"two answers for {self.nodes}: {made}"
             )
-        return made
+        return Placement(made, self.score)
 
 
 def _choose(

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Final
 
 from moorage.htools.allocate import Asking
@@ -212,6 +213,8 @@ def _both(
                 complaint = f"Allocation failed: {_LAST_LEG}: {after.value}"
             elif best is None or not least < after:
                 best, least = ([*moves, Move(R, s)], there), after
+        if pairs is not None and best is not None:
+            pairs.least = least
     if best is None:
         raise _Stuck(f"Can't find any good nodes for relocation: {complaint}")
     return _arrived(best[0], best[1], inst.idx, force)
@@ -268,12 +271,19 @@ def _arrived(
 
 
 class Pairs:
-    """Final secondaries of one instance, scored by the kernel."""
+    """Final secondaries of one instance, scored by the kernel.
+
+    Attributes
+    ----------
+    least : float
+        The best score so far.
+    """
 
     def __init__(self, view: State, inst: Inst, *, force: bool) -> None:
         self.last = view
         self.at = inst.idx
         self.force = force
+        self.least = inf
         self.grid = Grid(view, [inst], _no_verbs, force=force)
 
     @classmethod
@@ -287,12 +297,13 @@ class Pairs:
     def scores(
         self, there: State, others: Sequence[int]
     ) -> Iterable[tuple[int, float | Fail]]:
-        """Yield the score with each final secondary, or why it cannot be."""
+        """Yield what `_last_legs` does; rough scores where they cannot win."""
         now = replace(there, view=self.last.view, members=self.last.members)
         self.grid.renew(self.last, now, _no_verbs)
         self.last = now
         places = [self.grid.places[s] for s in others]
-        for s, found in zip(others, self.grid.kernel.tries(0, 2, places), strict=True):
+        scores = self.grid.kernel.tries(0, 2, places, self.least)
+        for s, found in zip(others, scores, strict=True):
             yield s, found if found < _REFUSED else self._why(now, s)
 
     def _why(self, now: State, s: int) -> Fail:

@@ -82,11 +82,23 @@ def node_columns(node: Node) -> list[float]:
     ]
 
 
+def changed_nodes(old: State, new: State) -> list[int]:
+    """Return the nodes in view that two states do not share."""
+    before, after = old.nodes, new.nodes
+    return [at for at in new.view if after[at] is not before[at]]
+
+
 class Grid:
     """A state in the kernel's arrays."""
 
     def __init__(
-        self, state: State, movers: Iterable[Inst], masks: Masks, *, force: bool = False
+        self,
+        state: State,
+        movers: Iterable[Inst],
+        masks: Masks,
+        *,
+        force: bool = False,
+        spare: int = 0,
     ) -> None:
         self.places = {at: place for place, at in enumerate(state.view)}
         insts = list(movers)
@@ -94,7 +106,7 @@ class Grid:
         names = dict.fromkeys(tag for at in state.view for tag in state.nodes[at].excl)
         names |= dict.fromkeys(tag for inst in insts for tag in inst.excl_tags)
         self.tags = {tag: place for place, tag in enumerate(names)}
-        n, m, t = len(state.view), len(self.movers), len(self.tags)
+        n, m, t = len(state.view), len(self.movers) + spare, len(self.tags)
         self.rows = array("d", bytes(8 * (n + 6) * _W))
         self.insts = array("d", bytes(8 * max(1, m) * _IW))
         self.peers = array("d", bytes(8 * n * n))
@@ -178,27 +190,43 @@ class Grid:
 
     def renew(self, old: State, new: State, masks: Masks) -> list[int]:
         """Take over what changed; return the places of the nodes that did."""
-        touched = [at for at in new.view if new.nodes[at] is not old.nodes[at]]
-        for at in touched:
-            self.put_node(new, at)
         for place, at in enumerate(self.movers):
             if new.insts[at] is not old.insts[at]:
                 self.put_instance(place, new.insts[at], masks)
-        self.kernel.prepare(fixed(new))
+        touched = changed_nodes(old, new)
+        self.renew_nodes(new, touched)
         return [self.places[at] for at in touched]
+
+    def renew_nodes(self, state: State, touched: Iterable[int]) -> None:
+        """Take over nodes that changed."""
+        for at in touched:
+            self.put_node(state, at)
+        self.kernel.prepare(fixed(state))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no spare place is left."""
+        return (len(self.movers) + 1) * _IW > len(self.insts)
+
+    def add_instance(self, inst: Inst, masks: Masks) -> int:
+        """Take one more instance, without tags, into a spare place; return it."""
+        place = len(self.movers)
+        self.movers.append(inst.idx)
+        self.put_instance(place, inst, masks)
+        return place
 
 
 def fixed(state: State) -> tuple[float, float, float, float, float]:
     """Return the parts of the score that are counted, not spread."""
-    online = [node for node in state.seen if not node.offline]
-    gone = [node for node in state.seen if node.offline]
-    return (
-        float(sum(node.conflicts for node in online)),
-        float(sum(len(node.primaries) + len(node.secondaries) for node in gone)),
-        float(sum(len(node.primaries) for node in gone)),
-        float(sum(node.location for node in online)),
-        0.0,
-    )
+    conflicts = everybody = primaries = location = 0
+    for node in state.seen:
+        if node.offline:
+            everybody += len(node.primaries) + len(node.secondaries)
+            primaries += len(node.primaries)
+        else:
+            conflicts += node.conflicts if node.excl else 0
+            location += node.location
+    return float(conflicts), float(everybody), float(primaries), float(location), 0.0
 
 
 _WEIGHTS: Final = (0.5, 0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5)

@@ -804,10 +804,11 @@ class Kernel:
             # Rounding may move a variance a little more than that.
             drop += 1e-15 * self.variances[k]
             if drop > 0.0 and self.least[k] < HUGE:
-                low = self.least[k] - drop
-                low = max(low, 0.0)
-                bound -= self.merged[a] * (sqrt(self.least[k]) - sqrt(low))
-                self.least[k] = low
+                # sqrt(v) - sqrt(max(v - drop, 0)) is largest at v = drop, and v is at
+                # least self.least[k].
+                low = max(self.least[k], drop)
+                bound -= self.merged[a] * (sqrt(low) - sqrt(low - drop))
+                self.least[k] = max(self.least[k] - drop, 0.0)
         return bound
 
     def find(self, current, above, fresh, touched):
@@ -892,10 +893,23 @@ class Kernel:
         """Return the score up to which candidates were looked at closely."""
         return self.best + NEAR
 
-    def tries(self, i, verb, places):
-        """Return the exact score of one verb on each place; 1e300 if refused."""
+    def tries(self, i, verb, places, least):
+        """Return the score of one verb on each place; 1e300 if refused.
+
+        Scores up to the least one, and up to `least`, are exact; the others
+        are good to 1e-7 only, and above it.
+        """
+        found = []
+        bound: cython.double = least
+        score: cython.double
         self.reserve(i)
-        return [self.change(i, verb, t, True) for t in places]
+        for t in places:
+            score = self.change(i, verb, t, False)
+            if score < bound + NEAR:
+                score = self.change(i, verb, t, True)
+                bound = min(bound, score)
+            found.append(score)
+        return found
 
     # What follows places one instance: after a loss, or a new one.
 
@@ -925,17 +939,72 @@ class Kernel:
         for t in range(self.n):
             if t != lost and self.rows[t * W + 19] == 0.0:
                 self.offer(i, FA, t)
-        for c in range(self.count):
-            if self.near[4 * c + 3] >= self.best + NEAR:
-                continue
+        self.weed()
+        best = int(self.near[2]) if self.count == 1 else -1
+        for c in range(self.count if best < 0 else 0):
             t = int(self.near[4 * c + 2])
             score = self.change(i, FA, t, True)
             if not least < score:
                 best, least = t, score
         if best >= 0:
-            self.change(i, FA, best, True)
+            self.change(i, FA, best, False)
             self.commit(i, FA, best)
         return best
+
+    def lose(self, order, lost):
+        """Restart instances of a lost node in order; say whether all find room."""
+        needs = [self.insts[i * IW + 4] for i in order]
+        bounded = [self.needs_memory_alone(i) for i in order]
+        rest: cython.double = sum(needs)
+        certain: cython.bint = False
+        at: cython.int
+        verdict: cython.int
+        for at in range(len(order)):
+            if not certain:
+                certain = all(bounded[at:])
+                largest = max(needs[at:])
+            elif needs[at - 1] == largest:
+                largest = max(needs[at:])
+            if certain:
+                verdict = self.foresee(lost, rest, largest)
+                if verdict != 0:
+                    return verdict > 0
+            if self.restart(order[at], lost) < 0:
+                return False
+            rest -= needs[at]
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def needs_memory_alone(self, i: cython.int) -> cython.bint:
+        """Say whether an instance may restart wherever there is memory for it."""
+        verbs: cython.int = cython.cast(cython.int, self.insts[i * IW + 17])
+        return (verbs & 1) == 0 and self.insts[i * IW + 6] == 0.0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def foresee(
+        self, lost: cython.int, rest: cython.double, largest: cython.double
+    ) -> cython.int:
+        """Return 1 when all are sure to find memory, -1 when some will not, else 0.
+
+        Who is placed somewhere takes memory from `free`, the sum over the
+        refuges. An instance is stranded when no refuge has more than it needs;
+        then `free` is at most that many times its need.
+        """
+        t: cython.int
+        refuges: cython.double = 0.0
+        free: cython.double = 0.0
+        top: cython.double = 0.0
+        for t in range(self.n):
+            if t != lost and self.rows[t * W + 19] == 0.0:
+                refuges += 1.0
+                if self.rows[t * W + 1] > 0.0:
+                    free += self.rows[t * W + 1]
+                    top = max(top, self.rows[t * W + 1])
+        if largest >= top or rest >= free:
+            return -1
+        return 1 if free - (rest - largest) > refuges * largest else 0
 
     def anew(self, i, places):
         """Make an instance anew on the best of some nodes; return where, or -1.
@@ -1087,16 +1156,54 @@ class Kernel:
         The scores come from running sums, as `moorage.htools.allocate.Sums`
         computes them.
         """
-        n: cython.int = self.n
-        k: cython.int
-        s: cython.int
-        why: cython.int
-        unsafe: cython.double
-        kept: cython.double
-        self.copy(p, n)
-        why = self.why_primary(i, n, p, force)
+        why: cython.int = self.enter(i, p, force)
         if why != 0:
             return [why] * len(others), []
+        whys, scores = [], []
+        for s in others:
+            why = self.why_pair(i, p, s)
+            whys.append(why)
+            if why == 0:
+                scores.append(self.pair(p, s))
+        return whys, scores
+
+    def best_pair(self, i, places, force):
+        """Return how often each refusal occurs, and the last of the best pairs.
+
+        The pair comes as (score, p, s), or as None; places are those of `pairs`.
+        """
+        why: cython.int
+        s: cython.int
+        score: cython.double
+        least: cython.double = HUGE
+        best = None
+        counts = [0] * 8
+        for p, others in places:
+            why = self.enter(i, p, force)
+            if why != 0:
+                counts[why] += len(others)
+                continue
+            for other in others:
+                s = other
+                why = self.why_pair(i, p, s)
+                counts[why] += 1
+                if why == 0:
+                    score = self.pair(p, s)
+                    if score <= least:
+                        least = score
+                        best = (score, p, other)
+        return counts, best
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def enter(self, i: cython.int, p: cython.int, force: cython.bint) -> cython.int:
+        """Run a new instance on p, in scratch; return 0, or the refusal."""
+        n: cython.int = self.n
+        k: cython.int
+        self.copy(p, n)
+        why: cython.int = self.why_primary(i, n, p, force)
+        if why != 0:
+            return why
         counts: cython.bint = self.rows[p * W + 19] == 0.0
         if counts:
             self.measure(n, self.new, 0)
@@ -1108,23 +1215,28 @@ class Kernel:
         self.c_all, self.c_pri, self.c_tags = self.off_all, self.off_pri, self.conflicts
         if counts and self.tags > 0:
             self.c_tags += self.clashes(i, p)
-        whys, scores = [], []
-        for other in others:
-            s = other
-            self.copy(s, n + 1)
-            why = self.why_secondary(i, n + 1, self.peers[s * n + p])
-            whys.append(why)
-            if why != 0:
-                continue
-            self.measure(n + 1, self.new, K)
-            unsafe = self.n1
-            if counts:
-                unsafe += self.unsafe(n) - self.unsafe(p)
-            unsafe = (unsafe + self.unsafe(n + 1)) - self.unsafe(s)
-            kept = (self.kept + self.new[2]) - self.x[p * K + 2]
-            kept = (kept + self.new[K + 2]) - self.x[s * K + 2]
-            scores.append(self.shifted(s, unsafe, kept))
-        return whys, scores
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def why_pair(self, i: cython.int, p: cython.int, s: cython.int) -> cython.int:
+        """Keep its second copy on s, in scratch; return 0, or the refusal."""
+        self.copy(s, self.n + 1)
+        return self.why_secondary(i, self.n + 1, self.peers[s * self.n + p])
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def pair(self, p: cython.int, s: cython.int) -> cython.double:
+        """Return the score of the pair in scratch."""
+        n: cython.int = self.n
+        self.measure(n + 1, self.new, K)
+        unsafe: cython.double = self.n1
+        if self.rows[p * W + 19] == 0.0:
+            unsafe += self.unsafe(n) - self.unsafe(p)
+        unsafe = (unsafe + self.unsafe(n + 1)) - self.unsafe(s)
+        kept: cython.double = (self.kept + self.new[2]) - self.x[p * K + 2]
+        kept = (kept + self.new[K + 2]) - self.x[s * K + 2]
+        return self.shifted(s, unsafe, kept)
 
     @cython.cfunc
     @cython.exceptval(check=False)

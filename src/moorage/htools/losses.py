@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Losing nodes, fast: `moorage.htools.redundancy` on the kernel's arrays."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
-from moorage.htools.grid import COMPILED, Grid, fixed, is_plain, plain_nodes
+from moorage.htools.grid import (
+    COMPILED,
+    Grid,
+    changed_nodes,
+    fixed,
+    is_plain,
+    plain_nodes,
+)
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
 from moorage.htools.policy import breach
@@ -11,55 +20,173 @@ from moorage.htools.state import State
 from moorage.htools.words import Mirror
 
 _FAILOVER, _ELSEWHERE = 1, 2
+_SPARE = 256
+
+
+def in_order(state: State, lost: int) -> list[Inst]:
+    """Return who must restart: mirrored, shared, then local, largest first."""
+    people = [state.insts[at] for at in state.nodes[lost].primaries]
+    mirrored = [i for i in people if i.mirror is Mirror.INTERNAL]
+    if len(mirrored) == len(people):
+        return mirrored
+    shared = [i for i in people if is_shared(i)]
+    rest = [i for i in people if i.mirror is not Mirror.INTERNAL and not is_shared(i)]
+    rest.sort(key=lambda inst: -inst.mem)
+    return [*mirrored, *shared, *rest]
+
+
+def is_shared(inst: Inst) -> bool:
+    """Say whether the instance moves as it is; block devices are set up anew."""
+    return inst.mirror is Mirror.EXTERNAL and inst.template != "blockdev"
 
 
 class Losses:
     """One group of a state, to lose its nodes one by one.
 
-    `survives` answers like `moorage.htools.redundancy.survive`, or None where
-    the kernel does not model what must restart.
+    An instance changes together with its primary only, so what a node is part
+    of stands as long as the node does.
+
+    Parameters
+    ----------
+    state
+        The group's nodes are in view.
     """
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.view = set(state.view)
         self.usable = COMPILED and plain_nodes(state)
         self.grid: Grid | None = None
         self.places: dict[int, int] = {}
+        self.held: dict[int, Inst] = {}
         self.fixed = (0.0, 0.0, 0.0, 0.0, 0.0)
+        self.orders: dict[int, list[Inst]] = {}
+        self.verdicts: dict[int, bool] = {}
+        self.needs: dict[int, dict[int, int]] = {}
+        self.leaners: defaultdict[int, set[int]] = defaultdict(set)
+        self.slots: dict[int, list[int]] = {}
 
     def follow(self, state: State) -> bool:
-        """Turn to a state of the same nodes and instances; say whether that works."""
+        """Turn to another state of the same nodes; say whether that works."""
         old = self.state
-        if old.view != state.view or len(old.insts) != len(state.insts):
+        if old.view != state.view or old.fleet is not state.fleet:
             return False
-        if self.grid is not None:
-            self.grid.renew(old, state, _mask)
-            self.fixed = fixed(state)
+        touched = changed_nodes(old, state)
         self.state = state
+        for at in touched:
+            self.orders.pop(at, None)
+            self.slots.pop(at, None)
+            self.verdicts.pop(at, None)
+        for at in touched:
+            self._doubt(at)
+        return self.grid is None or not touched or self._renew(self.grid, touched)
+
+    def _doubt(self, at: int) -> None:
+        """Forget what a node's change may refute: who fails over to it."""
+        node = self.state.nodes[at]
+        for lost in self.leaners[at]:
+            mem = self.needs[lost].get(at, 0)
+            if lost in self.verdicts and not (
+                self.verdicts[lost] and _can_run(node, mem)
+            ):
+                del self.verdicts[lost]
+
+    def _renew(self, grid: Grid, touched: Sequence[int]) -> bool:
+        """Bring the arrays up to date; say whether they could be."""
+        for at in touched:
+            if any(tag not in grid.tags for tag in self.state.nodes[at].excl):
+                return False
+            for idx in self.state.nodes[at].primaries:
+                inst = self.state.insts[idx]
+                if self.held.get(idx) is not inst and not self._put(grid, inst):
+                    return False
+        grid.renew_nodes(self.state, touched)
+        self.fixed = fixed(self.state)
         return True
 
-    def survives(self, lost: int, order: list[Inst]) -> bool | None:
-        """Say whether everybody restarts; None when that is not modelled."""
+    def _put(self, grid: Grid, inst: Inst) -> bool:
+        """Put an instance into the arrays; say whether there is room."""
+        self.held[inst.idx] = inst
+        if not is_plain(inst, self.view):
+            self.places.pop(inst.idx, None)
+            return True
+        if inst.idx in self.places:
+            grid.put_instance(self.places[inst.idx], inst, _mask)
+            return True
+        # The arrays join columns that were equal; they must stay so.
+        if inst.excl_tags or not inst.uses_mem or len(set(inst.load)) > 1:
+            return False
+        if grid.is_full:
+            return False
+        self.places[inst.idx] = grid.add_instance(inst, _mask)
+        return True
+
+    def survives(self, lost: int) -> bool | None:
+        """Say whether everybody restarts; None when that is not modelled.
+
+        The answer is that of `moorage.htools.redundancy.survive`.
+        """
         if not self.usable:
             return None
-        grid = self._loaded()
-        if any(inst.idx not in self.places for inst in order):
+        known = self.verdicts.get(lost)
+        if known is not None:
+            return known
+        order = self._order(lost)
+        if not order:
+            return True
+        if order[-1].mirror is Mirror.INTERNAL:
+            return self._fails_over(lost, order)
+        return self._restarts(lost, order)
+
+    def _order(self, lost: int) -> list[Inst]:
+        order = self.orders.get(lost)
+        if order is None:
+            order = self.orders[lost] = in_order(self.state, lost)
+        return order
+
+    def _fails_over(self, lost: int, order: Sequence[Inst]) -> bool | None:
+        """Say whether mirrored instances alone can run on their secondaries.
+
+        Disks stay where they are, and a node without free disk takes nobody.
+        """
+        if not all(is_plain(inst, self.view) for inst in order):
             return None
+        need: defaultdict[int, int] = defaultdict(int)
+        for inst in order:
+            need[inst.s] += inst.mem if inst.uses_mem else 0
+        self.needs[lost] = need
+        for at in need:
+            self.leaners[at].add(lost)
+        nodes = self.state.nodes
+        safe = (nodes[lost].offline or nodes[lost].disk_free > 0) and all(
+            _can_run(nodes[at], mem) for at, mem in need.items()
+        )
+        self.verdicts[lost] = safe
+        return safe
+
+    def _restarts(self, lost: int, order: Sequence[Inst]) -> bool | None:
+        grid = self._loaded()
+        slots = self.slots.get(lost)
+        if slots is None:
+            if any(inst.idx not in self.places for inst in order):
+                return None
+            slots = [self.places[inst.idx] for inst in order]
+            self.slots[lost] = slots
         undo = self._undo(grid, order)
         grid.kernel.reset(self.fixed)
         place = grid.places[lost]
-        done = all(self._restart(grid, inst, place) >= 0 for inst in order)
+        if is_movable(order[-1]):
+            done = grid.kernel.lose(slots, place)
+        else:
+            done = all(self._restart(grid, inst, place) >= 0 for inst in order)
         undo()
         return done
 
-    def _undo(self, grid: Grid, order: list[Inst]) -> Callable[[], None]:
+    def _undo(self, grid: Grid, order: Sequence[Inst]) -> Callable[[], None]:
         """Return what puts the arrays back; a copy of peers grows with n squared."""
         rows, tagged, n = grid.rows[:], grid.tagged[:], len(grid.places)
-        places = [
-            grid.places[inst.s] * n + grid.places[inst.p]
-            for inst in order
-            if inst.mirror is Mirror.INTERNAL
-        ]
+        mirrored = takewhile(lambda inst: inst.mirror is Mirror.INTERNAL, order)
+        places = [grid.places[i.s] * n + grid.places[i.p] for i in mirrored]
         places += [at % n * n + at // n for at in places]
         peers = {at: grid.peers[at] for at in places}
 
@@ -87,12 +214,17 @@ class Losses:
 
     def _loaded(self) -> Grid:
         if self.grid is None:
-            view = set(self.state.view)
-            movers = [inst for inst in self.state.people if is_plain(inst, view)]
-            self.grid = Grid(self.state, movers, _mask, force=True)
+            people = self.state.people
+            movers = [inst for inst in people if is_plain(inst, self.view)]
+            self.grid = Grid(self.state, movers, _mask, force=True, spare=_SPARE)
             self.places = {inst.idx: place for place, inst in enumerate(movers)}
+            self.held = {inst.idx: inst for inst in movers}
             self.fixed = fixed(self.state)
         return self.grid
+
+
+def _can_run(node: Node, mem: int) -> bool:
+    return not node.offline and node.unallocated > mem and node.disk_free > 0
 
 
 def _mask(inst: Inst) -> int:
@@ -101,4 +233,4 @@ def _mask(inst: Inst) -> int:
 
 def is_movable(inst: Inst) -> bool:
     """Say whether an instance restarts as it is, rather than being made anew."""
-    return inst.mirror is not Mirror.NONE and inst.template != "blockdev"
+    return inst.mirror is Mirror.INTERNAL or is_shared(inst)

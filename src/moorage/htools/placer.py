@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from moorage.htools.grid import COMPILED, Grid, plain_nodes
+from moorage.htools.grid import COMPILED, Grid, changed_nodes, plain_nodes
 from moorage.htools.inst import Inst
 from moorage.htools.policy import breach
 from moorage.htools.state import State
@@ -16,7 +16,7 @@ _NUMBERS = {fail: number for number, fail in enumerate(Fail, 1)}
 
 @dataclass(slots=True)
 class Shelf:
-    """Keeps the arrays of the last state, for who asks often about one state."""
+    """Keeps the arrays of the last state, for who asks often about like states."""
 
     state: State | None = None
     tags: tuple[str, ...] = ()
@@ -24,12 +24,26 @@ class Shelf:
 
     def grid_for(self, state: State, inst: Inst) -> Grid:
         """Return the arrays of a state, with an instance to be placed."""
-        if self.grid is None or self.state is not state or self.tags != inst.excl_tags:
+        old = self.state
+        if self.grid is None or old is None or not self._serves(state, inst):
             self.grid = Grid(state, [inst], _no_verbs)
-            self.state, self.tags = state, inst.excl_tags
+            self.tags = inst.excl_tags
         else:
+            if old is not state:
+                self.grid.renew_nodes(state, changed_nodes(old, state))
             self.grid.put_instance(0, inst, _no_verbs)
+        self.state = state
         return self.grid
+
+    def knows(self, state: State) -> bool:
+        """Say whether the arrays are those of the same nodes, at some moment."""
+        old = self.state
+        return old is not None and old.fleet is state.fleet and old.view == state.view
+
+    def _serves(self, state: State, inst: Inst) -> bool:
+        if not self.knows(state) or self.tags != inst.excl_tags:
+            return False
+        return self.state is state or not inst.excl_tags
 
 
 def _no_verbs(_inst: Inst) -> int:
@@ -53,7 +67,7 @@ class Placer:
     def of(cls, state: State, inst: Inst, shelf: Shelf | None) -> Self | None:
         """Return a placer; None where the kernel does not model the question."""
         odd = inst.forthcoming or inst.desired or inst.reach is not None or inst.wants
-        known = shelf is not None and shelf.state is state
+        known = shelf is not None and shelf.knows(state)
         if not COMPILED or odd or not (known or plain_nodes(state)):
             return None
         return cls(state, inst, shelf or Shelf())
@@ -98,3 +112,24 @@ class Placer:
         return self.grid.kernel.pairs(
             0, places[p], [places[at] for at in others], force
         )
+
+    def best_pair(
+        self, places: Sequence[tuple[int, Sequence[int]]], *, force: bool
+    ) -> tuple[list[int], tuple[float, int, int] | None]:
+        """Return how often each reason occurs, and score and nodes of the best."""
+        at = self.grid.places
+        counts = [0] * (len(_NUMBERS) + 1)
+        tried = []
+        for p, others in places:
+            why = self._breach(p)
+            if why:
+                counts[why] += len(others)
+            else:
+                tried.append((at[p], [at[s] for s in others]))
+        found, best = self.grid.kernel.best_pair(0, tried, force)
+        for why, count in enumerate(found):
+            counts[why] += count
+        if best is None:
+            return counts, None
+        view = self.state.view
+        return counts, (best[0], view[best[1]], view[best[2]])

@@ -9,12 +9,12 @@ count. Nobody restarts on an offline or drained node, nor where one of their
 disks cannot be used. Instances of other nodes do not move.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from moorage.htools.allocate import place_one
 from moorage.htools.inst import Inst
-from moorage.htools.losses import Losses
+from moorage.htools.losses import Losses, in_order, is_shared
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
 from moorage.htools.state import State
@@ -74,26 +74,11 @@ def survive(state: State, lost: int, *, thorough: bool = False) -> Survival:
         Go on after the first one who is stranded, with all reasons.
     """
     walk = _Walk(state, lost)
-    for inst in _in_order(state, lost):
+    for inst in in_order(state, lost):
         restart = walk.restart(inst)
         if restart.node < 0 and not thorough:
             break
     return Survival(lost, tuple(walk.restarts))
-
-
-def _in_order(state: State, lost: int) -> list[Inst]:
-    """Return who must restart: mirrored, shared, then local, largest first."""
-    people = [state.insts[at] for at in state.nodes[lost].primaries]
-    mirrored = [i for i in people if i.mirror is Mirror.INTERNAL]
-    shared = [i for i in people if _is_shared(i)]
-    rest = [i for i in people if i.mirror is not Mirror.INTERNAL and not _is_shared(i)]
-    rest.sort(key=lambda inst: -inst.mem)
-    return [*mirrored, *shared, *rest]
-
-
-def _is_shared(inst: Inst) -> bool:
-    """Say whether the instance moves as it is; block devices are set up anew."""
-    return inst.mirror is Mirror.EXTERNAL and inst.template != "blockdev"
 
 
 class _Walk:
@@ -113,7 +98,7 @@ class _Walk:
         """Restart one instance, and remember where."""
         if inst.mirror is Mirror.INTERNAL:
             done = self._failover(inst)
-        elif _is_shared(inst):
+        elif is_shared(inst):
             done = self._elsewhere(inst)
         else:
             done = self._anew(inst)
@@ -179,13 +164,12 @@ def is_redundant(
     skip_groups
         Groups that do not matter.
     """
-    skipped = set(skip_groups)
-    return all(safe for _, safe in _verdicts(state, skipped, online_only=online_only))
+    return Guard(online_only=online_only, skip_groups=skip_groups)(state)
 
 
 def unlosable(state: State) -> list[int]:
     """Return the nodes in view whose loss would strand somebody."""
-    return sorted(at for at, safe in _verdicts(state, set()) if not safe)
+    return Guard().unlosable(state)
 
 
 class Guard:
@@ -203,41 +187,63 @@ class Guard:
         self.online_only = online_only
         self.skipped = set(skip_groups)
         self.losses: dict[int, Losses] = {}
+        self.suspects: dict[int, int] = {}
 
     def __call__(self, state: State) -> bool:
         """Say whether any one node in view can be lost."""
-        verdicts = _verdicts(
-            state, self.skipped, online_only=self.online_only, known=self.losses
+        return all(
+            self._keeps(group, view)
+            for group, view in _parts(state)
+            if group not in self.skipped
         )
-        return all(safe for _, safe in verdicts)
 
-
-def _verdicts(
-    state: State,
-    skipped: set[int],
-    *,
-    online_only: bool = False,
-    known: dict[int, Losses] | None = None,
-) -> Iterator[tuple[int, bool]]:
-    """Yield each node with whether it can be lost."""
-    for group, view in state.split():
-        if group in skipped:
-            continue
-        losses = None if known is None else known.get(group)
-        if losses is None or not losses.follow(view):
-            losses = Losses(view)
-            if known is not None:
-                known[group] = losses
-        for at in view.view:
-            if online_only and state.nodes[at].offline:
+    def _keeps(self, group: int, view: State) -> bool:
+        """Say whether a group can lose any node; ask first who failed last."""
+        losses = self._losses(group, view)
+        order = list(view.view)
+        suspect = self.suspects.get(group)
+        if suspect in order:
+            order.insert(0, suspect)
+        for at in order:
+            if self.online_only and view.nodes[at].offline:
                 continue
-            safe = losses.survives(at, _in_order(state, at))
-            yield at, bool(survive(state, at)) if safe is None else safe
+            if not _survives(losses, at):
+                self.suspects[group] = at
+                return False
+        return True
+
+    def unlosable(self, state: State) -> list[int]:
+        """Return the nodes in view whose loss would strand somebody."""
+        return sorted(
+            at
+            for group, view in _parts(state)
+            for at in view.view
+            if not _survives(self._losses(group, view), at)
+        )
+
+    def _losses(self, group: int, view: State) -> Losses:
+        losses = self.losses.get(group)
+        if losses is None or not losses.follow(view):
+            losses = self.losses[group] = Losses(view)
+        return losses
+
+
+def _survives(losses: Losses, lost: int) -> bool:
+    known = losses.survives(lost)
+    return bool(survive(losses.state, lost)) if known is None else known
+
+
+def _parts(state: State) -> list[tuple[int, State]]:
+    """Return each group with a state that has its nodes in view."""
+    views: dict[int, list[int]] = {}
+    for at in state.view:
+        views.setdefault(state.nodes[at].group, []).append(at)
+    return [(group, replace(state, view=tuple(views[group]))) for group in views]
 
 
 def has_shared(state: State) -> bool:
     """Say whether somebody in view lives on shared storage."""
-    return any(_is_shared(inst) for inst in state.people)
+    return any(is_shared(inst) for inst in state.people)
 
 
 def keeps_redundancy(state: State, moved: Moved) -> bool:

@@ -5,7 +5,8 @@
 the largest size, shrinking whatever failed most often, until nothing fits.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -145,9 +146,15 @@ def _fill(start: Filled, inst: Inst, how: Filling) -> Filled:
     return _in_batches(start, inst, how, how.safe)
 
 
-def _one_by_one(start: Filled, inst: Inst, how: Filling) -> Filled:
+def _one_by_one(
+    start: Filled, inst: Inst, how: Filling, trail: list[Filled] | None = None
+) -> Filled:
+    """Place until nothing fits; leave every tenth state on the trail, if any."""
     state, new, left = start.state, list(start.new), how.limit
     while True:
+        placed = len(new) - len(start.new)
+        if trail is not None and placed and placed % BIG_STEP == 0:
+            trail.append(Filled({}, state, tuple(new)))
         found = _try(state, inst, len(new), how)
         if found.best is None or left == 0:
             return Filled(found.failures, state, tuple(new))
@@ -172,16 +179,31 @@ def _in_batches(start: Filled, inst: Inst, how: Filling, safe: Predicate) -> Fil
     while True:
         step = _huge_step(start.state, inst) if huge else BIG_STEP
         limit = step if how.limit is None else min(step, how.limit)
-        batch = _one_by_one(start, inst, replace(how, safe=None, limit=limit))
+        trail: list[Filled] = []
+        batch = _one_by_one(start, inst, replace(how, safe=None, limit=limit), trail)
         if not safe(batch.state):
             if not huge:
                 return _one_by_one(start, inst, how)
             huge = False
+            start, how = _along(trail, start, how, safe)
             continue
         rest = None if how.limit is None else max(0, how.limit - step)
         if rest == 0 or len(batch.new) == len(start.new):
             return batch
         start, how = batch, replace(how, limit=rest)
+
+
+def _along(
+    trail: Sequence[Filled], start: Filled, how: Filling, safe: Predicate
+) -> tuple[Filled, Filling]:
+    """Take the batches that a larger one went through, as far as they are safe."""
+    for part in trail:
+        if how.limit is not None and how.limit <= BIG_STEP:
+            break
+        if not safe(part.state):
+            break
+        start, how = part, _less(how, BIG_STEP)
+    return start, how
 
 
 def _huge_step(state: State, inst: Inst) -> int:
@@ -264,28 +286,29 @@ def _causes(failures: dict[Fail, int]) -> list[Fail]:
     return [fail for fail, _ in reversed(often)]
 
 
-def shrunk(inst: Inst, fail: Fail) -> Inst | None:
-    """Return the instance one step smaller; None when that cannot be."""
+def shrunk(inst: Inst, fail: Fail, steps: int = 1) -> Inst | None:
+    """Return the instance some steps smaller; None when that cannot be."""
     if fail is Fail.MEMORY:
-        mem = inst.mem - MEM_STEP
+        mem = inst.mem - steps * MEM_STEP
         return replace(inst, mem=mem) if mem >= MEM_STEP else None
     if fail is Fail.CPU:
-        cpus = inst.vcpus - CPU_STEP
+        cpus = inst.vcpus - steps * CPU_STEP
         return replace(inst, vcpus=cpus) if cpus >= CPU_STEP else None
-    if fail is Fail.DISK:
-        return _less_disk(inst)
+    if fail is Fail.DISK and inst.sizes:
+        return _less_disk(inst, steps)
     if fail is Fail.SPINDLES and len(inst.disks) == 1:
-        return _less_spindles(inst)
+        return _less_spindles(inst, steps)
     return None
 
 
-def _less_disk(inst: Inst) -> Inst | None:
-    sizes = tuple(size - DISK_STEP for size in inst.sizes)
+def _less_disk(inst: Inst, steps: int = 1) -> Inst | None:
+    less = steps * DISK_STEP
+    sizes = tuple(size - less for size in inst.sizes)
     if any(size < DISK_STEP for size in sizes):
         return None
     return replace(
         inst,
-        dsk=inst.dsk - len(sizes) * DISK_STEP,
+        dsk=inst.dsk - len(sizes) * less,
         sizes=sizes,
         disks=tuple(
             replace(disk, size=size)
@@ -297,37 +320,74 @@ def _less_disk(inst: Inst) -> Inst | None:
     )
 
 
-def _less_spindles(inst: Inst) -> Inst | None:
+def _less_spindles(inst: Inst, steps: int = 1) -> Inst | None:
     spindles = inst.disks[0].spindles
-    if spindles is None or spindles - SPINDLE_STEP < SPINDLE_STEP:
+    if spindles is None or spindles - steps * SPINDLE_STEP < SPINDLE_STEP:
         return None
-    disk = replace(inst.disks[0], spindles=spindles - SPINDLE_STEP)
+    disk = replace(inst.disks[0], spindles=spindles - steps * SPINDLE_STEP)
     return replace(inst, disks=(disk,), total_spindles=disk.spindles)
 
 
-def _shrinkings(inst: Inst, fail: Fail) -> Iterator[Inst]:
-    """Yield ever smaller instances, but for the smallest (Ganeti stops there)."""
-    smaller = shrunk(inst, fail)
-    while smaller is not None:
-        yield inst
-        inst, smaller = smaller, shrunk(smaller, fail)
+_STEPS: Final = defaultdict(
+    lambda: 1,
+    {Fail.MEMORY: MEM_STEP, Fail.DISK: DISK_STEP, Fail.CPU: CPU_STEP},
+)
+
+
+def _amount(inst: Inst, fail: Fail) -> int:
+    """Return how much there is of what a reason is about; 0 if it cannot shrink."""
+    if fail is Fail.MEMORY:
+        return inst.mem
+    if fail is Fail.CPU:
+        return inst.vcpus
+    if fail is Fail.DISK:
+        return min(inst.sizes, default=0)
+    if fail is Fail.SPINDLES and len(inst.disks) == 1:
+        return inst.disks[0].spindles or 0
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkings:
+    """Ever smaller instances, but for the smallest (Ganeti stops there)."""
+
+    inst: Inst
+    fail: Fail
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return max(0, _amount(self.inst, self.fail) // _STEPS[self.fail] - 1)
+
+    def above(self, low: Spec) -> int:
+        """Return how many keep to a policy's least."""
+        if not _is_above(self.inst, low):
+            return 0
+        least = {Fail.MEMORY: low.memory, Fail.CPU: low.cpus, Fail.DISK: low.disk}
+        left = _amount(self.inst, self.fail) - least.get(self.fail, 0)
+        return min(len(self), left // _STEPS[self.fail] + 1)
+
+    def __getitem__(self, at: int) -> Inst:
+        """Return the instance so many steps smaller."""
+        found = shrunk(self.inst, self.fail, at) if at else self.inst
+        if found is None or at >= len(self):
+            raise IndexError(at)
+        return found
 
 
 def _enough(
     state: State, inst: Inst, causes: Sequence[Fail], how: Filling
 ) -> Inst | None:
     """Return the instance shrunk in one resource alone until it fits."""
-    ways = (_shrunk_enough(state, inst, fail, how) for fail in causes)
+    first = _try(state, inst, 0, how)
+    able = [fail for fail in causes if first.best is not None or first.failures[fail]]
+    ways = (_shrunk_enough(state, inst, fail, how) for fail in able)
     return next((found for found in ways if found is not None), None)
 
 
 def _shrunk_enough(state: State, inst: Inst, fail: Fail, how: Filling) -> Inst | None:
     """Return the first shrinking that fits, if each one before fails for `fail`."""
-    first = _try(state, inst, 0, how)
-    if first.best is None and not first.failures[fail]:
-        return None
-    chain = list(_shrinkings(inst, fail))
-    if not chain:
+    chain = Shrinkings(inst, fail)
+    if not len(chain):
         return None
     at = _first_other(state, chain, fail, how)
     if at is None or _try(state, chain[at], 0, how).best is None:
@@ -336,7 +396,7 @@ def _shrunk_enough(state: State, inst: Inst, fail: Fail, how: Filling) -> Inst |
 
 
 def _first_other(
-    state: State, chain: Sequence[Inst], fail: Fail, how: Filling
+    state: State, chain: Shrinkings, fail: Fail, how: Filling
 ) -> int | None:
     """Return the first of a chain that fits, or fails for other reasons alone.
 
@@ -350,7 +410,8 @@ def _first_other(
 
     allowed = _policy_allows(state, chain, how)
     if allowed is None:
-        return next((at for at, one in enumerate(chain) if not still(one)), None)
+        places = range(len(chain))
+        return next((at for at in places if not still(chain[at])), None)
     low, high = -1, allowed
     while high - low > 1:
         middle = (low + high) // 2
@@ -358,7 +419,7 @@ def _first_other(
     return high if high < allowed else None
 
 
-def _policy_allows(state: State, chain: Sequence[Inst], how: Filling) -> int | None:
+def _policy_allows(state: State, chain: Shrinkings, how: Filling) -> int | None:
     """Return how far a chain keeps to the policy's least; None if policies differ."""
     nodes = [state.nodes[at] for at, _ in how.places]
     kinds = {(node.policy, node.exclusive) for node in nodes}
@@ -366,7 +427,7 @@ def _policy_allows(state: State, chain: Sequence[Inst], how: Filling) -> int | N
     if len(kinds) > 1 or len(policy.ranges) > 1:
         return None
     low = policy.ranges[0][0]
-    return sum(_is_above(inst, low) for inst in chain)
+    return chain.above(low)
 
 
 def _is_above(inst: Inst, low: Spec) -> bool:

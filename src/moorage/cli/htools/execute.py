@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Final
 
-from moorage.cli.htools.remote import Luxi
+from moorage.api.luxi import LuxiClient
+from moorage.cli.htools.remote import connect
 from moorage.errors import Failed
 from moorage.htools.balancing import Plan, Step
 from moorage.htools.plan import opcodes
 
 PRIORITIES: Final = {"low": 10, "normal": 0, "high": -10}
-_DONE: Final = ("success", "error", "canceled")
+_DONE: Final = ("success", "error", "canceled", "archived")
 _PAUSE: Final = 1.0
 
 
@@ -39,7 +40,7 @@ def execute(options: Any, sets: Sequence[Sequence[Step]], found: Plan) -> None: 
     stop = _Stop()
     before = signal.signal(signal.SIGINT, stop)
     try:
-        with Luxi(options.luxi) as link:
+        with connect(options.luxi) as link:
             for steps in sets:
                 if stop.asked:
                     print("Exiting early due to user request")
@@ -49,11 +50,16 @@ def execute(options: Any, sets: Sequence[Sequence[Step]], found: Plan) -> None: 
         signal.signal(signal.SIGINT, before)
 
 
-def _run_set(link: Luxi, options: Any, steps: Sequence[Step], found: Plan) -> None:  # noqa: ANN401
+def _run_set(
+    link: LuxiClient,
+    options: Any,  # noqa: ANN401
+    steps: Sequence[Step],
+    found: Plan,
+) -> None:
     names = ", ".join(step.before.name for step in steps)
     print(f"Executing jobset for instances {names}")
     jobs = [
-        link.call("SubmitJob", [[_annotated(op, options) for op in _ops(step, found)]])
+        link.submit_job([_annotated(op, options) for op in _ops(step, found)])
         for step in steps
     ]
     print("Got job IDs " + ", ".join(map(str, jobs)))
@@ -80,11 +86,11 @@ def _annotated(opcode: dict[str, Any], options: Any) -> dict[str, Any]:  # noqa:
     return noted
 
 
-def _wait(link: Luxi, jobs: Sequence[Any]) -> list[str]:
+def _wait(link: LuxiClient, jobs: Sequence[Any]) -> list[str]:
     """Return the state of each job once all have ended."""
     while True:
-        rows = link.call("QueryJobs", [list(jobs), ["status"]])
-        states = [str(row[0]) for row in rows]
+        rows = link.query_jobs(jobs, ["status"])
+        states = [str(row[0]) if row else "archived" for row in rows]
         if all(state in _DONE for state in states):
             return states
         time.sleep(_PAUSE)

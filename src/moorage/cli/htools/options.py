@@ -16,8 +16,6 @@ OPTIONAL: Final = {
 """Short options whose value, if any, is glued to them."""
 _BARE: Final = frozenset({*OPTIONAL.values(), "--machine-readable", "--mond"})
 
-LUXI_SOCKET: Final = "/var/run/ganeti/socket/ganeti-query"
-
 _OPTIONS: Final[dict[str, tuple[tuple[str, ...], dict[str, Any]]]] = {
     "text": (("-t", "--text-data"), {"metavar": "FILE"}),
     "rapi": (("-m", "--master"), {"metavar": "ADDRESS"}),

@@ -2,12 +2,14 @@
 """Clusters over a connection: RAPI (or its answers in files), and LUXI."""
 
 import json
-import socket
+import os
 import ssl
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final
 from urllib.request import urlopen
 
+from moorage.api.luxi import LuxiClient
+from moorage.cli.environment import socket_path
 from moorage.errors import NotFound, Unreachable
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi as luxi_format
@@ -15,7 +17,6 @@ from moorage.htools.formats import rapi as rapi_format
 
 PORT: Final = 5080
 TIMEOUT: Final = 60.0
-_EOM: Final = b"\x03"
 _PATHS: Final = {
     "groups": "/2/groups?bulk=1",
     "nodes": "/2/nodes?bulk=1",
@@ -71,64 +72,17 @@ def luxi(path: str) -> Fleet:
 
     Raises
     ------
-    Unreachable
-        If nobody listens there.
-    BadInput
-        If an answer is off.
+    MoorageError
+        If nobody listens there, or an answer is off.
     """
-    with Luxi(path) as link:
+    with connect(path) as link:
         answers = {
-            name: json.dumps(link.call(method, args))
+            name: json.dumps(link.call(method, *args))
             for name, (method, args) in luxi_format.CALLS.items()
         }
     return luxi_format.parse(answers)
 
 
-class Luxi:
-    """A connection to the master's socket: one JSON text per message.
-
-    Raises
-    ------
-    Unreachable
-        If the socket is not there or falls silent.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path or "/var/run/ganeti/socket/ganeti-query"
-        self.link = socket.socket(socket.AF_UNIX)
-        self.link.settimeout(TIMEOUT)
-        self.rest = b""
-
-    def __enter__(self) -> Self:
-        """Connect."""
-        try:
-            self.link.connect(self.path)
-        except OSError as error:
-            self.link.close()
-            raise Unreachable(f"nobody listens on {self.path}: {error}") from error
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Hang up."""
-        self.link.close()
-
-    def call(self, method: str, args: list[Any]) -> Any:  # noqa: ANN401
-        """Return the master's answer to a request."""
-        message = json.dumps({"method": method, "args": args}).encode()
-        try:
-            self.link.sendall(message + _EOM)
-            answer = json.loads(self._line())
-        except (OSError, ValueError) as error:
-            raise Unreachable(f"{self.path} gave no answer: {error}") from error
-        if not answer.get("success"):
-            raise Unreachable(f"{method} was refused: {answer.get('result')}")
-        return answer["result"]
-
-    def _line(self) -> bytes:
-        while _EOM not in self.rest:
-            more = self.link.recv(65536)
-            if not more:
-                raise OSError("the connection was closed")
-            self.rest += more
-        line, _, self.rest = self.rest.partition(_EOM)
-        return line
+def connect(path: str) -> LuxiClient:
+    """Return a connection to the master; an empty path is the usual socket."""
+    return LuxiClient(path or socket_path(os.environ))

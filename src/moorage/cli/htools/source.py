@@ -46,7 +46,7 @@ def fleet(options: Any) -> Fleet:  # noqa: ANN401
     BadInput
         If they name none, or several.
     """
-    given = [name for name in _READERS if getattr(options, name, None)]
+    given = [n for n in _READERS if getattr(options, n, None) not in (None, [])]
     if len(given) != 1:
         raise BadInput(
             "Only one of the rapi, luxi, and data files options should be given."

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""hscan: write clusters to files that the other programs read."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from moorage.cli.htools import options as opts
+from moorage.cli.htools import remote, source
+from moorage.errors import MoorageError
+from moorage.htools import tables
+from moorage.htools.fleet import Fleet
+from moorage.htools.formats import text
+from moorage.htools.loading import load
+from moorage.htools.metrics import score, total
+from moorage.htools.state import State
+from moorage.htools.words import fixed
+
+LOCAL: Final = "LOCAL"
+"""The name of the cluster whose master's socket is on this machine."""
+FAILED: Final = 2
+"""Exit status when some cluster could not be read."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program."""
+    made = opts.parser(
+        "hscan",
+        "Write the data of clusters to files.",
+        *["print_nodes", "luxi", "kvm_memory", "verbose"],
+    )
+    made.add_argument("-d", "--output-dir", metavar="PATH", default=".")
+    made.add_argument("--no-headers", action="store_true")
+    made.add_argument("clusters", metavar="CLUSTER", nargs="*")
+    options = opts.parse(made, argv)
+    return opts.run(lambda: _run(options))
+
+
+def _run(options: Any) -> int:  # noqa: ANN401
+    names = options.clusters or [LOCAL]
+    width = max(map(len, names))
+    if not options.no_headers:
+        print(_heading(width))
+    if options.clusters:
+        read: Callable[[str], Fleet] = remote.rapi
+    else:
+
+        def read(_name: str) -> Fleet:
+            return remote.luxi(options.luxi or "")
+
+    done = [_scan(options, name, width, read) for name in names]
+    return 0 if all(done) else FAILED
+
+
+def _heading(width: int) -> str:
+    counts = " ".join(f"{word:>5}" for word in ("Nodes", "Inst", "BNode", "BInst"))
+    sizes = " ".join(f"{word:>6}" for word in ("t_mem", "f_mem", "t_disk", "f_disk"))
+    return f"{'Name':<{width}} {counts} {sizes} {'Score':>10}"
+
+
+def _scan(options: Any, name: str, width: int, read: Callable[[str], Fleet]) -> bool:  # noqa: ANN401
+    """Print the line of a cluster and write its file; say whether it was read."""
+    try:
+        fleet = read(name)
+        state = load(fleet, source.reading(options)).state
+    except MoorageError as error:
+        print(f"\nError for {name}: failed to load data. Details:\n{error.message}")
+        return False
+    print(f"{name:<{width}} {summary(state)}", flush=True)
+    if options.print_nodes is not None:
+        print(tables.node_table(state.nodes, options.print_nodes), end="")
+    target = Path(options.output_dir) / (name.replace("/", "_") + ".data")
+    source.write(str(target), text.dump(fleet))
+    return True
+
+
+def summary(state: State) -> str:
+    """Return a cluster in one line: counts, memory and disk (GiB), score."""
+    nodes = state.nodes
+    bad = [node for node in nodes if node.fails_n1 and not node.offline]
+    people = {at for node in bad for at in (*node.primaries, *node.secondaries)}
+    counts = (len(nodes), len(state.insts), len(bad), len(people))
+    mem = fixed(total(node.mem_total for node in nodes), 0)
+    free = sum(node.mem_free for node in nodes)
+    disk = fixed(total(node.disk_total for node in nodes) / 1024, 0)
+    disk_free = sum(node.disk_free for node in nodes) // 1024
+    return (
+        " ".join(f"{count:5d}" for count in counts)
+        + f" {mem:>6} {free:6d} {disk:>6} {disk_free:6d} {fixed(score(nodes), 8)}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A master that answers about a cluster over LUXI and takes every job."""
+
+import json
+import socket
+import threading
+from pathlib import Path
+from typing import Any, Final, Self
+
+import hscan
+
+from moorage.htools.fleet import Fleet
+
+_END: Final = b"\x03"
+_KNOWN, _UNKNOWN = 0, 1
+_NESTED: Final = {"ndp": "ndparams", "be": "beparams"}
+
+
+class Master:
+    """A socket with somebody behind it, for the time of a ``with`` block.
+
+    Attributes
+    ----------
+    path : str
+        Where it listens.
+    jobs : list
+        The opcodes of each job submitted, in order.
+    status : str
+        What becomes of every job.
+    """
+
+    def __init__(self, path: Path, fleet: Fleet, status: str = "success") -> None:
+        self.path = str(path)
+        self.answers = hscan.answers(fleet)
+        for inst in self.answers["instances"]:
+            inst["beparams"]["memory"] = inst["beparams"]["maxmem"]
+        self.status = status
+        self.jobs: list[list[dict[str, Any]]] = []
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Start to listen."""
+        self.socket.bind(self.path)
+        self.socket.listen()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop, and wait until it has stopped."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join(5)
+        self.socket.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                link, _ = self.socket.accept()
+            except OSError:
+                return
+            with link:
+                self._talk(link)
+
+    def _talk(self, link: socket.socket) -> None:
+        rest = b""
+        while more := link.recv(65536):
+            *whole, rest = (rest + more).split(_END)
+            for message in whole:
+                asked = json.loads(message)
+                result = self._answer(asked["method"], asked["args"])
+                reply = {"success": True, "result": result}
+                link.sendall(json.dumps(reply).encode() + _END)
+
+    def _answer(self, method: str, args: Any) -> Any:
+        if method == "Query":
+            return self._query(*args[:2])
+        if method == "QueryClusterInfo":
+            return self.answers["info"]
+        if method == "QueryJobs":
+            return [[self.status] for _ in args[0]]
+        if method == "SubmitManyJobs":
+            return [[True, self._submitted(job)] for job in args[0]]
+        return self._submitted(args[0])
+
+    def _submitted(self, job: list[dict[str, Any]]) -> int:
+        self.jobs.append(job)
+        return len(self.jobs)
+
+    def _query(self, what: str, fields: list[str]) -> dict[str, Any]:
+        rows = self.answers[f"{what}s"]
+        return {
+            "fields": [
+                {"name": name, "title": name, "kind": "other", "doc": name}
+                for name in fields
+            ],
+            "data": [[_cell(row, name) for name in fields] for row in rows],
+        }
+
+
+def _cell(row: dict[str, Any], field: str) -> list[Any]:
+    """Return the status and value of a field."""
+    outer, slash, inner = field.partition("/")
+    values = row.get(_NESTED[outer], {}) if slash else row
+    name = inner if slash else field
+    return [_KNOWN, values[name]] if name in values else [_UNKNOWN, None]
