@@ -102,7 +102,7 @@ def _exporting(script: str) -> bytes:
     return f"{first}\n{system.PROFILE}{rest}".encode()
 
 
-def write_image(file: Path, guest: Path, *, note: str) -> None:
+def write_image(file: Path, guest: Path, *, note: str = "tiny guest") -> None:
     """Write a raw disk image that boots the tiny guest without a hypervisor's help.
 
     The image is one FAT file system with SYSLINUX in its boot sector. Nothing is
