@@ -5,6 +5,7 @@ A class is named after its method; its fields are the positional arguments.
 """
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -30,9 +31,9 @@ class Method(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     waits: ClassVar[bool] = False
     """Whether it only waits: it is dropped when its client goes away."""
 
+    @abstractmethod
     async def answer(self, at: Sources) -> Any:  # noqa: ANN401
         """Do what was asked, and return the result as JSON values."""
-        raise NotImplementedError
 
 
 # -- submitting ----------------------------------------------------------------------

@@ -6,13 +6,13 @@ process. This module is the bridge: from the configuration, and what the nodes s
 a fleet, and from a decision back to a node or a refusal.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import convert
 
 from moorage import htools
-from moorage.errors import BadInput, NoCapacity
+from moorage.errors import BadInput, MoorageError, NoCapacity
 from moorage.htools.explain import reasons, smallest_change
 from moorage.htools.policy import DEFAULT, Spec
 from moorage.htools.requests import newcomer
@@ -64,6 +64,29 @@ def hosts(config: Config, groups: Iterable[NodeGroup]) -> list[Node]:
     """Return the nodes of some groups that may take instances."""
     nodes = [node for group in groups for node in config.nodes_in(group)]
     return [n for n in nodes if n.vm_capable and not (n.offline or n.drained)]
+
+
+def able(
+    hosts: Iterable[Node], check: Callable[[Node], None], nobody: MoorageError
+) -> list[Node]:
+    """Return the nodes that pass a check.
+
+    Raises
+    ------
+    MoorageError
+        What the last one raised, when none passes; `nobody` when there is none.
+    """
+    found, refusal = [], nobody
+    for node in hosts:
+        try:
+            check(node)
+        except MoorageError as error:
+            refusal = error
+        else:
+            found.append(node)
+    if not found:
+        raise refusal
+    return found
 
 
 def ask_room(nodes: Iterable[Node]) -> Iterator[Question]:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import convert, field
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
+from moorage.errors import BadInput, Exists, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import (
     DISKLESS,
@@ -101,19 +101,20 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Return the node that it is to run on: the one that was named, or the best."""
         if self.pnode:
             return view.config.node(self.pnode)
+        able = self._able(view)
         full = calls.beparams(view.config, self._instance(view, "", []))
-        disks = [(w.template, self._size(view, w)) for w in self.wishes()]
-        wanted = placement.Newcomer(
+        disks = [
+            (wanted.template, birth.born_size(view, wanted, able[0]))
+            for wanted in self.wishes()
+        ]
+        newcomer = placement.Newcomer(
             self.instance_name,
             memory=int(full["maxmem"]),
             vcpus=int(full["vcpus"]),
             disks=tuple(disks),
             tags=self.tags,
         )
-        return placement.place(view, wanted, self._able(view))
-
-    def _size(self, view: View, wanted: birth.Wish) -> int:
-        return birth.born_size(view, wanted, self._able(view)[0])
+        return placement.place(view, newcomer, able)
 
     def _able(self, view: View) -> list[Node]:
         """Return the nodes that answer and offer what it needs.
@@ -123,17 +124,17 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         MoorageError
             Why the last one does not, when none does.
         """
-        found, refusal = [], WrongState("no node takes new instances")
-        for node in self.hosts(view):
-            try:
-                self._check_host(view, node)
-            except MoorageError as error:
-                refusal = error  # type: ignore[assignment]
-            else:
-                found.append(node)
-        if not found:
-            raise refusal
-        return found
+        nobody = WrongState("no node takes new instances")
+        able = placement.able(
+            self.hosts(view), lambda node: self._check_node(view, node), nobody
+        )
+        # Disks are made for a group, so one of its nodes stands for all of them.
+        one_each = {node.group: node for node in able}.values()
+        groups = placement.able(
+            one_each, lambda node: self._check_disks(view, node), nobody
+        )
+        fit = {node.group for node in groups}
+        return [node for node in able if node.group in fit]
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name; share the nodes that may be it."""
@@ -163,18 +164,23 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
         birth.check_distinct(wishes)
         if self.pnode:
-            self._check_host(view, self.node(view))
-        self.node(view)
+            self._check_node(view, self.node(view))
+            self._check_disks(view, self.node(view))
+        else:
+            self.node(view)
 
-    def _check_host(self, view: View, node: Node) -> None:
-        """Raise unless a node takes instances, and offers what this one needs."""
+    def _check_node(self, view: View, node: Node) -> None:
+        """Raise unless a node takes instances, answers, and has the system."""
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         view.answer(placement.room_on(node))
-        for wanted in self.wishes():
-            birth.check(view, wanted, node)
         if self._installs():
             self._check_os(view, node)
+
+    def _check_disks(self, view: View, node: Node) -> None:
+        """Raise unless the disks can be made on a node, for use in its group."""
+        for wanted in self.wishes():
+            birth.check(view, wanted, node)
 
     def _check_words(self, view: View) -> None:
         if not _NAME.fullmatch(self.instance_name):

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
+from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import calls, placement
@@ -62,20 +62,12 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         MoorageError
             Why the last one does not, when none does.
         """
-        found, refusal = [], MoorageError("")
-        for node in self.candidates(view):
-            try:
-                self._check_reach(view, node)
-            except MoorageError as error:
-                refusal = error
-            else:
-                found.append(node)
-        if found:
-            return found
-        if refusal.message:
-            raise refusal
         name = self.instance(view).name
-        raise WrongState(f"there is no other node for instance {name} in its group")
+        return placement.able(
+            self.candidates(view),
+            lambda node: self._check_reach(view, node),
+            WrongState(f"there is no other node for instance {name} in its group"),
+        )
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share its node and those it may go to."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Emptying a node: one job an instance, to a node of its own or one for all."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,9 +57,9 @@ class Moving(Operation, frozen=True, kw_only=True):
     node_name: str
     iallocator: str | None = None
 
+    @abstractmethod
     def wanted(self) -> str | None:
         """Return the name of the node that was named as the target, if one was."""
-        raise NotImplementedError
 
     def node(self, view: View) -> Node:
         """Return the node to empty."""
