@@ -12,7 +12,7 @@ from typing import Final
 
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import least_score, score
-from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, Move, Moved, R, apply
+from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, F, Move, Moved, R, apply
 from moorage.htools.node import Node
 from moorage.htools.state import State
 from moorage.htools.words import Fail, Mirror
@@ -113,22 +113,30 @@ def movers(state: State, rules: Rules) -> list[Inst]:
 
 def candidates(state: State, inst: Inst, rules: Rules) -> Iterator[Move]:
     """Yield what may be done to an instance; the first of equals is taken."""
-    targets = [
-        node.idx
-        for node in state.seen
-        if not node.offline and node.idx not in (inst.p, inst.s)
-    ]
-    if inst.mirror is Mirror.EXTERNAL and rules.inst_moves:
-        yield from (Move(FA, at) for at in targets)
-    if inst.mirror is not Mirror.INTERNAL:
-        return
-    stays = rules.inst_moves and _online(state, inst.s)
-    if stays:
+    verbs = possible(state, inst, rules)
+    if verbs[:1] == (F,):
         yield FAILOVER
-    if rules.disk_moves:
-        verbs = _verbs(rules, stays, primary_gone=state.nodes[inst.p].offline)
-        for at in targets:
-            yield from (Move(verb, at) for verb in verbs)
+        verbs = verbs[1:]
+    for node in state.seen:
+        if not node.offline and node.idx not in (inst.p, inst.s):
+            yield from (Move(verb, node.idx) for verb in verbs)
+
+
+def possible(state: State, inst: Inst, rules: Rules) -> tuple[str, ...]:
+    """Return the verbs for an instance, in the order that decides ties.
+
+    The plain failover comes first; the others are tried on one target after the
+    other.
+    """
+    if inst.mirror is Mirror.EXTERNAL and rules.inst_moves:
+        return (FA,)
+    if inst.mirror is not Mirror.INTERNAL:
+        return ()
+    stays = rules.inst_moves and _online(state, inst.s)
+    first = (F,) if stays else ()
+    if not rules.disk_moves:
+        return first
+    return (*first, *_verbs(rules, stays, primary_gone=state.nodes[inst.p].offline))
 
 
 def _online(state: State, at: int) -> bool:

@@ -103,6 +103,7 @@ class Grid:
         self.places = {at: place for place, at in enumerate(state.view)}
         insts = list(movers)
         self.movers = [inst.idx for inst in insts]
+        self.place_of = {idx: place for place, idx in enumerate(self.movers)}
         names = dict.fromkeys(tag for at in state.view for tag in state.nodes[at].excl)
         names |= dict.fromkeys(tag for inst in insts for tag in inst.excl_tags)
         self.tags = {tag: place for place, tag in enumerate(names)}
@@ -124,6 +125,15 @@ class Grid:
                 _K,
                 max(1, m) * _MEMO,
                 4 * NEAR_ROOM,
+                _K,
+                _K,
+                n * _K,
+                n * _K,
+                6 * _K,
+                6 * _K,
+                6,
+                _K,
+                _K,
                 _K,
                 _K,
             )
@@ -190,10 +200,14 @@ class Grid:
 
     def renew(self, old: State, new: State, masks: Masks) -> list[int]:
         """Take over what changed; return the places of the nodes that did."""
-        for place, at in enumerate(self.movers):
-            if new.insts[at] is not old.insts[at]:
-                self.put_instance(place, new.insts[at], masks)
         touched = changed_nodes(old, new)
+        nodes = [new.nodes[at] for at in touched]
+        # Who moved is on a node that changed.
+        people = {idx for n in nodes for idx in (*n.primaries, *n.secondaries)}
+        for idx in people:
+            place = self.place_of.get(idx)
+            if place is not None and new.insts[idx] is not old.insts[idx]:
+                self.put_instance(place, new.insts[idx], masks)
         self.renew_nodes(new, touched)
         return [self.places[at] for at in touched]
 
@@ -212,6 +226,7 @@ class Grid:
         """Take one more instance, without tags, into a spare place; return it."""
         place = len(self.movers)
         self.movers.append(inst.idx)
+        self.place_of[inst.idx] = place
         self.put_instance(place, inst, masks)
         return place
 
@@ -249,7 +264,8 @@ def _merged(state: State, movers: Sequence[Inst]) -> "tuple[array[int], array[fl
         5: (4, _same_load(nodes, movers, 1)),
         7: (4, _same_load(nodes, movers, 3)),
     }
-    weights = dict(enumerate(_WEIGHTS))
+    # The reserve first: it is the one that is no multiple of what comes and goes.
+    weights = {2: _WEIGHTS[2]} | dict(enumerate(_WEIGHTS))
     for column, (twin, holds) in equal.items():
         if holds:
             weights[twin] += weights.pop(column)

@@ -23,7 +23,9 @@ again while a bound forbids that it wins: each V' has moved by at most
 """
 
 # ruff: noqa: C901, ANN001, ANN201, ANN204, D102, ERA001, PLR0911, PLR1714
-# ruff: noqa: SIM109 - the compiler wants plain C; the types stand in kernel.pyi
+# ruff: noqa: SIM109, PLR0913, PLR0917, FURB136, PERF401 - the compiler wants plain C; the types stand in kernel.pyi
+
+from array import array
 
 import cython
 from cython.cimports.libc.math import sqrt
@@ -123,6 +125,23 @@ class Kernel:
     here = cython.declare(cython.double)
     widest = cython.declare(cython.p_double)
     least = cython.declare(cython.p_double)
+    twice_x = cython.declare(cython.p_double)
+    scales = cython.declare(cython.p_double)
+    old_d = cython.declare(cython.p_double)
+    old_q = cython.declare(cython.p_double)
+    rest = cython.declare(cython.p_double)
+    main = cython.declare(cython.p_double)
+    copies = cython.declare(cython.p_double)
+    level_s = cython.declare(cython.p_double)
+    level_v = cython.declare(cython.p_double)
+    kept_d = cython.declare(cython.double)
+    kept_q = cython.declare(cython.double)
+    gone_p = cython.declare(cython.bint)
+    gone_s = cython.declare(cython.bint)
+    stays = cython.declare(cython.bint)
+    through = cython.declare(cython.bint)
+    as_second = cython.declare(cython.int)
+    as_again = cython.declare(cython.int)
 
     def __init__(self, arrays, n, m, tags, force):
         """Take the arrays in the order of `moorage.htools.search.arrays`."""
@@ -137,6 +156,11 @@ class Kernel:
         self.variances, self.memo = doubles(arrays[10]), doubles(arrays[11])
         self.near, self.widest = doubles(arrays[12]), doubles(arrays[13])
         self.least = doubles(arrays[14])
+        self.twice_x, self.scales = doubles(arrays[15]), doubles(arrays[16])
+        self.old_d, self.old_q = doubles(arrays[17]), doubles(arrays[18])
+        self.rest, self.main = doubles(arrays[19]), doubles(arrays[20])
+        self.copies, self.level_s = doubles(arrays[21]), doubles(arrays[22])
+        self.level_v = doubles(arrays[23])
 
     def prepare(self, fixed):
         """Compute values, sums and variances of the rows.
@@ -173,6 +197,38 @@ class Kernel:
         self.shrink = 1.0 / (self.online * self.online)
         for k in range(K):
             self.spread(k)
+        for j in range(self.n):
+            self.scale(j)
+        for k in range(self.actives):
+            self.level_s[k] = 2.0 * self.sums[self.active[k]]
+            self.level_v[k] = self.variances[self.active[k]]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def scale(self, j: cython.int) -> cython.void:
+        """Note of each active metric twice its value, and what one unit changes.
+
+        A node that is offline counts for nothing, so nothing changes there.
+        """
+        a: cython.int
+        k: cython.int
+        o: cython.int = j * K
+        r = self.rows
+        w: cython.int = j * W
+        for a in range(self.actives):
+            k = self.active[a]
+            self.twice_x[o + a] = 2.0 * self.x[o + k]
+            self.scales[o + a] = 1.0
+            if r[w + 19] != 0.0:
+                self.scales[o + a] = 0.0
+            elif k == 0 or k == 2 or k == 9:
+                self.scales[o + a] = 1.0 / r[w]
+            elif k == 1 or k == 10:
+                self.scales[o + a] = 1.0 / r[w + 5] if r[w + 5] != 0.0 else 0.0
+            elif k == 3 or k == 11:
+                self.scales[o + a] = 1.0 / (r[w + 8] * r[w + 9])
+            elif k == 8 or k == 12:
+                self.scales[o + a] = 1.0 / r[w + 12]
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -592,15 +648,15 @@ class Kernel:
                 self.variances[k]
                 + (self.online * q - 2.0 * self.sums[k] * d - d * d) * self.shrink
             )
-            if self.widest[k] < d:
-                self.widest[k] = d
-            elif self.widest[k] < -d:
-                self.widest[k] = -d
+            if self.widest[a] < d:
+                self.widest[a] = d
+            elif self.widest[a] < -d:
+                self.widest[a] = -d
             if v > 0.0:
-                self.least[k] = min(self.least[k], v)
+                self.least[a] = min(self.least[a], v)
                 rest += self.merged[a] * sqrt(v)
             else:
-                self.least[k] = 0.0
+                self.least[a] = 0.0
         return rest
 
     @cython.cfunc
@@ -687,10 +743,19 @@ class Kernel:
     @cython.cfunc
     @cython.exceptval(check=False)
     def offer(self, i: cython.int, verb: cython.int, t: cython.int) -> cython.double:
-        """Score a candidate, and keep it if it is near the best."""
+        """Score a candidate on scratch rows, and keep it if it is near the best."""
         found: cython.double = self.change(i, verb, t, False)
+        self.keep(i, verb, t, found)
+        return found
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def keep(
+        self, i: cython.int, verb: cython.int, t: cython.int, found: cython.double
+    ) -> cython.void:
+        """Keep a candidate if it is near the best."""
         if found <= self.above or found >= self.best + NEAR:
-            return found
+            return
         self.best = min(self.best, found)
         if self.count == self.room:
             self.weed()
@@ -700,7 +765,6 @@ class Kernel:
             self.near[4 * self.count + 2] = t
             self.near[4 * self.count + 3] = found
             self.count += 1
-        return found
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -716,39 +780,416 @@ class Kernel:
                 left += 1
         self.count = left
 
+    # A verb changes how many primaries and second copies the old nodes and the target
+    # have of an instance:
+    #
+    #         p: main copy   s: main copy   t: main copy
+    #   FA         -1   .           .   .          1   .
+    #   R           .   .           .  -1          .   1
+    #   RF         -1   1           .  -1          1   .
+    #   FRF        -1   .           .   .          1   .
+    #   FR         -1   .           1  -1          .   1
+    #
+    # Every metric but the reserve changes by a multiple of that. `leave` computes once
+    # for an instance what the old nodes change, `target` adds a target.
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def leave(self, i: cython.int) -> cython.void:
+        """Compute what each verb changes on the old nodes of an instance."""
+        a: cython.int = i * IW
+        p: cython.int = cython.cast(cython.int, self.insts[a + 7])
+        s: cython.int = cython.cast(cython.int, self.insts[a + 8])
+        base: cython.double = self.constant()
+        kept: cython.double = self.rows[p * W + 2]
+        away: cython.double
+        self.amounts(i)
+        self.kept_d, self.kept_q = 0.0, 0.0
+        away = base + self.bear(i, p, -1.0, 0.0, kept)
+        self.gone_p = self.rows[p * W + 19] != 0.0 or self.force
+        if s < 0:
+            self.rest[FA] = away
+            self.spreads(FA, p, -1.0, 0.0, p, 0.0, 0.0)
+            return
+        self.gone_s = self.rows[s * W + 19] != 0.0 or self.force
+        self.stays = self.rows[p * W + 1] > 0.0 and self.rows[p * W + 4] > 0.0
+        self.as_second = self.holds(i, p, 1.0, 1.0)
+        self.rest[RF] = base + self.bear(i, s, 0.0, -1.0, self.here)
+        # p is looked at anew, even where nothing changes.
+        self.rest[R] = self.rest[RF] + self.bear(i, p, 0.0, 0.0, kept)
+        self.spreads(R, p, 0.0, 0.0, s, 0.0, -1.0)
+        # What p changes depends on the target, and so does s in FRF.
+        self.spreads(RF, p, -1.0, 1.0, s, 0.0, -1.0)
+        self.kept_d, self.kept_q = 0.0, 0.0
+        self.leave_through(i, p, s, away)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def leave_through(
+        self, i: cython.int, p: cython.int, s: cython.int, away: cython.double
+    ) -> cython.void:
+        """Compute the same for the verbs that first fail over to the secondary."""
+        verbs: cython.int = cython.cast(cython.int, self.insts[i * IW + 17])
+        fit: cython.int
+        self.through = False
+        if (verbs >> FRF) & 3 == 0:
+            return
+        fit = self.runs(i, s, 1.0, self.here)
+        if fit == 0 or (fit == 1 and not self.gone_p):
+            return
+        self.through = True
+        self.as_again = self.holds(i, s, 0.0, 1.0)
+        self.rest[FRF] = away
+        self.spreads(FRF, p, -1.0, 0.0, s, 0.0, 0.0)
+        self.rest[FR] = away + self.bear(i, s, 1.0, -1.0, self.here)
+        self.spreads(FR, p, -1.0, 0.0, s, 1.0, -1.0)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def amounts(self, i: cython.int) -> cython.void:
+        """Note what an instance adds to each active metric, before scaling."""
+        a: cython.int
+        k: cython.int
+        o: cython.int = i * IW
+        t = self.insts
+        for a in range(self.actives):
+            k = self.active[a]
+            self.main[a], self.copies[a] = 0.0, 0.0
+            if k == 0:
+                self.main[a] = -t[o + 4]
+            elif k == 9:
+                self.main[a] = -t[o]
+            elif k == 3 or k == 11:
+                self.main[a] = t[o + 2]
+            elif 4 <= k <= 7:
+                self.main[a] = t[o + 5 + k]
+                self.copies[a] = t[o + 11] if k == 6 else 0.0
+            elif t[o + 6] == 0.0:
+                continue
+            elif k == 1 or k == 10:
+                self.main[a] = self.copies[a] = -t[o + 1]
+            elif k == 8 or k == 12:
+                self.main[a] = self.copies[a] = t[o + 3]
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def spreads(
+        self,
+        verb: cython.int,
+        p: cython.int,
+        main_p: cython.double,
+        copy_p: cython.double,
+        s: cython.int,
+        main_s: cython.double,
+        copy_s: cython.double,
+    ) -> cython.void:
+        """Write d and q of the old nodes, the reserve as it was counted last."""
+        a: cython.int
+        o: cython.int = verb * K
+        d: cython.double
+        e: cython.double
+        self.old_d[o], self.old_q[o] = self.kept_d, self.kept_q
+        for a in range(1, self.actives):
+            d = main_p * self.main[a] + copy_p * self.copies[a]
+            e = main_s * self.main[a] + copy_s * self.copies[a]
+            d *= self.scales[p * K + a]
+            e *= self.scales[s * K + a]
+            self.old_d[o + a] = d + e
+            self.old_q[o + a] = d * (self.twice_x[p * K + a] + d)
+            self.old_q[o + a] += e * (self.twice_x[s * K + a] + e)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def bear(
+        self,
+        i: cython.int,
+        j: cython.int,
+        main: cython.double,
+        copy: cython.double,
+        kept: cython.double,
+    ) -> cython.double:
+        """Return what a node adds to the counted parts of the score.
+
+        The reserve, which becomes `kept`, is counted into `kept_d`, `kept_q`.
+        """
+        o: cython.int = j * W
+        r = self.rows
+        d: cython.double
+        found: cython.double = 0.0
+        if r[o + 19] != 0.0:
+            return 16.0 * main + 4.0 * (main + copy)
+        if r[o + 1] - main * self.insts[i * IW + 4] <= kept:
+            found = r[o + 17] + r[o + 18] + main + copy
+        if r[o + 3] != 0.0:
+            found -= r[o + 17] + r[o + 18]
+        if kept != r[o + 2]:
+            d = (kept - r[o + 2]) * self.scales[j * K]
+            self.kept_d += d
+            self.kept_q += d * (self.twice_x[j * K] + d)
+            found += 0.25 * d
+        if self.tags > 0 and main > 0.0:
+            found += 2.0 * self.clashes(i, j)
+        if self.tags > 0 and main < 0.0:
+            found -= 2.0 * self.unclashes(i, j)
+        return found
+
+    # The two checks say 0: cannot be, 1: only if forced, 2: may be.
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def runs(
+        self, i: cython.int, j: cython.int, freed: cython.double, kept: cython.double
+    ) -> cython.int:
+        """Say whether an instance may run on a node.
+
+        Parameters
+        ----------
+        freed
+            1 if its second copy leaves the node first, else 0.
+        kept
+            The node's reserve then.
+        """
+        o: cython.int = j * W
+        a: cython.int = i * IW
+        r = self.rows
+        t = self.insts
+        left: cython.double = r[o + 1] - t[a + 4]
+        if left <= 0.0:
+            return 0
+        if t[a + 6] != 0.0 and r[o + 4] - (1.0 - freed) * t[a + 1] <= 0.0:
+            return 0
+        if left <= kept and (r[o + 1] > kept if freed != 0.0 else r[o + 3] == 0.0):
+            return 1
+        if r[o + 10] >= 0.0 and (
+            r[o + 10] < (r[o + 7] + t[a + 2]) / r[o + 8]
+            or r[o + 10] < (r[o + 22] + t[a + 2]) / r[o + 8]
+        ):
+            return 1
+        if r[o + 20] - t[a] <= 0.0:
+            return 1
+        if t[a + 6] != 0.0 and not self.fits(a, o, 1.0 - freed):
+            return 1
+        return 1 if self.tags > 0 and self.clashes(i, j) > 0 else 2
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def fits(self, a: cython.int, o: cython.int, times: cython.double) -> cython.bint:
+        """Say whether a row has disk and spindles for so many times an instance."""
+        r = self.rows
+        disk: cython.double = times * self.insts[a + 1]
+        spindles: cython.double = times * self.insts[a + 3]
+        return (
+            r[o + 4] - disk >= r[o + 6]
+            and r[o + 11] + spindles <= r[o + 12]
+            and r[o + 21] - disk > 0.0
+            and r[o + 21] - disk >= r[o + 6]
+            and r[o + 23] + spindles <= r[o + 12]
+        )
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def holds(
+        self,
+        i: cython.int,
+        j: cython.int,
+        main: cython.double,
+        freed: cython.double,
+    ) -> cython.int:
+        """Say whether a node may keep the second copy, the reserve aside.
+
+        Parameters
+        ----------
+        main
+            1 if the instance ran there until now, else 0.
+        freed
+            1 if its disk was there until now, else 0.
+        """
+        o: cython.int = j * W
+        a: cython.int = i * IW
+        r = self.rows
+        t = self.insts
+        if r[o + 4] - (1.0 - freed) * t[a + 1] <= 0.0:
+            return 0
+        if t[a + 5] >= r[o + 1] + main * t[a + 4]:
+            return 1
+        if t[a + 5] >= r[o + 20] + main * t[a]:
+            return 1
+        return 2 if self.fits(a, o, 1.0 - freed) else 1
+
     @cython.cfunc
     @cython.exceptval(check=False)
     def target(self, i: cython.int, t: cython.int) -> cython.double:
-        """Offer all moves of an instance to one target; return the least score."""
+        """Weigh all moves of an instance to one target; return the least score.
+
+        `leave` was asked about the instance before.
+        """
         a: cython.int = i * IW
+        o: cython.int = t * W
         verbs: cython.int = cython.cast(cython.int, self.insts[a + 17])
-        verb: cython.int
+        p: cython.int = cython.cast(cython.int, self.insts[a + 7])
+        s: cython.int = cython.cast(cython.int, self.insts[a + 8])
+        fit: cython.int = 0
+        more: cython.double
         least: cython.double = HUGE
-        found: cython.double
-        if self.rows[t * W + 19] != 0.0 or t == self.insts[a + 7]:
+        if self.rows[o + 19] != 0.0 or t == p or t == s:
             return HUGE
-        if t == self.insts[a + 8]:
-            return HUGE
-        for verb in range(1, 6):
-            if (verbs >> verb) & 1:
-                found = self.offer(i, verb, t)
-                least = min(least, found)
+        if verbs & 26:  # FA, RF, FRF: the target runs it
+            fit = self.runs(i, t, 0.0, self.rows[o + 2])
+        if fit > 0:
+            more = self.bear(i, t, 1.0, 0.0, self.rows[o + 2])
+            if verbs & 2 and (fit == 2 or self.gone_p):
+                least = self.weigh_alone(i, t, more)
+            if verbs & 8 and (fit == 2 or self.force):
+                least = min(least, self.weigh_swap(i, t, p, more))
+            if verbs & 16 and self.through and (fit == 2 or self.gone_p):
+                least = min(least, self.weigh_again(i, t, s, more))
+        if verbs & 36:  # R, FR: the target keeps the second copy
+            fit = self.holds(i, t, 0.0, 0.0)
+            if verbs & 4 and self.stays and fit > 0:
+                least = min(least, self.weigh_copy(i, R, t, p, fit, self.gone_s))
+            if verbs & 32 and self.through and fit > 0:
+                least = min(least, self.weigh_copy(i, FR, t, s, fit, self.gone_p))
         return least
 
     @cython.cfunc
     @cython.exceptval(check=False)
+    def weigh_alone(
+        self, i: cython.int, t: cython.int, more: cython.double
+    ) -> cython.double:
+        """Return the score of FA."""
+        self.kept_d, self.kept_q = 0.0, 0.0
+        return self.weigh(i, FA, t, self.main, self.rest[FA] + more)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def weigh_swap(
+        self, i: cython.int, t: cython.int, p: cython.int, more: cython.double
+    ) -> cython.double:
+        """Return the score of RF, after which p keeps the second copy."""
+        o: cython.int = p * W
+        a: cython.int = i * IW
+        before: cython.double = self.rows[o + 2]
+        left: cython.double = self.rows[o + 1] + self.insts[a + 4]
+        kept: cython.double = max(
+            before, self.peers[p * self.n + t] + self.insts[a + 5]
+        )
+        if self.as_second == 0:
+            return HUGE
+        if not self.gone_s and (self.as_second == 1 or (before < left <= kept)):
+            return HUGE
+        self.kept_d, self.kept_q = self.old_d[RF * K], self.old_q[RF * K]
+        more += self.bear(i, p, -1.0, 1.0, kept)
+        return self.weigh(i, RF, t, self.main, self.rest[RF] + more)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def weigh_again(
+        self, i: cython.int, t: cython.int, s: cython.int, more: cython.double
+    ) -> cython.double:
+        """Return the score of FRF, after which s keeps the copy for t."""
+        o: cython.int = s * W
+        a: cython.int = i * IW
+        left: cython.double = self.rows[o + 1]
+        kept: cython.double = self.peers[s * self.n + t] + self.insts[a + 5]
+        kept = max(self.here, kept)
+        if self.as_again == 0:
+            return HUGE
+        if not self.gone_p and (self.as_again == 1 or (self.here < left <= kept)):
+            return HUGE
+        self.kept_d, self.kept_q = 0.0, 0.0
+        more += self.bear(i, s, 0.0, 0.0, kept)
+        return self.weigh(i, FRF, t, self.main, self.rest[FRF] + more)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def weigh_copy(
+        self,
+        i: cython.int,
+        verb: cython.int,
+        t: cython.int,
+        home: cython.int,
+        fit: cython.int,
+        force: cython.bint,
+    ) -> cython.double:
+        """Return the score of R or FR, after which t keeps the copy for `home`."""
+        o: cython.int = t * W
+        a: cython.int = i * IW
+        more: cython.double
+        left: cython.double = self.rows[o + 1]
+        safe: cython.bint = self.rows[o + 3] == 0.0
+        kept: cython.double = self.peers[t * self.n + home] + self.insts[a + 5]
+        kept = max(self.rows[o + 2], kept)
+        if not force and (fit == 1 or (safe and left <= kept)):
+            return HUGE
+        self.kept_d, self.kept_q = self.old_d[verb * K], self.old_q[verb * K]
+        more = self.bear(i, t, 0.0, 1.0, kept)
+        return self.weigh(i, verb, t, self.copies, self.rest[verb] + more)
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def weigh(
+        self,
+        i: cython.int,
+        verb: cython.int,
+        t: cython.int,
+        amounts: cython.p_double,
+        score: cython.double,
+    ) -> cython.double:
+        """Return the score of a candidate to about 1e-8; keep it if it is near.
+
+        Parameters
+        ----------
+        amounts
+            What comes to the target, before scaling.
+        score
+            The counted parts.
+        """
+        a: cython.int
+        o: cython.int = t * K
+        g: cython.int = verb * K
+        d: cython.double = self.kept_d
+        q: cython.double = self.kept_q
+        v: cython.double
+        online: cython.double = self.online
+        shrink: cython.double = self.shrink
+        # The compiler keeps locals in registers, and must read fields again.
+        scales, twice_x, old_d, old_q = (
+            self.scales,
+            self.twice_x,
+            self.old_d,
+            self.old_q,
+        )
+        level_s, level_v, merged = self.level_s, self.level_v, self.merged
+        widest, least = self.widest, self.least
+        for a in range(self.actives):
+            if a > 0:
+                v = amounts[a] * scales[o + a]
+                d = old_d[g + a] + v
+                q = old_q[g + a] + v * (twice_x[o + a] + v)
+            v = level_v[a] + (online * q - d * (level_s[a] + d)) * shrink
+            v = v if v > 0.0 else 0.0
+            d = d if d > 0.0 else -d
+            widest[a] = d if d > widest[a] else widest[a]
+            least[a] = v if v < least[a] else least[a]
+            score += merged[a] * sqrt(v)
+        self.keep(i, verb, t, score)
+        return score
+
+    @cython.cfunc
+    @cython.exceptval(check=False)
     def scan(self, i: cython.int) -> cython.void:
-        """Offer all moves of an instance, and note what bounds them."""
-        k: cython.int
+        """Weigh all moves of an instance, and note what bounds them."""
+        a: cython.int
         t: cython.int
         least: cython.double = HUGE
         found: cython.double
-        for k in range(K):
-            self.widest[k] = 0.0
-            self.least[k] = HUGE
+        for a in range(self.actives):
+            self.widest[a] = 0.0
+            self.least[a] = HUGE
         self.reserve(i)
         if cython.cast(cython.int, self.insts[i * IW + 17]) & 1:
             least = self.offer(i, F, -1)
+        self.leave(i)
         for t in range(self.n):
             found = self.target(i, t)
             least = min(least, found)
@@ -764,16 +1205,16 @@ class Kernel:
     @cython.exceptval(check=False)
     def note(self, i: cython.int, least: cython.double) -> cython.void:
         """Remember the least score of an instance, and what bounds it later."""
-        k: cython.int
+        a: cython.int
         o: cython.int = i * MEMO
         self.memo[o] = 1.0
         self.memo[o + 1] = least
         self.memo[o + 2] = self.constant()
-        for k in range(K):
-            self.memo[o + 3 + k] = self.sums[k]
-            self.memo[o + 3 + K + k] = self.variances[k]
-            self.memo[o + 3 + 2 * K + k] = self.widest[k]
-            self.memo[o + 3 + 3 * K + k] = self.least[k]
+        for a in range(self.actives):
+            self.memo[o + 3 + a] = self.level_s[a]
+            self.memo[o + 3 + K + a] = self.level_v[a]
+            self.memo[o + 3 + 2 * K + a] = self.widest[a]
+            self.memo[o + 3 + 3 * K + a] = self.least[a]
 
     @cython.cfunc
     @cython.exceptval(check=False)
@@ -786,29 +1227,27 @@ class Kernel:
     def recall(self, i: cython.int) -> cython.double:
         """Return a bound on the scores of an instance that was not touched."""
         a: cython.int
-        k: cython.int
         o: cython.int = i * MEMO
         drop: cython.double
         low: cython.double
         bound: cython.double = self.memo[o + 1] + self.constant() - self.memo[o + 2]
-        for k in range(K):
-            self.widest[k] = self.memo[o + 3 + 2 * K + k]
-            self.least[k] = self.memo[o + 3 + 3 * K + k]
         for a in range(self.actives):
-            k = self.active[a]
-            drop = self.sums[k] - self.memo[o + 3 + k]
+            self.widest[a] = self.memo[o + 3 + 2 * K + a]
+            self.least[a] = self.memo[o + 3 + 3 * K + a]
+            # `level_s` is twice the sum, as the bound wants it.
+            drop = self.level_s[a] - self.memo[o + 3 + a]
             if drop < 0.0:
                 drop = -drop
-            drop = 2.0 * drop * self.widest[k] * self.shrink
-            drop += self.memo[o + 3 + K + k] - self.variances[k]
+            drop *= self.widest[a] * self.shrink
+            drop += self.memo[o + 3 + K + a] - self.level_v[a]
             # Rounding may move a variance a little more than that.
-            drop += 1e-15 * self.variances[k]
-            if drop > 0.0 and self.least[k] < HUGE:
+            drop += 1e-15 * self.level_v[a]
+            if drop > 0.0 and self.least[a] < HUGE:
                 # sqrt(v) - sqrt(max(v - drop, 0)) is largest at v = drop, and v is at
-                # least self.least[k].
-                low = max(self.least[k], drop)
+                # least self.least[a].
+                low = max(self.least[a], drop)
                 bound -= self.merged[a] * (sqrt(low) - sqrt(low - drop))
-                self.least[k] = max(self.least[k] - drop, 0.0)
+                self.least[a] = max(self.least[a] - drop, 0.0)
         return bound
 
     def find(self, current, above, fresh, touched):
@@ -825,40 +1264,66 @@ class Kernel:
         touched
             Nodes that changed since the last search.
         """
+        i: cython.int
         self.best, self.above, self.count = current, above, 0
-        marks = [False] * self.n
+        marks = array("i", bytes(4 * self.n))
         for node in touched:
-            marks[node] = True
-        late = []
+            marks[node] = 1
+        changed = array("i", touched)
+        changed.append(-1)
+        marked: cython.p_int = integers(marks)
+        news: cython.p_int = integers(changed)
+        late = array("i", bytes(4 * self.m + 4))
+        waiting: cython.p_int = integers(late)
+        kept: cython.int = 0
         for i in range(self.m):
-            if fresh or self.stale(i, marks):
+            if fresh or self.stale(i, marked):
                 self.scan(i)
             else:
-                late.append((self.freshen(i, touched), i))
-        late.sort()
-        for bound, i in late:
+                self.freshen(i, news)
+                waiting[kept] = i
+                kept += 1
+        self.scan_late(waiting, kept)
+        return self.winner(current)
+
+    @cython.cfunc
+    def scan_late(self, waiting: cython.p_int, count: cython.int):
+        """Scan the instances whose bound does not forbid that they win, best first."""
+        c: cython.int
+        near = []
+        for c in range(count):
+            if self.memo[waiting[c] * MEMO + 1] <= self.best + NEAR:
+                near.append((self.memo[waiting[c] * MEMO + 1], waiting[c]))
+        for bound, i in sorted(near):
             if bound > self.best + NEAR:
                 break
             self.scan(i)
-        return self.winner(current)
 
-    def stale(self, i, marks):
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def stale(self, i: cython.int, marks: cython.p_int) -> cython.bint:
         """Say whether an instance must be scanned in full."""
         o: cython.int = i * IW
-        if self.memo[i * MEMO] == 0.0 or marks[int(self.insts[o + 7])]:
+        p: cython.int = cython.cast(cython.int, self.insts[o + 7])
+        s: cython.int = cython.cast(cython.int, self.insts[o + 8])
+        if self.memo[i * MEMO] == 0.0 or marks[p] != 0:
             return True
-        return self.insts[o + 8] >= 0.0 and marks[int(self.insts[o + 8])]
+        return s >= 0 and marks[s] != 0
 
-    def freshen(self, i, touched):
-        """Bring a bound up to date with targets that changed."""
+    @cython.cfunc
+    @cython.exceptval(check=False)
+    def freshen(self, i: cython.int, touched: cython.p_int) -> cython.void:
+        """Bring a bound up to date with targets that changed; -1 ends them."""
+        c: cython.int = 0
         bound: cython.double = self.recall(i)
         found: cython.double
         self.reserve(i)
-        for node in touched:
-            found = self.target(i, node)
+        self.leave(i)
+        while touched[c] >= 0:
+            found = self.target(i, touched[c])
             bound = min(bound, found)
+            c += 1
         self.note(i, bound)
-        return bound
 
     def winner(self, current):
         """Return the first of the best among the candidates that are near."""
@@ -936,9 +1401,10 @@ class Kernel:
         if self.dirty:
             self.measure_all()
         self.best, self.above, self.count = HUGE, -HUGE, 0
+        self.leave(i)
         for t in range(self.n):
-            if t != lost and self.rows[t * W + 19] == 0.0:
-                self.offer(i, FA, t)
+            if t != lost:
+                self.target(i, t)
         self.weed()
         best = int(self.near[2]) if self.count == 1 else -1
         for c in range(self.count if best < 0 else 0):

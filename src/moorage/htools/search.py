@@ -49,7 +49,7 @@ class Searcher:
         allowed: Filter | None = None,
     ) -> Step | None:
         """Return the first of the best steps; None when nothing beats `current`."""
-        if not supported(state, rules):
+        if not self._follows(state, rules) and not supported(state, rules):
             return balancing.best_step(state, rules, current, allowed)
         touched = self._load(state, rules)
         arrays, above, fresh = self.arrays, -inf, touched is None
@@ -89,16 +89,24 @@ class Searcher:
 
     def _load(self, state: State, rules: Rules) -> list[int] | None:
         """Fill or renew the arrays; return what changed, None for everything."""
-        old = self.state
-        same = old is not None and self.rules == rules and old.view == state.view
-        if old is None or not same or len(old.insts) != len(state.insts):
-            self.arrays = _grid(state, rules)
-            touched = None
+        old, arrays = self.state, self.arrays
+        if old is not None and arrays is not None and self._follows(state, rules):
+            touched = arrays.renew(old, state, _masks(state, rules))
         else:
-            assert self.arrays is not None  # noqa: S101 - set with the state
-            touched = self.arrays.renew(old, state, _masks(state, rules))
+            self.arrays, touched = _grid(state, rules), None
         self.state, self.rules = state, rules
         return touched
+
+    def _follows(self, state: State, rules: Rules) -> bool:
+        """Say whether a state comes from the last one by moves alone."""
+        old = self.state
+        return (
+            old is not None
+            and self.rules == rules
+            and old.fleet is state.fleet
+            and old.view == state.view
+            and len(old.insts) == len(state.insts)
+        )
 
 
 def _order(found: tuple[float, int, int, int]) -> tuple[float, int, int, int]:
@@ -134,7 +142,7 @@ def _mask(state: State, inst: Inst, rules: Rules) -> int:
     """Return which verbs an instance may use, one bit each."""
     if rules.evacuate and not any(state.nodes[at].offline for at in inst.nodes):
         return 0
-    verbs = {move.verb for move in balancing.candidates(state, inst, rules)}
+    verbs = balancing.possible(state, inst, rules)
     return sum(1 << place for place, verb in enumerate(VERBS) if verb in verbs)
 
 
