@@ -34,7 +34,7 @@ $(LOCKED): requirements.lock scripts/make-venv.sh
 	@touch $@
 
 # The project itself, editable: only its metadata and its programs need a new install.
-$(INSTALLED): $(LOCKED) pyproject.toml setup.py src/moorage/htools/kernel.py
+$(INSTALLED): $(LOCKED) pyproject.toml setup.py $(wildcard src/moorage/htools/kernel/*.p*)
 	@scripts/debian-packages.sh build || echo "Without them the planner runs uncompiled" >&2
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-index \
 	  --no-build-isolation -e .

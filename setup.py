@@ -8,12 +8,16 @@ same answers, more slowly.
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-KERNEL = Extension(
-    "moorage.htools.kernel",
-    ["src/moorage/htools/kernel.py"],
-    # A fused multiply-add would change last digits, and so decisions.
-    extra_compile_args=["-O3", "-ffp-contract=off"],
-    optional=True,
-)
+PACKAGE = "moorage.htools.kernel"
+KERNEL = [
+    Extension(
+        f"{PACKAGE}.{module}",
+        [f"src/{PACKAGE.replace('.', '/')}/{module}.py"],
+        # A fused multiply-add would change last digits, and so decisions.
+        extra_compile_args=["-O3", "-ffp-contract=off"],
+        optional=True,
+    )
+    for module in ("rows", "moves", "candidates", "search", "placing")
+]
 
-setup(ext_modules=cythonize([KERNEL], build_dir="build", quiet=True))
+setup(ext_modules=cythonize(KERNEL, build_dir="build", quiet=True))

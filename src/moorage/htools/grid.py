@@ -17,9 +17,8 @@ except ImportError:  # built without a compiler, and Cython is not there either
 else:
     COMPILED = kernel.compiled
 
-_W, _IW, _K, _MEMO = 26, 18, 13, 55
-"""Columns of a node, of an instance, spread metrics, columns of a memory."""
-NEAR_ROOM: Final = 4096
+_W, _IW = 24, 16
+"""Columns of a node and of an instance, as `moorage.htools.kernel.columns` has them."""
 
 Masks = Callable[[Inst], int]
 """Returns which verbs an instance may use, one bit each."""
@@ -54,7 +53,7 @@ def is_plain(inst: Inst, view: set[int]) -> bool:
 
 
 def node_columns(node: Node) -> list[float]:
-    """Return a node as the kernel's row, shape (26,)."""
+    """Return a node as the kernel's row, shape (24,)."""
     return [
         node.mem_total,
         node.unallocated,
@@ -77,8 +76,6 @@ def node_columns(node: Node) -> list[float]:
         node.disk_free_all,
         node.cpu_used_all,
         node.spindles_used_all,
-        0.0,
-        0.0,
     ]
 
 
@@ -108,7 +105,7 @@ class Grid:
         names |= dict.fromkeys(tag for inst in insts for tag in inst.excl_tags)
         self.tags = {tag: place for place, tag in enumerate(names)}
         n, m, t = len(state.view), len(self.movers) + spare, len(self.tags)
-        self.rows = array("d", bytes(8 * (n + 6) * _W))
+        self.rows = array("d", bytes(8 * (n + 3) * _W))
         self.insts = array("d", bytes(8 * max(1, m) * _IW))
         self.peers = array("d", bytes(8 * n * n))
         self.tagged = array("d", bytes(8 * max(1, n * t)))
@@ -116,28 +113,6 @@ class Grid:
             self.put_node(state, at)
         taglist = self._instances(insts, masks)
         active, merged = _merged(state, insts)
-        work = [
-            array("d", bytes(8 * size))
-            for size in (
-                n * _K,
-                3 * _K,
-                _K,
-                _K,
-                max(1, m) * _MEMO,
-                4 * NEAR_ROOM,
-                _K,
-                _K,
-                n * _K,
-                n * _K,
-                6 * _K,
-                6 * _K,
-                6,
-                _K,
-                _K,
-                _K,
-                _K,
-            )
-        ]
         arrays = (
             self.rows,
             self.insts,
@@ -146,7 +121,6 @@ class Grid:
             taglist,
             active,
             merged,
-            *work,
         )
         self.kernel = kernel.Kernel(arrays, n, m, t, force)
         self.kernel.prepare(fixed(state))
@@ -184,8 +158,6 @@ class Grid:
             self.places.get(inst.p, 0),
             self.places.get(inst.s, -1),
             *inst.load,
-            0.0,
-            0.0,
             start,
             tags,
             mask,
@@ -194,7 +166,7 @@ class Grid:
     def put_instance(self, place: int, inst: Inst, masks: Masks) -> None:
         """Renew the columns of an instance; its tags stay."""
         row = place * _IW
-        tags = int(self.insts[row + 15]), int(self.insts[row + 16])
+        tags = int(self.insts[row + 13]), int(self.insts[row + 14])
         columns = self._row(inst, *tags, masks(inst))
         self.insts[row : row + _IW] = array("d", columns)
 

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.moves cimport Moves
+
+
+cdef class Candidates(Moves):
+    cdef double *near
+    cdef double *old_d
+    cdef double *old_q
+    cdef double *rest
+    cdef double *main
+    cdef double *copies
+    cdef int count, as_second, as_again
+    cdef double best, above, kept_d, kept_q
+    cdef bint gone_p, gone_s, stays, through
+
+    cdef void keep(self, int i, int verb, int t, double found) noexcept
+    cdef void weed(self) noexcept
+    cdef void leave(self, int i) noexcept
+    cdef void leave_through(self, int i, int p, int s, double away) noexcept
+    cdef void amounts(self, int i) noexcept
+    cdef void spreads(self, int verb, int p, double main_p, double copy_p, int s, double main_s, double copy_s) noexcept
+    cdef double bear(self, int i, int j, double main, double copy, double kept) noexcept
+    cdef int runs(self, int i, int j, double freed, double kept) noexcept
+    cdef bint fits(self, int a, int o, double times) noexcept
+    cdef int holds(self, int i, int j, double main, double freed) noexcept
+    cdef double target(self, int i, int t) noexcept
+    cdef double weigh_alone(self, int i, int t, double more) noexcept
+    cdef double weigh_swap(self, int i, int t, int p, double more) noexcept
+    cdef double weigh_again(self, int i, int t, int s, double more) noexcept
+    cdef double weigh_copy(self, int i, int verb, int t, int home, int fit, bint force) noexcept
+    cdef double weigh(self, int i, int verb, int t, double* amounts, double score) noexcept

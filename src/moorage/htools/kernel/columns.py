@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What stands where in the rows; `columns.pxd` says the same to the compiler."""
+
+W = 24
+"""Columns of a node; memory and disk in MiB."""
+MEM = 0
+FREE = 1  # memory that nobody has
+KEPT = 2  # memory reserved for failover
+UNSAFE = 3  # 1 where the free memory does not cover it
+DISK = 4  # free
+DISKS = 5  # in all
+FLOOR = 6
+CPU = 7
+CPUS = 8
+SPEED = 9
+RATIO = 10  # virtual processors allowed for each real one, negative for any
+SPINDLES = 11
+SPINDLE_LIMIT = 12
+LOAD = 13  # and three more
+MAINS = 17  # instances that run here
+COPIES = 18  # instances that have their second copy here
+OFFLINE = 19
+FREE_ALL = 20  # these four count instances that are only planned
+DISK_ALL = 21
+CPU_ALL = 22
+SPINDLES_ALL = 23
+
+IW = 16
+"""Columns of an instance."""
+I_MEM = 0
+I_DISK = 1
+I_CPU = 2
+I_SPINDLES = 3
+I_RUNS = 4  # memory where it runs
+I_KEEPS = 5  # memory reserved where its second copy is
+I_LOCAL = 6  # 1 where its disks are on its nodes
+I_P = 7
+I_S = 8
+I_LOAD = 9  # and three more
+I_TAG = 13  # where its tags start
+I_TAGS = 14  # how many they are
+I_VERBS = 15  # one bit each
+
+K = 13
+"""Spread metrics of a node."""
+X_MEM = 0
+X_DISK = 1
+X_KEPT = 2
+X_CPU = 3
+X_LOAD = 4  # and three more
+X_SPINDLES = 8
+X_MEM_ALL = 9
+X_DISK_ALL = 10
+X_CPU_ALL = 11
+X_SPINDLES_ALL = 12
+
+F, FA, R, RF, FRF, FR = range(6)
+"""The verbs of `moorage.htools.moves`."""
+
+MEMO = 55
+"""Columns of what is remembered of an instance: 3 + 4 K."""
+ROOM = 4096
+"""Candidates that are kept at most."""
+NEAR = 1e-7
+"""How far from the best a rough score may be and still win."""
+HUGE = 1e300
+"""The score of what is not allowed."""

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True
+"""Placing one instance: after a loss, or a new one."""
+
+import cython
+from cython.cimports.libc.math import sqrt
+
+from moorage.htools.kernel import columns as col
+from moorage.htools.kernel.search import Search
+
+compiled = cython.compiled
+
+
+class Kernel(Search):
+    """All that the planner asks of rows."""
+
+    def restart(self, i, lost):
+        """Restart an instance of a lost node elsewhere; return where, or -1.
+
+        The rows change accordingly. Every check but the hard ones is skipped;
+        ties go to the last node.
+        """
+        verbs: cython.int = int(self.insts[i * col.IW + col.I_VERBS])
+        verb: cython.int = col.F if verbs & 1 else col.FA
+        best: cython.int = -1
+        least: cython.double = col.HUGE
+        score: cython.double
+        t: cython.int
+        self.force = True
+        self.reserve(i)
+        if verb == col.F:
+            t = int(self.insts[i * col.IW + col.I_S])
+            if self.rows[t * col.W + col.OFFLINE] != 0.0 or not self.run(i, col.F, -1):
+                return -1
+            self.commit(i, col.F, -1)
+            return t
+        if self.dirty:
+            self.measure_all()
+        self.best, self.above, self.count = col.HUGE, -col.HUGE, 0
+        self.leave(i)
+        for t in range(self.n):
+            if t != lost:
+                self.target(i, t)
+        self.weed()
+        best = int(self.near[2]) if self.count == 1 else -1
+        for c in range(self.count if best < 0 else 0):
+            t = int(self.near[4 * c + 2])
+            score = self.change(i, col.FA, t, True)
+            if not least < score:
+                best, least = t, score
+        if best >= 0:
+            self.change(i, col.FA, best, False)
+            self.commit(i, col.FA, best)
+        return best
+
+    def lose(self, order, lost):
+        """Restart instances of a lost node in order; say whether all find room."""
+        needs = [self.insts[i * col.IW + col.I_RUNS] for i in order]
+        bounded = [self.needs_memory_alone(i) for i in order]
+        rest: cython.double = sum(needs)
+        certain: cython.bint = False
+        at: cython.int
+        verdict: cython.int
+        for at in range(len(order)):
+            if not certain:
+                certain = all(bounded[at:])
+                largest = max(needs[at:])
+            elif needs[at - 1] == largest:
+                largest = max(needs[at:])
+            if certain:
+                verdict = self.foresee(lost, rest, largest)
+                if verdict != 0:
+                    return verdict > 0
+            if self.restart(order[at], lost) < 0:
+                return False
+            rest -= needs[at]
+        return True
+
+    def needs_memory_alone(self, i):
+        """Say whether an instance may restart wherever there is memory for it."""
+        verbs = self.verbs(i)
+        return (verbs & 1) == 0 and self.insts[i * col.IW + col.I_LOCAL] == 0.0
+
+    def foresee(self, lost, rest, largest):
+        """Return 1 when all are sure to find memory, -1 when some will not, else 0.
+
+        Who is placed somewhere takes memory from `free`, the sum over the
+        refuges. An instance is stranded when no refuge has more than it needs;
+        then `free` is at most that many times its need.
+        """
+        refuges = 0.0
+        free = 0.0
+        top = 0.0
+        for t in range(self.n):
+            if t != lost and self.rows[t * col.W + col.OFFLINE] == 0.0:
+                refuges += 1.0
+                if self.rows[t * col.W + col.FREE] > 0.0:
+                    free += self.rows[t * col.W + col.FREE]
+                    top = max(top, self.rows[t * col.W + col.FREE])
+        if largest >= top or rest >= free:
+            return -1
+        return 1 if free - (rest - largest) > refuges * largest else 0
+
+    def anew(self, i, places):
+        """Make an instance anew on the best of some nodes; return where, or -1.
+
+        Its old place keeps what it had there: the node is lost anyway.
+        """
+        best: cython.int = -1
+        least: cython.double = col.HUGE
+        score: cython.double
+        t: cython.int
+        if self.dirty:
+            self.measure_all()
+        for place in places:
+            t = place
+            self.copy(t, self.n + 2)
+            if not self.add_primary(i, self.n + 2, t, True):
+                continue
+            score = self.alone(i, t)
+            if not least < score:
+                best, least = t, score
+        if best >= 0:
+            self.copy(best, self.n + 2)
+            self.add_primary(i, self.n + 2, best, True)
+            self.alone(i, best)
+            self.conflicts = self.c_tags
+            self.mark(i, best, 1.0)
+            self.copy(self.n + 2, best)
+            self.dirty = True
+        return best
+
+    def alone(self, i, t):
+        """Return the score with one more instance on a node."""
+        n = self.n
+        self.measure(n + 2, self.new, 2 * col.K)
+        self.c_all, self.c_pri, self.c_tags = self.off_all, self.off_pri, self.conflicts
+        if self.tags > 0:
+            self.c_tags += self.clashes(i, t)
+        return self.exactly(-1, -1, t, self.n1 + self.unsafe(n + 2) - self.unsafe(t))
+
+    def commit(self, i, verb, t):
+        """Make the scratch rows the real ones, after a failover or restart."""
+        a = i * col.IW
+        n = self.n
+        p = self.home(i)
+        s = self.second(i)
+        self.count_fixed(i, verb, p, s if verb == col.F else -1, t)
+        self.conflicts, self.off_all, self.off_pri = self.c_tags, self.c_all, self.c_pri
+        self.mark(i, p, -1.0)
+        self.mark(i, s if verb == col.F else t, 1.0)
+        self.copy(n, p)
+        if verb == col.F:
+            self.copy(n + 1, s)
+            self.peers[s * n + p] -= self.insts[a + col.I_KEEPS]
+            self.peers[p * n + s] += self.insts[a + col.I_KEEPS]
+        else:
+            self.copy(n + 2, t)
+        self.dirty = True
+
+    def why_primary(self, i, row, node, force):
+        """Run an instance on a row; return 0, or the number of the refusal.
+
+        The numbers are places in `moorage.htools.words.Fail`, counted from 1.
+        """
+        o = row * col.W
+        local = self.insts[i * col.IW + col.I_LOCAL] != 0.0
+        r = self.rows
+        failed = r[o + col.UNSAFE]
+        if self.add_primary(i, row, node, force):
+            return 0
+        if r[o + col.FREE] <= 0.0:
+            return 1
+        if local and (r[o + col.DISK] <= 0.0 or r[o + col.DISK] < r[o + col.FLOOR]):
+            return 2
+        if local and r[o + col.SPINDLES] > r[o + col.SPINDLE_LIMIT]:
+            return 2
+        if r[o + col.UNSAFE] != 0.0 and failed == 0.0:
+            return 1
+        if (
+            r[o + col.RATIO] >= 0.0
+            and r[o + col.RATIO] < r[o + col.CPU] / r[o + col.CPUS]
+        ):
+            return 3
+        if self.clashes(i, node) > 0:
+            return 5
+        if r[o + col.FREE_ALL] <= 0.0:
+            return 1
+        if local and not self.has_disk(o):
+            return 2
+        return 3
+
+    def why_secondary(self, i, row, peer):
+        """Keep the second copy on a row; return 0, or the refusal, likewise."""
+        o = row * col.W
+        a = i * col.IW
+        r = self.rows
+        failed = r[o + col.UNSAFE]
+        if self.add_secondary(i, row, peer, False, False):
+            return 0
+        if (
+            r[o + col.DISK] <= 0.0
+            or r[o + col.DISK] < r[o + col.FLOOR]
+            or r[o + col.SPINDLES] > r[o + col.SPINDLE_LIMIT]
+        ):
+            return 2
+        if self.insts[a + col.I_KEEPS] >= r[o + col.FREE] or (
+            r[o + col.UNSAFE] != 0.0 and failed == 0.0
+        ):
+            return 1
+        if not self.has_disk(o):
+            return 2
+        return 1
+
+    def singles(self, i, places, force):
+        """Return (refusal, score) of a new instance on each of some nodes."""
+        found = []
+        n: cython.int = self.n
+        t: cython.int
+        why: cython.int
+        for place in places:
+            t = place
+            self.copy(t, n + 2)
+            why = self.why_primary(i, n + 2, t, force)
+            if why != 0:
+                found.append((why, 0.0))
+                continue
+            self.measure(n + 2, self.new, 2 * col.K)
+            self.c_all, self.c_pri = self.off_all, self.off_pri
+            self.c_tags = self.conflicts + (self.clashes(i, t) if self.tags > 0 else 0)
+            unsafe = self.n1 + self.unsafe(n + 2) - self.unsafe(t)
+            found.append((0, self.exactly(-1, -1, t, unsafe)))
+        return found
+
+    def pairs(self, i, p, others, force):
+        """Return refusals and scores of a new mirrored instance on p and others.
+
+        The scores come from running sums, as `moorage.htools.allocate.Sums`
+        computes them.
+        """
+        why: cython.int = self.enter(i, p, force)
+        if why != 0:
+            return [why] * len(others), []
+        whys, scores = [], []
+        for s in others:
+            why = self.why_pair(i, p, s)
+            whys.append(why)
+            if why == 0:
+                scores.append(self.pair(p, s))
+        return whys, scores
+
+    def best_pair(self, i, places, force):
+        """Return how often each refusal occurs, and the last of the best pairs.
+
+        The pair comes as (score, p, s), or as None; places are those of `pairs`.
+        """
+        why: cython.int
+        s: cython.int
+        score: cython.double
+        least: cython.double = col.HUGE
+        best = None
+        counts = [0] * 8
+        for p, others in places:
+            why = self.enter(i, p, force)
+            if why != 0:
+                counts[why] += len(others)
+                continue
+            for other in others:
+                s = other
+                why = self.why_pair(i, p, s)
+                counts[why] += 1
+                if why == 0:
+                    score = self.pair(p, s)
+                    if score <= least:
+                        least = score
+                        best = (score, p, other)
+        return counts, best
+
+    def enter(self, i, p, force):
+        """Run a new instance on p, in scratch; return 0, or the refusal."""
+        n = self.n
+        self.copy(p, n)
+        why = self.why_primary(i, n, p, force)
+        if why != 0:
+            return why
+        counts = self.rows[p * col.W + col.OFFLINE] == 0.0
+        if counts:
+            self.measure(n, self.new, 0)
+        else:
+            for k in range(col.K):
+                self.new[k] = self.x[p * col.K + k]
+        for k in range(col.K):
+            self.shift(k, self.sums[k], self.variances[k], self.x[p * col.K + k], 0)
+        self.c_all, self.c_pri, self.c_tags = self.off_all, self.off_pri, self.conflicts
+        if counts and self.tags > 0:
+            self.c_tags += self.clashes(i, p)
+        return 0
+
+    def why_pair(self, i, p, s):
+        """Keep its second copy on s, in scratch; return 0, or the refusal."""
+        self.copy(s, self.n + 1)
+        return self.why_secondary(i, self.n + 1, self.peers[s * self.n + p])
+
+    def pair(self, p, s):
+        """Return the score of the pair in scratch."""
+        n = self.n
+        self.measure(n + 1, self.new, col.K)
+        unsafe = self.n1
+        if self.rows[p * col.W + col.OFFLINE] == 0.0:
+            unsafe += self.unsafe(n) - self.unsafe(p)
+        unsafe = (unsafe + self.unsafe(n + 1)) - self.unsafe(s)
+        kept = (self.kept + self.new[col.X_KEPT]) - self.x[p * col.K + col.X_KEPT]
+        kept = (kept + self.new[col.K + col.X_KEPT]) - self.x[s * col.K + col.X_KEPT]
+        return self.shifted(s, unsafe, kept)
+
+    def shift(self, k, total, variance, was, slot):
+        """Write sum and variance of a metric after one node changed."""
+        now = self.new[slot * col.K + k]
+        d = now - was
+        dd = now * now - was * was
+        dev = (self.online * dd - 2.0 * total * d) - d * d
+        dev = variance + dev / (self.online * self.online)
+        # The two rows of bounds are free here; they hold the shifted sums.
+        self.widest[k] = total + d
+        self.least[k] = max(0.0, dev)
+
+    def root(self, k, s):
+        """Return the spread of a metric after p and s changed."""
+        now = self.new[col.K + k]
+        was = self.x[s * col.K + k]
+        d = now - was
+        dd = now * now - was * was
+        dev = (self.online * dd - 2.0 * self.widest[k] * d) - d * d
+        dev = self.least[k] + dev / (self.online * self.online)
+        return sqrt(dev) if dev > 0.0 else 0.0
+
+    def shifted(self, s, unsafe, kept):
+        """Return the score after p and s changed, in the order that defines it."""
+        score = 0.0
+        score += self.root(col.X_MEM, s) * 0.5
+        score += self.root(col.X_DISK, s) * 0.5
+        score += unsafe
+        score += self.root(col.X_KEPT, s)
+        score += self.c_all * 4.0
+        score += self.c_pri * 16.0
+        score += self.root(col.X_CPU, s) * 0.5
+        score += self.root(col.X_LOAD, s)
+        score += self.root(col.X_LOAD + 1, s)
+        score += self.root(col.X_LOAD + 2, s)
+        score += self.root(col.X_LOAD + 3, s)
+        score += self.c_tags * 2.0
+        score += self.root(col.X_SPINDLES, s) * 0.5
+        score += self.root(col.X_MEM_ALL, s) * 0.5
+        score += self.root(col.X_DISK_ALL, s) * 0.5
+        score += self.root(col.X_CPU_ALL, s) * 0.5
+        score += self.root(col.X_SPINDLES_ALL, s) * 0.5
+        score += self.apart
+        score += self.domains
+        return score + kept * 0.25

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, infer_types=True
+"""The search for the best move, with what is remembered from one step to the next.
+
+An instance whose nodes did not change since it was scanned is not scanned again while
+a bound forbids that it wins: each V' has moved by at most
+``|dV| + 2 |dS| max|d| / n^2``, which bounds its score from below.
+"""
+
+from array import array
+
+import cython
+from cython.cimports.libc.math import sqrt
+
+from moorage.htools.kernel import columns as col
+from moorage.htools.kernel.candidates import Candidates
+
+
+class Search(Candidates):
+    """Candidates of all instances."""
+
+    def __init__(self, arrays, n, m, tags, force):
+        super().__init__(arrays, n, m, tags, force)
+        self.memo = self.space(m * col.MEMO)
+
+    def find(self, current, above, fresh, touched):
+        """Return the best move as (score, instance, verb, target), or None.
+
+        Parameters
+        ----------
+        current
+            Score to beat.
+        above
+            Pass over moves with scores up to here.
+        fresh
+            Forget what earlier searches found.
+        touched
+            Nodes that changed since the last search.
+        """
+        i: cython.int
+        self.best, self.above, self.count = current, above, 0
+        marks = array("i", bytes(4 * self.n))
+        for node in touched:
+            marks[node] = 1
+        changed = array("i", touched)
+        changed.append(-1)
+        marked: cython.p_int = self.integers(marks)
+        news: cython.p_int = self.integers(changed)
+        late = array("i", bytes(4 * self.m + 4))
+        waiting: cython.p_int = self.integers(late)
+        kept: cython.int = 0
+        for i in range(self.m):
+            if fresh or self.stale(i, marked):
+                self.scan(i)
+            else:
+                self.freshen(i, news)
+                waiting[kept] = i
+                kept += 1
+        self.scan_late(waiting, kept)
+        return self.winner(current)
+
+    def scan_late(self, waiting, count):
+        """Scan the instances whose bound does not forbid that they win, best first."""
+        near = []
+        for c in range(count):
+            if self.memo[waiting[c] * col.MEMO + 1] <= self.best + col.NEAR:
+                near.append((self.memo[waiting[c] * col.MEMO + 1], waiting[c]))
+        for bound, i in sorted(near):
+            if bound > self.best + col.NEAR:
+                break
+            self.scan(i)
+
+    def scan(self, i):
+        """Weigh all moves of an instance, and note what bounds them."""
+        least = col.HUGE
+        for a in range(self.actives):
+            self.widest[a] = 0.0
+            self.least[a] = col.HUGE
+        self.reserve(i)
+        if self.verbs(i) & 1:
+            least = self.offer(i, col.F, -1)
+        self.leave(i)
+        for t in range(self.n):
+            found = self.target(i, t)
+            least = min(least, found)
+        self.note(i, least)
+
+    def note(self, i, least):
+        """Remember the least score of an instance, and what bounds it later."""
+        o = i * col.MEMO
+        self.memo[o] = 1.0
+        self.memo[o + 1] = least
+        self.memo[o + 2] = self.constant()
+        for a in range(self.actives):
+            self.memo[o + 3 + a] = self.level_s[a]
+            self.memo[o + 3 + col.K + a] = self.level_v[a]
+            self.memo[o + 3 + 2 * col.K + a] = self.widest[a]
+            self.memo[o + 3 + 3 * col.K + a] = self.least[a]
+
+    def recall(self, i):
+        """Return a bound on the scores of an instance that was not touched."""
+        o = i * col.MEMO
+        bound = self.memo[o + 1] + self.constant() - self.memo[o + 2]
+        for a in range(self.actives):
+            self.widest[a] = self.memo[o + 3 + 2 * col.K + a]
+            self.least[a] = self.memo[o + 3 + 3 * col.K + a]
+            # `level_s` is twice the sum, as the bound wants it.
+            drop = self.level_s[a] - self.memo[o + 3 + a]
+            if drop < 0.0:
+                drop = -drop
+            drop *= self.widest[a] * self.shrink
+            drop += self.memo[o + 3 + col.K + a] - self.level_v[a]
+            # Rounding may move a variance a little more than that.
+            drop += 1e-15 * self.level_v[a]
+            if drop > 0.0 and self.least[a] < col.HUGE:
+                # sqrt(v) - sqrt(max(v - drop, 0)) is largest at v = drop, and v is at
+                # least self.least[a].
+                low = max(self.least[a], drop)
+                bound -= self.merged[a] * (sqrt(low) - sqrt(low - drop))
+                self.least[a] = max(self.least[a] - drop, 0.0)
+        return bound
+
+    def stale(self, i, marks):
+        """Say whether an instance must be scanned in full."""
+        p = self.home(i)
+        s = self.second(i)
+        if self.memo[i * col.MEMO] == 0.0 or marks[p] != 0:
+            return True
+        return s >= 0 and marks[s] != 0
+
+    def freshen(self, i, touched):
+        """Bring a bound up to date with targets that changed; -1 ends them."""
+        c = 0
+        bound = self.recall(i)
+        self.reserve(i)
+        self.leave(i)
+        while touched[c] >= 0:
+            found = self.target(i, touched[c])
+            bound = min(bound, found)
+            c += 1
+        self.note(i, bound)
+
+    def offer(self, i, verb, t):
+        """Score a candidate on scratch rows, and keep it if it is near the best."""
+        found = self.change(i, verb, t, False)
+        self.keep(i, verb, t, found)
+        return found
+
+    def winner(self, current):
+        """Return the first of the best among the candidates that are near."""
+        best = None
+        for c in range(self.count):
+            if self.near[4 * c + 3] >= self.best + col.NEAR:
+                continue
+            i = int(self.near[4 * c])
+            verb = int(self.near[4 * c + 1])
+            t = int(self.near[4 * c + 2])
+            self.reserve(i)
+            score = self.change(i, verb, t, True)
+            found = (score, i, 0 if verb == col.F else 1 + t, verb, t)
+            if score < current and (best is None or found < best):
+                best = found
+        return None if best is None else (best[0], best[1], best[3], best[4])
+
+    def all_near(self, current):
+        """Return every candidate near the best with its exact score."""
+        found = []
+        for c in range(self.count):
+            i = int(self.near[4 * c])
+            verb = int(self.near[4 * c + 1])
+            t = int(self.near[4 * c + 2])
+            self.reserve(i)
+            score = self.change(i, verb, t, True)
+            if score < current and self.near[4 * c + 3] < self.best + col.NEAR:
+                found.append((score, i, verb, t))
+        return found
+
+    def band(self):
+        """Return the score up to which candidates were looked at closely."""
+        return self.best + col.NEAR
