@@ -17,7 +17,15 @@ KERNEL = [
         extra_compile_args=["-O3", "-ffp-contract=off"],
         optional=True,
     )
-    for module in ("rows", "moves", "candidates", "search", "placing")
+    for module in (
+        "tables",
+        "rows",
+        "scores",
+        "moves",
+        "candidates",
+        "search",
+        "placing",
+    )
 ]
 
 setup(ext_modules=cythonize(KERNEL, build_dir="build", quiet=True))

@@ -4,20 +4,50 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from moorage.htools import Rules, Searcher, load, sample
-from moorage.htools.balancing import candidates, movers
+from moorage.htools import Rules, Searcher, balance, load, sample, survive
+from moorage.htools.balancing import best_step, candidates, movers
 from moorage.htools.grid import COMPILED
 from moorage.htools.kernel import columns
+from moorage.htools.losses import Losses
 from moorage.htools.metrics import score
 from moorage.htools.moves import apply
+from moorage.htools.search import supported
 from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 KINDS = ("drbd", "shared", "mixed")
+ODD = [(), ("exclusive",), ("units",), ("exclusive", "units")]
+"""What is not on every cluster; tags, reach and planned instances come with oddity."""
+
+
+def _view(seed, kind, odd, **sizes):
+    """Return a small cluster; some are as they should be, some are odd all over."""
+    shape = sample.Shape(
+        **({"kind": kind, "nodes": 7, "instances": 25} | sizes),
+        oddity=0.2 * (seed % 3),
+        uneven=seed % 2 == 0,
+        **dict.fromkeys(odd, True),
+    )
+    fleet = sample.cluster(seed, shape)
+    if shape.exclusive:
+        fleet = fleet.replaced(instances=tuple(map(_counted, fleet.instances)))
+    return load(fleet).state.group_view(0)
+
+
+def _counted(inst):
+    """Return an instance that says how many spindles it needs, as it must."""
+    disks = (replace(disk, spindles=disk.spindles or 1) for disk in inst.disks)
+    return replace(inst, disks=tuple(disks))
+
+
+def _plan(view, rules, search):
+    plan = balance(view, rules, search=search)
+    return [(step.before.idx, step.move, step.score) for step in plan.steps]
 
 
 def _gains(view, rules):
@@ -34,12 +64,12 @@ def _gains(view, rules):
 
 
 @needs_kernel
+@pytest.mark.parametrize("odd", ODD, ids="+".join)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(12))
-def test_the_search_knows_every_move_that_gains_and_no_other(kind, seed):
-    shape = sample.Shape(kind=kind, nodes=7, instances=25, oddity=0.15 * (seed % 3))
-    view = load(sample.cluster(seed, shape)).state.group_view(0)
-    rules = Rules(force=seed % 4 == 3)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_search_knows_every_move_that_gains_and_no_other(seed, kind, odd):
+    view = _view(seed, kind, odd)
+    rules = Rules(force=seed % 4 == 3, evacuate=seed % 5 == 4)
     seen = {}
 
     def refuse(state, moved):
@@ -50,6 +80,36 @@ def test_the_search_knows_every_move_that_gains_and_no_other(kind, seed):
 
     assert Searcher().best_step(view, rules, score(view.seen), refuse) is None
     assert seen == _gains(view, rules)
+
+
+@needs_kernel
+@pytest.mark.requirement("S4-10", "S2-03")
+@pytest.mark.parametrize("odd", ODD, ids="+".join)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_plan_is_that_of_the_plain_search_to_the_digit(seed, kind, odd):
+    view = _view(seed, kind, odd)
+    rules = Rules(max_steps=5)
+    fast = _plan(view, rules, Searcher().best_step)
+    assert fast == _plan(view, rules, best_step)
+
+
+@needs_kernel
+@pytest.mark.requirement("S2-01", "S2-03")
+@pytest.mark.parametrize("odd", ODD, ids="+".join)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_losing_a_node_ends_as_the_plain_simulation_does(seed, kind, odd):
+    view = _view(seed, kind, odd, fill=0.75)
+    losses = Losses(view)
+    for at in view.view:
+        assert losses.survives(at) in {None, bool(survive(view, at))}
+
+
+@needs_kernel
+def test_the_kernel_models_all_of_these_clusters():
+    views = [_view(at, KINDS[at % 3], ODD[at // 3 % 4]) for at in range(120)]
+    assert all(supported(view, Rules()) for view in views)
 
 
 SOURCE_ONLY = """

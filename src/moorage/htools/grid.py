@@ -6,54 +6,81 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from moorage.htools.inst import Inst
+from moorage.htools.kernel.columns import (
+    I_TAG,
+    I_TAGS,
+    I_WANT,
+    I_WANTS,
+    IW,
+    X_DISK,
+    X_DISK_ALL,
+    K,
+    W,
+)
 from moorage.htools.node import Node
+from moorage.htools.sidetables import UnitTables, domains, paths, reach, unit_tables
 from moorage.htools.state import State
 from moorage.htools.words import Mirror
 
 try:
-    from moorage.htools import kernel
+    from moorage.htools.kernel import placing
 except ImportError:  # built without a compiler, and Cython is not there either
     COMPILED = False
 else:
-    COMPILED = kernel.compiled
-
-_W, _IW = 24, 16
-"""Columns of a node and of an instance, as `moorage.htools.kernel.columns` has them."""
+    COMPILED = placing.compiled
 
 Masks = Callable[[Inst], int]
 """Returns which verbs an instance may use, one bit each."""
 
+Fixed = tuple[float, float, float, float, float]
+"""Conflicts, instances and primaries on offline nodes, locations, domains."""
+
+Lists = tuple[tuple[int, int], tuple[int, int]]
+"""Where the tags and the wants of an instance start, and how many they are."""
+
 
 def plain_nodes(state: State) -> bool:
-    """Say whether the kernel models the nodes in view."""
-    if all(node.offline for node in state.seen):
+    """Say whether the kernel models the nodes in view.
+
+    It does not model nodes without memory or processors, some nodes with exclusive
+    storage beside others without, nor instances there that do not say how many
+    spindles they need.
+    """
+    online = [node for node in state.seen if not node.offline]
+    if not online or not all(map(_has_sizes, online)):
         return False
-    return not any(_odd(node) for node in state.seen)
+    if not any(node.exclusive for node in online):
+        return True
+    return all(node.exclusive for node in online) and all(
+        inst.total_spindles is not None for inst in state.people
+    )
 
 
-def _odd(node: Node) -> bool:
-    sizes = (node.mem_total, node.cpus, node.cpu_speed, node.spindle_limit)
-    return bool(
+def _has_sizes(node: Node) -> bool:
+    return bool(node.mem_total and node.cpus and node.cpu_speed and node.spindle_limit)
+
+
+def classic_nodes(state: State) -> bool:
+    """Say whether nothing but memory, disk and processors decides where to go."""
+    return not any(
         node.exclusive
         or node.location_tags
         or node.mig_from
         or node.mig_into
         or node.units is not None
-        or (not node.offline and not all(sizes))
+        for node in state.seen
     )
 
 
 def is_plain(inst: Inst, view: set[int]) -> bool:
     """Say whether the kernel models an instance."""
-    if inst.forthcoming or inst.desired or inst.reach is not None:
-        return False
     if inst.p not in view or (inst.s >= 0 and inst.s not in view):
         return False
     return inst.mirror is not Mirror.INTERNAL or inst.s >= 0
 
 
 def node_columns(node: Node) -> list[float]:
-    """Return a node as the kernel's row, shape (24,)."""
+    """Return a node as the kernel's row, shape (29,)."""
     return [
         node.mem_total,
         node.unallocated,
@@ -76,6 +103,11 @@ def node_columns(node: Node) -> list[float]:
         node.disk_free_all,
         node.cpu_used_all,
         node.spindles_used_all,
+        float(node.exclusive),
+        node.spindles_free,
+        node.spindles_free_all,
+        node.spindles,
+        float(node.units is not None),
     ]
 
 
@@ -105,49 +137,83 @@ class Grid:
         names |= dict.fromkeys(tag for inst in insts for tag in inst.excl_tags)
         self.tags = {tag: place for place, tag in enumerate(names)}
         n, m, t = len(state.view), len(self.movers) + spare, len(self.tags)
-        self.rows = array("d", bytes(8 * (n + 3) * _W))
-        self.insts = array("d", bytes(8 * max(1, m) * _IW))
+        self.rows = array("d", bytes(8 * (n + 3) * W))
+        self.insts = array("d", bytes(8 * max(1, m) * IW))
         self.peers = array("d", bytes(8 * n * n))
         self.tagged = array("d", bytes(8 * max(1, n * t)))
+        self.planned = [inst.idx for inst in insts if inst.forthcoming]
+        self.units = unit_tables(state.seen, insts)
+        self.domains = domains(state.seen, insts, self.tags, m)
         for at in state.view:
             self.put_node(state, at)
         taglist = self._instances(insts, masks)
-        active, merged = _merged(state, insts)
+        weights = _without_disk(_merged(state, insts), self.units)
         arrays = (
-            self.rows,
-            self.insts,
-            self.peers,
-            self.tagged,
-            taglist,
-            active,
-            merged,
+            *(self.rows, self.insts, self.peers, self.tagged, taglist),
+            *(array("i", weights), array("d", weights.values())),
         )
-        self.kernel = kernel.Kernel(arrays, n, m, t, force)
-        self.kernel.prepare(fixed(state))
+        units = (len(self.units.names), self.units.counted) if self.units else (0, 0)
+        self.kernel = placing.Kernel(arrays, (n, m, t, *units), force)
+        self._tell(state, insts, m)
+        self.kernel.prepare(self.fixed(state))
+
+    def _tell(self, state: State, insts: Sequence[Inst], room: int) -> None:
+        """Tell the kernel what few clusters have."""
+        ways, known = paths(state.seen), reach(state.seen, insts, room)
+        if ways is not None:
+            self.kernel.know_paths(ways)
+        if known is not None:
+            self.kernel.know_reach(known)
+        if self.domains is not None:
+            tables = self.domains.stands, self.domains.wishes, self.domains.crowd
+            self.kernel.know_places(len(self.domains.names), *tables)
+        if self.units is not None:
+            units = self.units
+            tables_of = units.stock, units.totals, units.floors, units.kinds, units.seen
+            self.kernel.know_units(tables_of, units.wanted, units.sizes)
+
+    @property
+    def changing(self) -> "list[array[float]]":
+        """The arrays that change when the kernel restarts somebody, but `peers`."""
+        found = [self.rows, self.tagged]
+        if self.domains is not None:
+            found.append(self.domains.crowd)
+        if self.units is not None:
+            found.append(self.units.stock)
+        return found
+
+    def fixed(self, state: State) -> Fixed:
+        """Return the parts of the score that are counted, not spread."""
+        crowded = 0.0 if self.domains is None else self.domains.renew(state)
+        return (*fixed(state), crowded)
 
     def put_node(self, state: State, at: int) -> None:
         """Renew the columns of a node."""
         node, place, n = state.nodes[at], self.places[at], len(self.places)
-        self.rows[place * _W : (place + 1) * _W] = array("d", node_columns(node))
+        self.rows[place * W : (place + 1) * W] = array("d", node_columns(node))
         self.peers[place * n : (place + 1) * n] = array("d", bytes(8 * n))
         for peer, mem in node.peers.items():
             if peer in self.places:
                 self.peers[place * n + self.places[peer]] = mem
         for tag, column in self.tags.items():
             self.tagged[place * len(self.tags) + column] = node.excl.get(tag, 0)
+        if self.units is not None:
+            self.units.renew(place, node)
 
     def _instances(self, insts: Sequence[Inst], masks: Masks) -> "array[int]":
         taglist = array("i")
         for place, inst in enumerate(insts):
-            start = len(taglist)
+            tags = len(taglist), len(inst.excl_tags)
             taglist.extend(self.tags[tag] for tag in inst.excl_tags)
-            row = self._row(inst, start, len(inst.excl_tags), masks(inst))
-            self.insts[place * _IW : (place + 1) * _IW] = array("d", row)
+            wants = self.units.spans[place] if self.units else (0, 0)
+            self._put(place, inst, masks(inst), (tags, wants))
         taglist.append(0)
         return taglist
 
-    def _row(self, inst: Inst, start: int, tags: int, mask: int) -> list[float]:
-        return [
+    def _put(self, place: int, inst: Inst, mask: int, lists: Lists) -> None:
+        """Write the columns of an instance."""
+        (tag, tags), (want, wants) = lists
+        row = [
             inst.mem,
             inst.dsk,
             inst.vcpus if inst.counts_cpu else 0,
@@ -158,25 +224,26 @@ class Grid:
             self.places.get(inst.p, 0),
             self.places.get(inst.s, -1),
             *inst.load,
-            start,
-            tags,
-            mask,
+            *(tag, tags, mask, float(not inst.forthcoming)),
+            *(inst.total_spindles or 0, inst.location, len(inst.desired)),
+            *(want, wants),
         ]
+        self.insts[place * IW : (place + 1) * IW] = array("d", row)
 
     def put_instance(self, place: int, inst: Inst, masks: Masks) -> None:
-        """Renew the columns of an instance; its tags stay."""
-        row = place * _IW
-        tags = int(self.insts[row + 13]), int(self.insts[row + 14])
-        columns = self._row(inst, *tags, masks(inst))
-        self.insts[row : row + _IW] = array("d", columns)
+        """Renew the columns of an instance; its tags and wants stay."""
+        told = [
+            int(self.insts[place * IW + at]) for at in (I_TAG, I_TAGS, I_WANT, I_WANTS)
+        ]
+        self._put(place, inst, masks(inst), ((told[0], told[1]), (told[2], told[3])))
 
     def renew(self, old: State, new: State, masks: Masks) -> list[int]:
         """Take over what changed; return the places of the nodes that did."""
         touched = changed_nodes(old, new)
         nodes = [new.nodes[at] for at in touched]
-        # Who moved is on a node that changed.
+        # Who moved is on a node that changed; nodes do not list who is only planned.
         people = {idx for n in nodes for idx in (*n.primaries, *n.secondaries)}
-        for idx in people:
+        for idx in people.union(self.planned):
             place = self.place_of.get(idx)
             if place is not None and new.insts[idx] is not old.insts[idx]:
                 self.put_instance(place, new.insts[idx], masks)
@@ -187,12 +254,12 @@ class Grid:
         """Take over nodes that changed."""
         for at in touched:
             self.put_node(state, at)
-        self.kernel.prepare(fixed(state))
+        self.kernel.prepare(self.fixed(state))
 
     @property
     def is_full(self) -> bool:
         """Whether no spare place is left."""
-        return (len(self.movers) + 1) * _IW > len(self.insts)
+        return (len(self.movers) + 1) * IW > len(self.insts)
 
     def add_instance(self, inst: Inst, masks: Masks) -> int:
         """Take one more instance, without tags, into a spare place; return it."""
@@ -203,8 +270,8 @@ class Grid:
         return place
 
 
-def fixed(state: State) -> tuple[float, float, float, float, float]:
-    """Return the parts of the score that are counted, not spread."""
+def fixed(state: State) -> tuple[float, float, float, float]:
+    """Return conflicts, instances and primaries on offline nodes, and locations."""
     conflicts = everybody = primaries = location = 0
     for node in state.seen:
         if node.offline:
@@ -213,13 +280,13 @@ def fixed(state: State) -> tuple[float, float, float, float, float]:
         else:
             conflicts += node.conflicts if node.excl else 0
             location += node.location
-    return float(conflicts), float(everybody), float(primaries), float(location), 0.0
+    return float(conflicts), float(everybody), float(primaries), float(location)
 
 
 _WEIGHTS: Final = (0.5, 0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5)
 
 
-def _merged(state: State, movers: Sequence[Inst]) -> "tuple[array[int], array[float]]":
+def _merged(state: State, movers: Sequence[Inst]) -> dict[int, float]:
     """Return the spread metrics that differ, and their weights with equals.
 
     With nothing planned and everything as recorded, the metrics that count
@@ -227,12 +294,15 @@ def _merged(state: State, movers: Sequence[Inst]) -> "tuple[array[int], array[fl
     the four are one.
     """
     nodes = [node for node in state.seen if not node.offline]
-    plain_mem = all(inst.uses_mem for inst in movers)
+    real = not any(inst.forthcoming for inst in movers)
+    plain_mem = real and all(inst.uses_mem for inst in movers)
+    spindles = [(n.spindles_free, n.spindles_free_all) for n in nodes]
+    same = real and all(now == later for now, later in spindles)
     equal = {
         9: (0, plain_mem and all(n.mem_free_all == n.unallocated for n in nodes)),
-        10: (1, all(n.disk_free_all == n.disk_free for n in nodes)),
-        11: (3, all(n.cpu_used_all == n.cpu_used for n in nodes)),
-        12: (8, all(n.spindles_used_all == n.spindles_used for n in nodes)),
+        10: (1, same and all(n.disk_free_all == n.disk_free for n in nodes)),
+        11: (3, real and all(n.cpu_used_all == n.cpu_used for n in nodes)),
+        12: (8, real and all(n.spindles_used_all == n.spindles_used for n in nodes)),
         5: (4, _same_load(nodes, movers, 1)),
         7: (4, _same_load(nodes, movers, 3)),
     }
@@ -241,7 +311,17 @@ def _merged(state: State, movers: Sequence[Inst]) -> "tuple[array[int], array[fl
     for column, (twin, holds) in equal.items():
         if holds:
             weights[twin] += weights.pop(column)
-    return array("i", weights), array("d", weights.values())
+    return weights
+
+
+def _without_disk(
+    weights: dict[int, float], units: UnitTables | None
+) -> dict[int, float]:
+    """Return weights with the mean over storage units in place of the disk's."""
+    if units is None or not units.counted:
+        return weights
+    both = sum(weights.pop(at, 0.0) for at in (X_DISK, X_DISK_ALL))
+    return weights | {K + at: both / units.counted for at in range(units.counted)}
 
 
 def _same_load(nodes: Sequence[Node], movers: Sequence[Inst], at: int) -> bool:

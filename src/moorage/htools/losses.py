@@ -9,7 +9,7 @@ from moorage.htools.grid import (
     COMPILED,
     Grid,
     changed_nodes,
-    fixed,
+    classic_nodes,
     is_plain,
     plain_nodes,
 )
@@ -56,6 +56,7 @@ class Losses:
         self.state = state
         self.view = set(state.view)
         self.usable = COMPILED and plain_nodes(state)
+        self.classic = classic_nodes(state)
         self.grid: Grid | None = None
         self.places: dict[int, int] = {}
         self.held: dict[int, Inst] = {}
@@ -101,7 +102,7 @@ class Losses:
                 if self.held.get(idx) is not inst and not self._put(grid, inst):
                     return False
         grid.renew_nodes(self.state, touched)
-        self.fixed = fixed(self.state)
+        self.fixed = grid.fixed(self.state)
         return True
 
     def _put(self, grid: Grid, inst: Inst) -> bool:
@@ -115,6 +116,8 @@ class Losses:
             return True
         # The arrays join columns that were equal; they must stay so.
         if inst.excl_tags or not inst.uses_mem or len(set(inst.load)) > 1:
+            return False
+        if inst.reach is not None or inst.desired or inst.wants:
             return False
         if grid.is_full:
             return False
@@ -134,7 +137,7 @@ class Losses:
         order = self._order(lost)
         if not order:
             return True
-        if order[-1].mirror is Mirror.INTERNAL:
+        if order[-1].mirror is Mirror.INTERNAL and self.classic:
             return self._fails_over(lost, order)
         return self._restarts(lost, order)
 
@@ -184,14 +187,15 @@ class Losses:
 
     def _undo(self, grid: Grid, order: Sequence[Inst]) -> Callable[[], None]:
         """Return what puts the arrays back; a copy of peers grows with n squared."""
-        rows, tagged, n = grid.rows[:], grid.tagged[:], len(grid.places)
+        kept, n = [(table, table[:]) for table in grid.changing], len(grid.places)
         mirrored = takewhile(lambda inst: inst.mirror is Mirror.INTERNAL, order)
         places = [grid.places[i.s] * n + grid.places[i.p] for i in mirrored]
         places += [at % n * n + at // n for at in places]
         peers = {at: grid.peers[at] for at in places}
 
         def undo() -> None:
-            grid.rows[:], grid.tagged[:] = rows, tagged
+            for table, values in kept:
+                table[:] = values
             for at, value in peers.items():
                 grid.peers[at] = value
 
@@ -208,9 +212,10 @@ class Losses:
         return grid.kernel.anew(self.places[inst.idx], open_places)
 
     def _takes(self, node: Node, inst: Inst) -> bool:
-        """Say whether a node is there, and its policy accepts the instance."""
-        fail = breach(node.policy, inst, exclusive=node.exclusive)
-        return not node.offline and fail is None
+        """Say whether a node is there, reaches the disks, and its policy agrees."""
+        if node.offline or (inst.reach is not None and node.idx not in inst.reach):
+            return False
+        return breach(node.policy, inst, exclusive=node.exclusive) is None
 
     def _loaded(self) -> Grid:
         if self.grid is None:
@@ -219,7 +224,7 @@ class Losses:
             self.grid = Grid(self.state, movers, _mask, force=True, spare=_SPARE)
             self.places = {inst.idx: place for place, inst in enumerate(movers)}
             self.held = {inst.idx: inst for inst in movers}
-            self.fixed = fixed(self.state)
+            self.fixed = self.grid.fixed(self.state)
         return self.grid
 
 

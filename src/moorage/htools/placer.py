@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from moorage.htools.grid import COMPILED, Grid, changed_nodes, plain_nodes
+from moorage.htools.grid import (
+    COMPILED,
+    Grid,
+    changed_nodes,
+    classic_nodes,
+    plain_nodes,
+)
 from moorage.htools.inst import Inst
 from moorage.htools.policy import breach
 from moorage.htools.state import State
@@ -68,7 +74,8 @@ class Placer:
         """Return a placer; None where the kernel does not model the question."""
         odd = inst.forthcoming or inst.desired or inst.reach is not None or inst.wants
         known = shelf is not None and shelf.knows(state)
-        if not COMPILED or odd or not (known or plain_nodes(state)):
+        plain = known or (plain_nodes(state) and classic_nodes(state))
+        if not COMPILED or odd or not plain:
             return None
         return cls(state, inst, shelf or Shelf())
 

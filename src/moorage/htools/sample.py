@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 
-from moorage.htools.fleet import Disk, Fleet, Group, InstanceRow, NodeRow
+from moorage.htools.fleet import (
+    Disk,
+    Fleet,
+    Group,
+    InstanceRow,
+    NodeRow,
+    Unit,
+    UnitName,
+)
 from moorage.htools.policy import DEFAULT, Policy, Spec
 
 KINDS: Final = ("drbd", "shared", "mixed", "plain")
@@ -37,6 +45,8 @@ class Shape:
         Share of the memory that instances ask for.
     exclusive : bool
         Whether nodes have exclusive storage.
+    units : bool
+        Whether nodes list their storage units, and some disks reach some nodes only.
     """
 
     kind: str = "drbd"
@@ -47,6 +57,7 @@ class Shape:
     uneven: bool = False
     fill: float = 0.5
     exclusive: bool = False
+    units: bool = False
 
 
 @dataclass(slots=True)
@@ -92,6 +103,9 @@ def cluster(seed: int, wanted: Shape | None = None) -> Fleet:
     nodes = [_node(maker, at) for at in range(maker.shape.nodes)]
     insts = tuple(_instance(maker, at, nodes) for at in range(maker.shape.instances))
     nodes = [_used(maker, at, node, insts) for at, node in enumerate(nodes)]
+    if maker.shape.units:
+        nodes = [_with_units(maker, node) for node in nodes]
+        insts = tuple(_with_wants(maker, inst) for inst in insts)
     return Fleet(groups, tuple(nodes), insts, _cluster_tags(maker), _policy(maker))
 
 
@@ -197,3 +211,44 @@ def _used(
     noise = maker.draw.randint(-300, 700) if maker.odd() else 0
     left = int(node.mem_total) - node.mem_own - mem - noise
     return replace(node, mem_free=max(0, left), disk_free=int(node.disk_total) - disk)
+
+
+_POOL: Final = ("ext", "pool")
+"""A unit that all nodes share."""
+_UNITS: Final[tuple[UnitName, ...]] = (
+    ("drbd8", "xenvg"),
+    ("lvm-vg", "xenvg"),
+    _POOL,
+    ("ext", "other"),
+)
+
+
+def _with_units(maker: _Maker, node: NodeRow) -> NodeRow:
+    """Return the node with most of the units; one in ten nodes lists none."""
+    draw = maker.draw
+    if draw.random() < 0.1:
+        return node
+    units = tuple(
+        Unit(
+            name,
+            None if maker.odd() else draw.randrange(300000),
+            draw.choice((None, 0)) if maker.odd() else 400000,
+            shared=name == _POOL,
+        )
+        for name in _UNITS
+        if draw.random() < 0.8
+    )
+    return replace(node, units=units)
+
+
+def _with_wants(maker: _Maker, inst: InstanceRow) -> InstanceRow:
+    """Return the instance with a unit for each disk, some with a second disk."""
+    draw = maker.draw
+    own = {"drbd": _UNITS[0], "plain": _UNITS[1]}
+    unit = own.get(inst.template) or draw.choice(_UNITS[2:])
+    disks = tuple(replace(disk, unit=unit) for disk in inst.disks)
+    if maker.odd():
+        disks = (*disks, Disk(1024, 1, unit))
+    near = draw.sample(range(maker.shape.nodes), min(4, maker.shape.nodes))
+    reach = frozenset({*near, inst.primary}) if maker.odd() else None
+    return replace(inst, disks=disks, reach=reach)

@@ -6,7 +6,3 @@ Compiled they are fast, as they are they are their own reference. The types stan
 `moorage.htools.balancing`, `redundancy` and `allocate` say the same in the words of
 nodes and instances.
 """
-
-from moorage.htools.kernel.placing import Kernel, compiled
-
-__all__ = ["Kernel", "compiled"]

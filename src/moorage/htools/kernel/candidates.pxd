@@ -19,14 +19,19 @@ cdef class Candidates(Moves):
     cdef void leave(self, int i) noexcept
     cdef void leave_through(self, int i, int p, int s, double away) noexcept
     cdef void amounts(self, int i) noexcept
+    cdef double disk_amount(self, int i, bint is_space) noexcept
+    cdef double unit_amount(self, int i, int unit) noexcept
     cdef void spreads(self, int verb, int p, double main_p, double copy_p, int s, double main_s, double copy_s) noexcept
     cdef double bear(self, int i, int j, double main, double copy, double kept) noexcept
+    cdef double kept_with(self, int i, int j, int peer, double kept) noexcept
     cdef int runs(self, int i, int j, double freed, double kept) noexcept
-    cdef bint fits(self, int a, int o, double times) noexcept
+    cdef int room(self, int i, int j, double times) noexcept
+    cdef bint has_room_for(self, int i, double* r, double times) noexcept
     cdef int holds(self, int i, int j, double main, double freed) noexcept
     cdef double target(self, int i, int t) noexcept
-    cdef double weigh_alone(self, int i, int t, double more) noexcept
+    cdef double weigh_alone(self, int i, int t, int p, double more) noexcept
     cdef double weigh_swap(self, int i, int t, int p, double more) noexcept
     cdef double weigh_again(self, int i, int t, int s, double more) noexcept
     cdef double weigh_copy(self, int i, int verb, int t, int home, int fit, bint force) noexcept
     cdef double weigh(self, int i, int verb, int t, double* amounts, double score) noexcept
+    cdef double far(self, int i, int verb, int t) noexcept

@@ -32,12 +32,12 @@ from moorage.htools.kernel.moves import Moves
 class Candidates(Moves):
     """Moves that are weighed, the best of which are kept."""
 
-    def __init__(self, arrays, n, m, tags, force):
-        super().__init__(arrays, n, m, tags, force)
+    def __init__(self, arrays, sizes, force):
+        super().__init__(arrays, sizes, force)
         self.near, self.count = self.space(4 * col.ROOM), 0
-        self.old_d, self.old_q = self.space(6 * col.K), self.space(6 * col.K)
-        self.rest, self.main = self.space(6), self.space(col.K)
-        self.copies = self.space(col.K)
+        self.old_d, self.old_q = self.space(6 * self.k), self.space(6 * self.k)
+        self.rest, self.main = self.space(6), self.space(self.k)
+        self.copies = self.space(self.k)
 
     def keep(self, i, verb, t, found):
         """Keep a candidate if it is near the best."""
@@ -65,23 +65,19 @@ class Candidates(Moves):
 
     def leave(self, i):
         """Compute what each verb changes on the old nodes of an instance."""
-        p = self.home(i)
-        s = self.second(i)
+        p, s = self.home(i), self.second(i)
         base = self.constant()
-        kept = self.rows[p * col.W + col.KEPT]
+        kept = self.row(p)[col.KEPT]
         self.amounts(i)
+        self.gone_p = self.is_off(p) or self.force
         self.kept_d, self.kept_q = 0.0, 0.0
         away = base + self.bear(i, p, -1.0, 0.0, kept)
-        self.gone_p = self.rows[p * col.W + col.OFFLINE] != 0.0 or self.force
         if s < 0:
             self.rest[col.FA] = away
             self.spreads(col.FA, p, -1.0, 0.0, p, 0.0, 0.0)
             return
-        self.gone_s = self.rows[s * col.W + col.OFFLINE] != 0.0 or self.force
-        self.stays = (
-            self.rows[p * col.W + col.FREE] > 0.0
-            and self.rows[p * col.W + col.DISK] > 0.0
-        )
+        self.gone_s = self.is_off(s) or self.force
+        self.stays = self.inst(i)[col.I_REAL] == 0.0 or self.lacks(i, p, p, True) == 0
         self.as_second = self.holds(i, p, 1.0, 1.0)
         self.rest[col.RF] = base + self.bear(i, s, 0.0, -1.0, self.here)
         # p is looked at anew, even where nothing changes.
@@ -94,9 +90,8 @@ class Candidates(Moves):
 
     def leave_through(self, i, p, s, away):
         """Compute the same for the verbs that first fail over to the secondary."""
-        verbs = self.verbs(i)
         self.through = False
-        if (verbs >> col.FRF) & 3 == 0:
+        if (self.verbs(i) >> col.FRF) & 3 == 0 or not self.migrates(p, s):
             return
         fit = self.runs(i, s, 1.0, self.here)
         if fit == 0 or (fit == 1 and not self.gone_p):
@@ -110,58 +105,79 @@ class Candidates(Moves):
 
     def amounts(self, i):
         """Note what an instance adds to each active metric, before scaling."""
-        o = i * col.IW
-        t = self.insts
+        t = self.inst(i)
         for a in range(self.actives):
             k = self.active[a]
-            self.main[a], self.copies[a] = 0.0, 0.0
-            if k == col.X_MEM:
-                self.main[a] = -t[o + col.I_RUNS]
-            elif k == col.X_MEM_ALL:
-                self.main[a] = -t[o + col.I_MEM]
-            elif k == col.X_CPU or k == col.X_CPU_ALL:
-                self.main[a] = t[o + col.I_CPU]
-            elif col.X_LOAD <= k <= col.X_LOAD + 3:
-                self.main[a] = t[o + col.I_LOAD + k - col.X_LOAD]
-                self.copies[a] = t[o + col.I_LOAD + 2] if k == col.X_LOAD + 2 else 0.0
-            elif t[o + col.I_LOCAL] == 0.0:
+            self.main[a] = self.copies[a] = 0.0
+            if k == col.X_MEM_ALL:
+                self.main[a] = -t[col.I_MEM]
+            elif k == col.X_CPU_ALL:
+                self.main[a] = t[col.I_CPU]
+            elif k == col.X_DISK_ALL or k == col.X_SPINDLES_ALL:
+                self.main[a] = self.copies[a] = self.disk_amount(i, k == col.X_DISK_ALL)
+            elif t[col.I_REAL] == 0.0:
                 continue
-            elif k == col.X_DISK or k == col.X_DISK_ALL:
-                self.main[a] = self.copies[a] = -t[o + col.I_DISK]
-            elif k == col.X_SPINDLES or k == col.X_SPINDLES_ALL:
-                self.main[a] = self.copies[a] = t[o + col.I_SPINDLES]
+            elif k == col.X_MEM:
+                self.main[a] = -t[col.I_RUNS]
+            elif k == col.X_CPU:
+                self.main[a] = t[col.I_CPU]
+            elif k == col.X_DISK or k == col.X_SPINDLES:
+                self.main[a] = self.copies[a] = self.disk_amount(i, k == col.X_DISK)
+            elif col.X_LOAD <= k <= col.X_LOAD + 3:
+                self.main[a] = t[col.I_LOAD + k - col.X_LOAD]
+                self.copies[a] = t[col.I_LOAD + 2] if k == col.X_LOAD + 2 else 0.0
+            elif k >= col.K:
+                self.main[a] = self.copies[a] = self.unit_amount(i, k - col.K)
+
+    def disk_amount(self, i, is_space):
+        """Return what an instance adds to free space, or to spindles that are used."""
+        t = self.inst(i)
+        if is_space and self.exclusive:
+            return -t[col.I_WHOLE]
+        if t[col.I_LOCAL] == 0.0:
+            return 0.0
+        return -t[col.I_DISK] if is_space else t[col.I_SPINDLES]
+
+    def unit_amount(self, i, unit):
+        """Return what an instance adds to the free room of a storage unit."""
+        found = 0.0
+        for c in range(self.first(i, col.I_WANT), self.last(i, col.I_WANT)):
+            if self.wanted[c] == unit:
+                found -= self.sizes[c]
+        return found
 
     def spreads(self, verb, p, main_p, copy_p, s, main_s, copy_s):
         """Write d and q of the old nodes, the reserve as it was counted last."""
-        o = verb * col.K
+        o, at_p, at_s = verb * self.k, p * self.k, s * self.k
         self.old_d[o], self.old_q[o] = self.kept_d, self.kept_q
         for a in range(1, self.actives):
             d = main_p * self.main[a] + copy_p * self.copies[a]
             e = main_s * self.main[a] + copy_s * self.copies[a]
-            d *= self.scales[p * col.K + a]
-            e *= self.scales[s * col.K + a]
+            d *= self.scales[at_p + a]
+            e *= self.scales[at_s + a]
             self.old_d[o + a] = d + e
-            self.old_q[o + a] = d * (self.twice_x[p * col.K + a] + d)
-            self.old_q[o + a] += e * (self.twice_x[s * col.K + a] + e)
+            self.old_q[o + a] = d * (self.twice_x[at_p + a] + d)
+            self.old_q[o + a] += e * (self.twice_x[at_s + a] + e)
 
     def bear(self, i, j, main, copy, kept):
         """Return what a node adds to the counted parts of the score.
 
-        The reserve, which becomes `kept`, is counted into `kept_d`, `kept_q`.
+        The reserve, which becomes `kept`, is counted into `kept_d`, `kept_q`. Failure
+        domains are left to `far`.
         """
-        o = j * col.W
-        r = self.rows
+        r, t = self.row(j), self.inst(i)
+        real = t[col.I_REAL] != 0.0
         found = 0.0
-        if r[o + col.OFFLINE] != 0.0:
-            return 16.0 * main + 4.0 * (main + copy)
-        if r[o + col.FREE] - main * self.insts[i * col.IW + col.I_RUNS] <= kept:
-            found = r[o + col.MAINS] + r[o + col.COPIES] + main + copy
-        if r[o + col.UNSAFE] != 0.0:
-            found -= r[o + col.MAINS] + r[o + col.COPIES]
-        if kept != r[o + col.KEPT]:
-            d = (kept - r[o + col.KEPT]) * self.scales[j * col.K]
+        if self.is_off(j):
+            return 16.0 * main + 4.0 * (main + copy) if real else 0.0
+        if real:
+            if r[col.FREE] - main * t[col.I_RUNS] <= kept:
+                found = r[col.MAINS] + r[col.COPIES] + main + copy
+            found -= self.unsafe(j)
+        if kept != r[col.KEPT]:
+            d = (kept - r[col.KEPT]) * self.scales[j * self.k]
             self.kept_d += d
-            self.kept_q += d * (self.twice_x[j * col.K] + d)
+            self.kept_q += d * (self.twice_x[j * self.k] + d)
             found += 0.25 * d
         if self.tags > 0 and main > 0.0:
             found += 2.0 * self.clashes(i, j)
@@ -169,7 +185,14 @@ class Candidates(Moves):
             found -= 2.0 * self.unclashes(i, j)
         return found
 
-    # The two checks say 0: cannot be, 1: only if forced, 2: may be.
+    def kept_with(self, i, j, peer, kept):
+        """Return the reserve of a node that gets the copy of an instance on `peer`."""
+        t = self.inst(i)
+        if t[col.I_REAL] == 0.0:
+            return kept
+        return max(kept, self.peers[j * self.n + peer] + t[col.I_KEEPS])
+
+    # The checks say 0: cannot be, 1: only if forced, 2: may be.
 
     def runs(self, i, j, freed, kept):
         """Say whether an instance may run on a node.
@@ -181,46 +204,26 @@ class Candidates(Moves):
         kept
             The node's reserve then.
         """
-        o = j * col.W
-        a = i * col.IW
-        r = self.rows
-        t = self.insts
-        left = r[o + col.FREE] - t[a + col.I_RUNS]
-        if left <= 0.0:
-            return 0
-        if (
-            t[a + col.I_LOCAL] != 0.0
-            and r[o + col.DISK] - (1.0 - freed) * t[a + col.I_DISK] <= 0.0
-        ):
-            return 0
-        if left <= kept and (
-            r[o + col.FREE] > kept if freed != 0.0 else r[o + col.UNSAFE] == 0.0
-        ):
+        r, t = self.row(j), self.inst(i)
+        fit = 2
+        if t[col.I_REAL] != 0.0:
+            left = r[col.FREE] - t[col.I_RUNS]
+            fit = 0 if left <= 0.0 else self.room(i, j, 1.0 - freed)
+            if fit == 0:
+                return 0
+            if left <= kept and (
+                r[col.FREE] > kept if freed != 0.0 else r[col.UNSAFE] == 0.0
+            ):
+                return 1
+            if self.is_over(r, r[col.CPU] + t[col.I_CPU]):
+                return 1
+            if self.tags > 0 and self.clashes(i, j) > 0:
+                return 1
+        if r[col.FREE_ALL] - t[col.I_MEM] <= 0.0:
             return 1
-        if r[o + col.RATIO] >= 0.0 and (
-            r[o + col.RATIO] < (r[o + col.CPU] + t[a + col.I_CPU]) / r[o + col.CPUS]
-            or r[o + col.RATIO]
-            < (r[o + col.CPU_ALL] + t[a + col.I_CPU]) / r[o + col.CPUS]
-        ):
+        if self.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
             return 1
-        if r[o + col.FREE_ALL] - t[a + col.I_MEM] <= 0.0:
-            return 1
-        if t[a + col.I_LOCAL] != 0.0 and not self.fits(a, o, 1.0 - freed):
-            return 1
-        return 1 if self.tags > 0 and self.clashes(i, j) > 0 else 2
-
-    def fits(self, a, o, times):
-        """Say whether a row has disk and spindles for so many times an instance."""
-        r = self.rows
-        disk = times * self.insts[a + col.I_DISK]
-        spindles = times * self.insts[a + col.I_SPINDLES]
-        return (
-            r[o + col.DISK] - disk >= r[o + col.FLOOR]
-            and r[o + col.SPINDLES] + spindles <= r[o + col.SPINDLE_LIMIT]
-            and r[o + col.DISK_ALL] - disk > 0.0
-            and r[o + col.DISK_ALL] - disk >= r[o + col.FLOOR]
-            and r[o + col.SPINDLES_ALL] + spindles <= r[o + col.SPINDLE_LIMIT]
-        )
+        return fit if self.has_room_for(i, r, 1.0 - freed) else 1
 
     def holds(self, i, j, main, freed):
         """Say whether a node may keep the second copy, the reserve aside.
@@ -232,37 +235,64 @@ class Candidates(Moves):
         freed
             1 if its disk was there until now, else 0.
         """
-        o = j * col.W
-        a = i * col.IW
-        r = self.rows
-        t = self.insts
-        if r[o + col.DISK] - (1.0 - freed) * t[a + col.I_DISK] <= 0.0:
-            return 0
-        if t[a + col.I_KEEPS] >= r[o + col.FREE] + main * t[a + col.I_RUNS]:
+        r, t = self.row(j), self.inst(i)
+        fit = 2
+        if t[col.I_REAL] != 0.0:
+            fit = self.room(i, j, 1.0 - freed)
+            if fit == 0:
+                return 0
+            if t[col.I_KEEPS] >= r[col.FREE] + main * t[col.I_RUNS]:
+                return 1
+        if t[col.I_KEEPS] >= r[col.FREE_ALL] + main * t[col.I_MEM]:
             return 1
-        if t[a + col.I_KEEPS] >= r[o + col.FREE_ALL] + main * t[a + col.I_MEM]:
-            return 1
-        return 2 if self.fits(a, o, 1.0 - freed) else 1
+        return fit if self.has_room_for(i, r, 1.0 - freed) else 1
+
+    def room(self, i, j, times):
+        """Say whether a node has disk and spindles for so many times an instance."""
+        r, t = self.row(j), self.inst(i)
+        local = t[col.I_LOCAL] != 0.0
+        fit = 2
+        if r[col.UNITS] != 0.0:
+            fit = self.stocked(i, j, j, times)
+        elif local:
+            left = r[col.DISK] - times * t[col.I_DISK]
+            fit = 0 if left <= 0.0 else 1 if left < r[col.FLOOR] else 2
+        if fit == 0 or not local:
+            return fit
+        if r[col.EXCLUSIVE] != 0.0:
+            return 0 if r[col.WHOLE] - times * t[col.I_WHOLE] < 0.0 else fit
+        over = r[col.SPINDLES] + times * t[col.I_SPINDLES] > r[col.SPINDLE_LIMIT]
+        return 1 if over else fit
+
+    def has_room_for(self, i, r, times):
+        """Say whether the same holds with planned instances counted."""
+        t = self.inst(i)
+        if t[col.I_LOCAL] == 0.0:
+            return True
+        left = r[col.DISK_ALL] - times * t[col.I_DISK]
+        if r[col.UNITS] == 0.0 and (left <= 0.0 or left < r[col.FLOOR]):
+            return False
+        if r[col.EXCLUSIVE] != 0.0:
+            return r[col.WHOLE_ALL] - times * t[col.I_WHOLE] >= 0.0
+        return r[col.SPINDLES_ALL] + times * t[col.I_SPINDLES] <= r[col.SPINDLE_LIMIT]
 
     def target(self, i, t):
         """Weigh all moves of an instance to one target; return the least score.
 
         `leave` was asked about the instance before.
         """
-        o = t * col.W
-        verbs = self.verbs(i)
-        p = self.home(i)
-        s = self.second(i)
+        verbs, p, s = self.verbs(i), self.home(i), self.second(i)
         fit = 0
         least = col.HUGE
-        if self.rows[o + col.OFFLINE] != 0.0 or t == p or t == s:
+        if self.is_off(t) or t == p or t == s:
             return col.HUGE
+        kept = self.row(t)[col.KEPT]
         if verbs & 26:  # FA, RF, FRF: the target runs it
-            fit = self.runs(i, t, 0.0, self.rows[o + col.KEPT])
+            fit = self.runs(i, t, 0.0, kept)
         if fit > 0:
-            more = self.bear(i, t, 1.0, 0.0, self.rows[o + col.KEPT])
+            more = self.bear(i, t, 1.0, 0.0, kept)
             if verbs & 2 and (fit == 2 or self.gone_p):
-                least = self.weigh_alone(i, t, more)
+                least = self.weigh_alone(i, t, p, more)
             if verbs & 8 and (fit == 2 or self.force):
                 least = min(least, self.weigh_swap(i, t, p, more))
             if verbs & 16 and self.through and (fit == 2 or self.gone_p):
@@ -275,37 +305,34 @@ class Candidates(Moves):
                 least = min(least, self.weigh_copy(i, col.FR, t, s, fit, self.gone_p))
         return least
 
-    def weigh_alone(self, i, t, more):
+    def weigh_alone(self, i, t, p, more):
         """Return the score of FA."""
+        if not self.migrates(p, t) or not self.reaches(i, t):
+            return col.HUGE
         self.kept_d, self.kept_q = 0.0, 0.0
         return self.weigh(i, col.FA, t, self.main, self.rest[col.FA] + more)
 
     def weigh_swap(self, i, t, p, more):
         """Return the score of RF, after which p keeps the second copy."""
-        o = p * col.W
-        a = i * col.IW
-        before = self.rows[o + col.KEPT]
-        left = self.rows[o + col.FREE] + self.insts[a + col.I_RUNS]
-        kept = max(before, self.peers[p * self.n + t] + self.insts[a + col.I_KEEPS])
-        if self.as_second == 0:
+        before = self.row(p)[col.KEPT]
+        left = self.row(p)[col.FREE] + self.inst(i)[col.I_RUNS]
+        kept = self.kept_with(i, p, t, before)
+        if self.as_second == 0 or not self.migrates(p, t):
             return col.HUGE
-        if not self.gone_s and (self.as_second == 1 or (before < left <= kept)):
+        if not self.gone_s and (self.as_second == 1 or before < left <= kept):
             return col.HUGE
-        self.kept_d = self.old_d[col.RF * col.K]
-        self.kept_q = self.old_q[col.RF * col.K]
+        self.kept_d = self.old_d[col.RF * self.k]
+        self.kept_q = self.old_q[col.RF * self.k]
         more += self.bear(i, p, -1.0, 1.0, kept)
         return self.weigh(i, col.RF, t, self.main, self.rest[col.RF] + more)
 
     def weigh_again(self, i, t, s, more):
         """Return the score of FRF, after which s keeps the copy for t."""
-        o = s * col.W
-        a = i * col.IW
-        left = self.rows[o + col.FREE]
-        kept = self.peers[s * self.n + t] + self.insts[a + col.I_KEEPS]
-        kept = max(self.here, kept)
-        if self.as_again == 0:
+        left = self.row(s)[col.FREE]
+        kept = self.kept_with(i, s, t, self.here)
+        if self.as_again == 0 or not self.migrates(s, t):
             return col.HUGE
-        if not self.gone_p and (self.as_again == 1 or (self.here < left <= kept)):
+        if not self.gone_p and (self.as_again == 1 or self.here < left <= kept):
             return col.HUGE
         self.kept_d, self.kept_q = 0.0, 0.0
         more += self.bear(i, s, 0.0, 0.0, kept)
@@ -313,15 +340,14 @@ class Candidates(Moves):
 
     def weigh_copy(self, i, verb, t, home, fit, force):
         """Return the score of R or FR, after which t keeps the copy for `home`."""
-        o = t * col.W
-        a = i * col.IW
-        left = self.rows[o + col.FREE]
-        safe = self.rows[o + col.UNSAFE] == 0.0
-        kept = self.peers[t * self.n + home] + self.insts[a + col.I_KEEPS]
-        kept = max(self.rows[o + col.KEPT], kept)
-        if not force and (fit == 1 or (safe and left <= kept)):
+        r = self.row(t)
+        kept = self.kept_with(i, t, home, r[col.KEPT])
+        strained = r[col.FREE] <= kept and r[col.UNSAFE] == 0.0
+        if self.inst(i)[col.I_REAL] == 0.0:
+            strained = False
+        if not force and (fit == 1 or strained):
             return col.HUGE
-        self.kept_d, self.kept_q = self.old_d[verb * col.K], self.old_q[verb * col.K]
+        self.kept_d, self.kept_q = self.old_d[verb * self.k], self.old_q[verb * self.k]
         more = self.bear(i, t, 0.0, 1.0, kept)
         return self.weigh(i, verb, t, self.copies, self.rest[verb] + more)
 
@@ -333,25 +359,24 @@ class Candidates(Moves):
         amounts
             What comes to the target, before scaling.
         score
-            The counted parts.
+            The counted parts, failure domains aside.
         """
-        o = t * col.K
-        g = verb * col.K
-        d = self.kept_d
-        q = self.kept_q
-        online = self.online
-        shrink = self.shrink
+        o, g = t * self.k, verb * self.k
+        d, q = self.kept_d, self.kept_q
         # The compiler keeps locals in registers, and must read fields again.
         scales, twice_x = self.scales, self.twice_x
         old_d, old_q = self.old_d, self.old_q
         level_s, level_v, merged = self.level_s, self.level_v, self.merged
+        counts, shrinks = self.level_n, self.shrinks
         widest, least = self.widest, self.least
+        if self.places > 0:
+            score += self.far(i, verb, t)
         for a in range(self.actives):
             if a > 0:
                 v = amounts[a] * scales[o + a]
                 d = old_d[g + a] + v
                 q = old_q[g + a] + v * (twice_x[o + a] + v)
-            v = level_v[a] + (online * q - d * (level_s[a] + d)) * shrink
+            v = level_v[a] + (counts[a] * q - d * (level_s[a] + d)) * shrinks[a]
             v = v if v > 0.0 else 0.0
             d = d if d > 0.0 else -d
             widest[a] = d if d > widest[a] else widest[a]
@@ -359,3 +384,9 @@ class Candidates(Moves):
             score += merged[a] * sqrt(v)
         self.keep(i, verb, t, score)
         return score
+
+    def far(self, i, verb, t):
+        """Return what a move changes in the scores of failure domains."""
+        self.as_is()
+        self.count_places(i, verb, self.home(i), self.second(i), t)
+        return self.c_apart - self.apart + self.c_domains - self.domains

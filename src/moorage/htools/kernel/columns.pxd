@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 cdef enum:
-    W = 24
+    W = 29
     MEM = 0
     FREE = 1
     KEPT = 2
@@ -22,7 +22,12 @@ cdef enum:
     DISK_ALL = 21
     CPU_ALL = 22
     SPINDLES_ALL = 23
-    IW = 16
+    EXCLUSIVE = 24
+    WHOLE = 25
+    WHOLE_ALL = 26
+    WHOLES = 27
+    UNITS = 28
+    IW = 22
     I_MEM = 0
     I_DISK = 1
     I_CPU = 2
@@ -36,6 +41,12 @@ cdef enum:
     I_TAG = 13
     I_TAGS = 14
     I_VERBS = 15
+    I_REAL = 16
+    I_WHOLE = 17
+    I_LOCATION = 18
+    I_WISHES = 19
+    I_WANT = 20
+    I_WANTS = 21
     K = 13
     X_MEM = 0
     X_DISK = 1
@@ -47,14 +58,21 @@ cdef enum:
     X_DISK_ALL = 10
     X_CPU_ALL = 11
     X_SPINDLES_ALL = 12
-    MEMO = 55
-    ROOM = 4096
     F = 0
     FA = 1
     R = 2
     RF = 3
     FRF = 4
     FR = 5
+    ABSENT = 0
+    COUNTED = 1
+    BOUNDLESS = 2
+    NO_MEMORY = 1
+    NO_DISK = 2
+    NO_CPU = 3
+    NO_TAGS = 5
+    NO_SPINDLES = 8
+    ROOM = 4096
 
 cdef extern from *:
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What stands where in the rows; `columns.pxd` says the same to the compiler."""
 
-W = 24
+W = 29
 """Columns of a node; memory and disk in MiB."""
 MEM = 0
 FREE = 1  # memory that nobody has
@@ -24,8 +24,13 @@ FREE_ALL = 20  # these four count instances that are only planned
 DISK_ALL = 21
 CPU_ALL = 22
 SPINDLES_ALL = 23
+EXCLUSIVE = 24  # 1 under exclusive storage
+WHOLE = 25  # spindles that are free then
+WHOLE_ALL = 26
+WHOLES = 27  # in all
+UNITS = 28  # 1 where the node lists its storage units
 
-IW = 16
+IW = 22
 """Columns of an instance."""
 I_MEM = 0
 I_DISK = 1
@@ -40,6 +45,12 @@ I_LOAD = 9  # and three more
 I_TAG = 13  # where its tags start
 I_TAGS = 14  # how many they are
 I_VERBS = 15  # one bit each
+I_REAL = 16  # 0 where it is only planned
+I_WHOLE = 17  # spindles under exclusive storage
+I_LOCATION = 18  # failure domains that its two nodes share
+I_WISHES = 19  # how many locations it desires
+I_WANT = 20  # where its wants of storage units start
+I_WANTS = 21  # how many they are
 
 K = 13
 """Spread metrics of a node."""
@@ -57,8 +68,12 @@ X_SPINDLES_ALL = 12
 F, FA, R, RF, FRF, FR = range(6)
 """The verbs of `moorage.htools.moves`."""
 
-MEMO = 55
-"""Columns of what is remembered of an instance: 3 + 4 K."""
+ABSENT, COUNTED, BOUNDLESS = range(3)
+"""What a storage unit is on a node: not there, with room of its own, or without."""
+NO_MEMORY, NO_DISK, NO_CPU = 1, 2, 3
+NO_TAGS = 5
+NO_SPINDLES = 8
+"""Refusals: places in `moorage.htools.words.Fail`, counted from 1."""
 ROOM = 4096
 """Candidates that are kept at most."""
 NEAR = 1e-7

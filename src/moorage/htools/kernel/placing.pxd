@@ -7,9 +7,9 @@ cdef class Kernel(Search):
     cdef bint needs_memory_alone(self, int i) noexcept
     cdef int foresee(self, int lost, double rest, double largest) noexcept
     cdef double alone(self, int i, int t) noexcept
+    cdef void arrive(self, int i, int t) noexcept
+    cdef void take_counts(self) noexcept
     cdef void commit(self, int i, int verb, int t) noexcept
-    cdef int why_primary(self, int i, int row, int node, bint force) noexcept
-    cdef int why_secondary(self, int i, int row, double peer) noexcept
     cdef int enter(self, int i, int p, bint force) noexcept
     cdef int why_pair(self, int i, int p, int s) noexcept
     cdef double pair(self, int p, int s) noexcept

@@ -21,7 +21,7 @@ class Kernel(Search):
         The rows change accordingly. Every check but the hard ones is skipped;
         ties go to the last node.
         """
-        verbs: cython.int = int(self.insts[i * col.IW + col.I_VERBS])
+        verbs: cython.int = int(self.inst(i)[col.I_VERBS])
         verb: cython.int = col.F if verbs & 1 else col.FA
         best: cython.int = -1
         least: cython.double = col.HUGE
@@ -30,8 +30,8 @@ class Kernel(Search):
         self.force = True
         self.reserve(i)
         if verb == col.F:
-            t = int(self.insts[i * col.IW + col.I_S])
-            if self.rows[t * col.W + col.OFFLINE] != 0.0 or not self.run(i, col.F, -1):
+            t = int(self.inst(i)[col.I_S])
+            if self.row(t)[col.OFFLINE] != 0.0 or not self.run(i, col.F, -1):
                 return -1
             self.commit(i, col.F, -1)
             return t
@@ -56,7 +56,7 @@ class Kernel(Search):
 
     def lose(self, order, lost):
         """Restart instances of a lost node in order; say whether all find room."""
-        needs = [self.insts[i * col.IW + col.I_RUNS] for i in order]
+        needs = [self.inst(i)[col.I_RUNS] for i in order]
         bounded = [self.needs_memory_alone(i) for i in order]
         rest: cython.double = sum(needs)
         certain: cython.bint = False
@@ -79,8 +79,9 @@ class Kernel(Search):
 
     def needs_memory_alone(self, i):
         """Say whether an instance may restart wherever there is memory for it."""
-        verbs = self.verbs(i)
-        return (verbs & 1) == 0 and self.insts[i * col.IW + col.I_LOCAL] == 0.0
+        if self.barred or self.bounded or self.units > 0:
+            return False
+        return (self.verbs(i) & 1) == 0 and self.inst(i)[col.I_LOCAL] == 0.0
 
     def foresee(self, lost, rest, largest):
         """Return 1 when all are sure to find memory, -1 when some will not, else 0.
@@ -93,11 +94,11 @@ class Kernel(Search):
         free = 0.0
         top = 0.0
         for t in range(self.n):
-            if t != lost and self.rows[t * col.W + col.OFFLINE] == 0.0:
+            if t != lost and self.row(t)[col.OFFLINE] == 0.0:
                 refuges += 1.0
-                if self.rows[t * col.W + col.FREE] > 0.0:
-                    free += self.rows[t * col.W + col.FREE]
-                    top = max(top, self.rows[t * col.W + col.FREE])
+                if self.row(t)[col.FREE] > 0.0:
+                    free += self.row(t)[col.FREE]
+                    top = max(top, self.row(t)[col.FREE])
         if largest >= top or rest >= free:
             return -1
         return 1 if free - (rest - largest) > refuges * largest else 0
@@ -116,7 +117,7 @@ class Kernel(Search):
         for place in places:
             t = place
             self.copy(t, self.n + 2)
-            if not self.add_primary(i, self.n + 2, t, True):
+            if self.add_primary(i, self.n + 2, t, True) != 0:
                 continue
             score = self.alone(i, t)
             if not least < score:
@@ -125,7 +126,7 @@ class Kernel(Search):
             self.copy(best, self.n + 2)
             self.add_primary(i, self.n + 2, best, True)
             self.alone(i, best)
-            self.conflicts = self.c_tags
+            self.take_counts()
             self.mark(i, best, 1.0)
             self.copy(self.n + 2, best)
             self.dirty = True
@@ -134,84 +135,42 @@ class Kernel(Search):
     def alone(self, i, t):
         """Return the score with one more instance on a node."""
         n = self.n
-        self.measure(n + 2, self.new, 2 * col.K)
-        self.c_all, self.c_pri, self.c_tags = self.off_all, self.off_pri, self.conflicts
+        self.measure(n + 2, t, self.new, 2 * self.k)
+        self.as_is()
         if self.tags > 0:
             self.c_tags += self.clashes(i, t)
+        self.arrive(i, t)
         return self.exactly(-1, -1, t, self.n1 + self.unsafe(n + 2) - self.unsafe(t))
+
+    def arrive(self, i, t):
+        """Count what failure domains cost with one more instance on a node."""
+        if self.places > 0 and self.inst(i)[col.I_REAL] != 0.0:
+            self.c_apart += self.inst(i)[col.I_LOCATION] + self.missed(i, t)
+            self.c_domains += self.crowds(i, -1, t)
+
+    def take_counts(self):
+        """Make the counted parts of a changed score the real ones."""
+        self.conflicts, self.off_all, self.off_pri = self.c_tags, self.c_all, self.c_pri
+        self.apart, self.domains = self.c_apart, self.c_domains
 
     def commit(self, i, verb, t):
         """Make the scratch rows the real ones, after a failover or restart."""
-        a = i * col.IW
+        one = self.inst(i)
         n = self.n
         p = self.home(i)
         s = self.second(i)
         self.count_fixed(i, verb, p, s if verb == col.F else -1, t)
-        self.conflicts, self.off_all, self.off_pri = self.c_tags, self.c_all, self.c_pri
+        self.take_counts()
         self.mark(i, p, -1.0)
         self.mark(i, s if verb == col.F else t, 1.0)
         self.copy(n, p)
         if verb == col.F:
             self.copy(n + 1, s)
-            self.peers[s * n + p] -= self.insts[a + col.I_KEEPS]
-            self.peers[p * n + s] += self.insts[a + col.I_KEEPS]
+            self.peers[s * n + p] -= one[col.I_KEEPS]
+            self.peers[p * n + s] += one[col.I_KEEPS]
         else:
             self.copy(n + 2, t)
         self.dirty = True
-
-    def why_primary(self, i, row, node, force):
-        """Run an instance on a row; return 0, or the number of the refusal.
-
-        The numbers are places in `moorage.htools.words.Fail`, counted from 1.
-        """
-        o = row * col.W
-        local = self.insts[i * col.IW + col.I_LOCAL] != 0.0
-        r = self.rows
-        failed = r[o + col.UNSAFE]
-        if self.add_primary(i, row, node, force):
-            return 0
-        if r[o + col.FREE] <= 0.0:
-            return 1
-        if local and (r[o + col.DISK] <= 0.0 or r[o + col.DISK] < r[o + col.FLOOR]):
-            return 2
-        if local and r[o + col.SPINDLES] > r[o + col.SPINDLE_LIMIT]:
-            return 2
-        if r[o + col.UNSAFE] != 0.0 and failed == 0.0:
-            return 1
-        if (
-            r[o + col.RATIO] >= 0.0
-            and r[o + col.RATIO] < r[o + col.CPU] / r[o + col.CPUS]
-        ):
-            return 3
-        if self.clashes(i, node) > 0:
-            return 5
-        if r[o + col.FREE_ALL] <= 0.0:
-            return 1
-        if local and not self.has_disk(o):
-            return 2
-        return 3
-
-    def why_secondary(self, i, row, peer):
-        """Keep the second copy on a row; return 0, or the refusal, likewise."""
-        o = row * col.W
-        a = i * col.IW
-        r = self.rows
-        failed = r[o + col.UNSAFE]
-        if self.add_secondary(i, row, peer, False, False):
-            return 0
-        if (
-            r[o + col.DISK] <= 0.0
-            or r[o + col.DISK] < r[o + col.FLOOR]
-            or r[o + col.SPINDLES] > r[o + col.SPINDLE_LIMIT]
-        ):
-            return 2
-        if self.insts[a + col.I_KEEPS] >= r[o + col.FREE] or (
-            r[o + col.UNSAFE] != 0.0 and failed == 0.0
-        ):
-            return 1
-        if not self.has_disk(o):
-            return 2
-        return 1
 
     def singles(self, i, places, force):
         """Return (refusal, score) of a new instance on each of some nodes."""
@@ -222,15 +181,11 @@ class Kernel(Search):
         for place in places:
             t = place
             self.copy(t, n + 2)
-            why = self.why_primary(i, n + 2, t, force)
+            why = self.add_primary(i, n + 2, t, force)
             if why != 0:
                 found.append((why, 0.0))
                 continue
-            self.measure(n + 2, self.new, 2 * col.K)
-            self.c_all, self.c_pri = self.off_all, self.off_pri
-            self.c_tags = self.conflicts + (self.clashes(i, t) if self.tags > 0 else 0)
-            unsafe = self.n1 + self.unsafe(n + 2) - self.unsafe(t)
-            found.append((0, self.exactly(-1, -1, t, unsafe)))
+            found.append((0, self.alone(i, t)))
         return found
 
     def pairs(self, i, p, others, force):
@@ -260,7 +215,7 @@ class Kernel(Search):
         score: cython.double
         least: cython.double = col.HUGE
         best = None
-        counts = [0] * 8
+        counts = [0] * (col.NO_SPINDLES + 1)
         for p, others in places:
             why = self.enter(i, p, force)
             if why != 0:
@@ -281,18 +236,18 @@ class Kernel(Search):
         """Run a new instance on p, in scratch; return 0, or the refusal."""
         n = self.n
         self.copy(p, n)
-        why = self.why_primary(i, n, p, force)
+        why = self.add_primary(i, n, p, force)
         if why != 0:
             return why
-        counts = self.rows[p * col.W + col.OFFLINE] == 0.0
+        counts = self.row(p)[col.OFFLINE] == 0.0
         if counts:
-            self.measure(n, self.new, 0)
+            self.measure(n, p, self.new, 0)
         else:
-            for k in range(col.K):
-                self.new[k] = self.x[p * col.K + k]
+            for k in range(self.k):
+                self.new[k] = self.x[p * self.k + k]
         for k in range(col.K):
-            self.shift(k, self.sums[k], self.variances[k], self.x[p * col.K + k], 0)
-        self.c_all, self.c_pri, self.c_tags = self.off_all, self.off_pri, self.conflicts
+            self.shift(k, self.sums[k], self.variances[k], self.x[p * self.k + k], 0)
+        self.as_is()
         if counts and self.tags > 0:
             self.c_tags += self.clashes(i, p)
         return 0
@@ -300,23 +255,24 @@ class Kernel(Search):
     def why_pair(self, i, p, s):
         """Keep its second copy on s, in scratch; return 0, or the refusal."""
         self.copy(s, self.n + 1)
-        return self.why_secondary(i, self.n + 1, self.peers[s * self.n + p])
+        peer = self.peers[s * self.n + p]
+        return self.add_secondary(i, self.n + 1, s, peer, False, False)
 
     def pair(self, p, s):
         """Return the score of the pair in scratch."""
         n = self.n
-        self.measure(n + 1, self.new, col.K)
+        self.measure(n + 1, s, self.new, self.k)
         unsafe = self.n1
-        if self.rows[p * col.W + col.OFFLINE] == 0.0:
+        if self.row(p)[col.OFFLINE] == 0.0:
             unsafe += self.unsafe(n) - self.unsafe(p)
         unsafe = (unsafe + self.unsafe(n + 1)) - self.unsafe(s)
-        kept = (self.kept + self.new[col.X_KEPT]) - self.x[p * col.K + col.X_KEPT]
-        kept = (kept + self.new[col.K + col.X_KEPT]) - self.x[s * col.K + col.X_KEPT]
+        kept = (self.kept + self.new[col.X_KEPT]) - self.x[p * self.k + col.X_KEPT]
+        kept = (kept + self.new[self.k + col.X_KEPT]) - self.x[s * self.k + col.X_KEPT]
         return self.shifted(s, unsafe, kept)
 
     def shift(self, k, total, variance, was, slot):
         """Write sum and variance of a metric after one node changed."""
-        now = self.new[slot * col.K + k]
+        now = self.new[slot * self.k + k]
         d = now - was
         dd = now * now - was * was
         dev = (self.online * dd - 2.0 * total * d) - d * d
@@ -327,8 +283,8 @@ class Kernel(Search):
 
     def root(self, k, s):
         """Return the spread of a metric after p and s changed."""
-        now = self.new[col.K + k]
-        was = self.x[s * col.K + k]
+        now = self.new[self.k + k]
+        was = self.x[s * self.k + k]
         d = now - was
         dd = now * now - was * was
         dev = (self.online * dd - 2.0 * self.widest[k] * d) - d * d
@@ -355,6 +311,6 @@ class Kernel(Search):
         score += self.root(col.X_DISK_ALL, s) * 0.5
         score += self.root(col.X_CPU_ALL, s) * 0.5
         score += self.root(col.X_SPINDLES_ALL, s) * 0.5
-        score += self.apart
-        score += self.domains
+        score += self.c_apart
+        score += self.c_domains
         return score + kept * 0.25

@@ -1,353 +1,240 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""Nodes and instances as rows of numbers; coming to a node, and leaving it.
+"""Coming to a node, and leaving it.
 
 These are `moorage.htools.verbs` once more, on rows: the order of arithmetic is the
-same, and so is every digit.
+same, and so is every digit. Who is only planned touches the columns that count planned
+instances, and no others.
 """
 
-from array import array
-
-import cython
-
 from moorage.htools.kernel import columns as col
+from moorage.htools.kernel.tables import Tables
 
 
-class Rows:
-    """Nodes and instances as rows, and the parts of the score that they add up to.
+class Rows(Tables):
+    """Rows that change as instances come and go."""
 
-    Parameters
-    ----------
-    arrays
-        Seven arrays that whoever asks fills and changes:
-
-        rows : ((n + 3) * W,)
-            Columns of each node, then three rows of scratch.
-        insts : (m * IW,)
-            Columns of each instance.
-        peers : (n * n,)
-            Memory that the first node keeps for instances of the second, MiB.
-        tagged : (n * tags,)
-            How many primaries of a node carry a tag.
-        taglist : (any,) of int
-            Tags of the instances, one after the other.
-        active, merged : (a,), the first of int
-            Spread metrics that differ, the reserve first, and the weight of each
-            with its equals.
-    n, m, tags : int
-        Nodes in view, instances that may move, exclusion tags.
-    force : bool
-        Skip the checks that protect comfort only.
-    """
-
-    def __init__(self, arrays, n, m, tags, force):
-        self.n, self.m, self.tags, self.force = n, m, tags, force
-        self.held = list(arrays)
-        self.rows, self.insts = self.doubles(arrays[0]), self.doubles(arrays[1])
-        self.peers, self.tagged = self.doubles(arrays[2]), self.doubles(arrays[3])
-        self.taglist, self.active = self.integers(arrays[4]), self.integers(arrays[5])
-        self.merged, self.actives = self.doubles(arrays[6]), len(arrays[5])
-        self.x, self.sums = self.space(n * col.K), self.space(col.K)
-        self.variances = self.space(col.K)
-        self.twice_x, self.scales = self.space(n * col.K), self.space(n * col.K)
-        self.level_s, self.level_v = self.space(col.K), self.space(col.K)
+    def __init__(self, arrays, sizes, force):
+        super().__init__(arrays, sizes, force)
         self.here = 0.0
 
-    def doubles(self, values: cython.double[::1]):
-        """Return where an array starts; the array itself when not compiled."""
-        return cython.address(values[0]) if cython.compiled else values
-
-    def integers(self, values: cython.int[::1]):
-        """Return where an array of integers starts, likewise."""
-        return cython.address(values[0]) if cython.compiled else values
-
-    def space(self, size):
-        """Return room for some numbers, all 0, which lives as long as this does."""
-        made = array("d", bytes(8 * max(1, size)))
-        self.held.append(made)
-        return self.doubles(made)
-
-    def home(self, i):
-        """Return where an instance runs."""
-        return cython.cast(cython.int, self.insts[i * col.IW + col.I_P])
-
-    def second(self, i):
-        """Return where an instance has its second copy, -1 for nowhere."""
-        return cython.cast(cython.int, self.insts[i * col.IW + col.I_S])
-
-    def verbs(self, i):
-        """Return the verbs that an instance may use, one bit each."""
-        return cython.cast(cython.int, self.insts[i * col.IW + col.I_VERBS])
-
-    def first_tag(self, i):
-        """Return where the tags of an instance start in the list."""
-        return cython.cast(cython.int, self.insts[i * col.IW + col.I_TAG])
-
-    def last_tag(self, i):
-        """Return where they end."""
-        a = i * col.IW
-        return cython.cast(
-            cython.int, self.insts[a + col.I_TAG] + self.insts[a + col.I_TAGS]
-        )
-
-    def prepare(self, fixed):
-        """Compute values, sums and variances of the rows.
-
-        Parameters
-        ----------
-        fixed
-            Sums that are counted, not spread: conflicts, instances on offline
-            nodes, primaries there, locations, domains.
-        """
-        self.conflicts, self.off_all, self.off_pri, self.apart, self.domains = fixed
-        self.base = 2.0 * self.conflicts + 4.0 * self.off_all + 16.0 * self.off_pri
-        self.base += self.apart + self.domains
-        self.measure_all()
-
-    def reset(self, fixed):
-        """Take rows as they were put back; their sums are computed when asked for."""
-        self.conflicts, self.off_all, self.off_pri, self.apart, self.domains = fixed
-        self.dirty = True
-
-    def measure_all(self):
-        """Compute values, sums and variances."""
-        self.n1, self.kept, self.online, self.dirty = 0.0, 0.0, 0.0, False
-        for j in range(self.n):
-            self.measure(j, self.x, j * col.K)
-            if self.rows[j * col.W + col.OFFLINE] == 0.0:
-                self.online += 1.0
-                self.n1 += self.unsafe(j)
-                self.kept += self.x[j * col.K + col.X_KEPT]
-        self.shrink = 1.0 / (self.online * self.online)
-        for k in range(col.K):
-            self.spread(k)
-        for j in range(self.n):
-            self.scale(j)
-        for k in range(self.actives):
-            self.level_s[k] = 2.0 * self.sums[self.active[k]]
-            self.level_v[k] = self.variances[self.active[k]]
-
-    def scale(self, j):
-        """Note of each active metric twice its value, and what one unit changes.
-
-        A node that is offline counts for nothing, so nothing changes there.
-        """
-        o = j * col.K
-        r = self.rows
-        w = j * col.W
-        for a in range(self.actives):
-            k = self.active[a]
-            self.twice_x[o + a] = 2.0 * self.x[o + k]
-            self.scales[o + a] = 1.0
-            if r[w + col.OFFLINE] != 0.0:
-                self.scales[o + a] = 0.0
-            elif k == col.X_MEM or k == col.X_KEPT or k == col.X_MEM_ALL:
-                self.scales[o + a] = 1.0 / r[w + col.MEM]
-            elif k == col.X_DISK or k == col.X_DISK_ALL:
-                self.scales[o + a] = (
-                    1.0 / r[w + col.DISKS] if r[w + col.DISKS] != 0.0 else 0.0
-                )
-            elif k == col.X_CPU or k == col.X_CPU_ALL:
-                self.scales[o + a] = 1.0 / (r[w + col.CPUS] * r[w + col.SPEED])
-            elif k == col.X_SPINDLES or k == col.X_SPINDLES_ALL:
-                self.scales[o + a] = 1.0 / r[w + col.SPINDLE_LIMIT]
-
-    def spread(self, k):
-        """Compute sum and variance of one metric."""
-        s = 0.0
-        v = 0.0
-        for j in range(self.n):
-            if self.rows[j * col.W + col.OFFLINE] == 0.0:
-                s += self.x[j * col.K + k]
-        for j in range(self.n):
-            if self.rows[j * col.W + col.OFFLINE] == 0.0:
-                d = self.x[j * col.K + k] - s / self.online
-                v += d * d
-        self.sums[k], self.variances[k] = s, v / self.online
+    def copy(self, src, dst):
+        """Copy a row, and its units."""
+        a, b = self.row(src), self.row(dst)
+        for c in range(col.W):
+            b[c] = a[c]
+        for u in range(self.units):
+            self.stock[dst * self.units + u] = self.stock[src * self.units + u]
 
     def unsafe(self, j):
         """Return how many instances sit on a node that fails N+1."""
-        o = j * col.W
-        if self.rows[o + col.UNSAFE] != 0.0:
-            return self.rows[o + col.MAINS] + self.rows[o + col.COPIES]
-        return 0.0
+        r = self.row(j)
+        return r[col.MAINS] + r[col.COPIES] if r[col.UNSAFE] != 0.0 else 0.0
 
-    def measure(self, j, into, at):
-        """Write the spread metrics of a row."""
-        o = j * col.W
-        r = self.rows
-        mem = r[o + col.MEM]
-        into[at + col.X_MEM] = r[o + col.FREE] / mem
-        into[at + col.X_DISK] = (
-            r[o + col.DISK] / r[o + col.DISKS] if r[o + col.DISKS] != 0.0 else 1.0
-        )
-        into[at + col.X_KEPT] = r[o + col.KEPT] / mem
-        into[at + col.X_CPU] = (r[o + col.CPU] / r[o + col.CPUS]) / r[o + col.SPEED]
-        into[at + col.X_LOAD] = r[o + col.LOAD]
-        into[at + col.X_LOAD + 1] = r[o + col.LOAD + 1]
-        into[at + col.X_LOAD + 2] = r[o + col.LOAD + 2]
-        into[at + col.X_LOAD + 3] = r[o + col.LOAD + 3]
-        into[at + col.X_SPINDLES] = r[o + col.SPINDLES] / r[o + col.SPINDLE_LIMIT]
-        into[at + col.X_MEM_ALL] = r[o + col.FREE_ALL] / mem
-        into[at + col.X_DISK_ALL] = (
-            r[o + col.DISK_ALL] / r[o + col.DISKS] if r[o + col.DISKS] != 0.0 else 1.0
-        )
-        into[at + col.X_CPU_ALL] = (r[o + col.CPU_ALL] / r[o + col.CPUS]) / r[
-            o + col.SPEED
-        ]
-        into[at + col.X_SPINDLES_ALL] = (
-            r[o + col.SPINDLES_ALL] / r[o + col.SPINDLE_LIMIT]
-        )
+    def judge(self, r):
+        """Note whether the free memory of a row covers its reserve."""
+        r[col.UNSAFE] = 1.0 if r[col.FREE] <= r[col.KEPT] else 0.0
 
-    def copy(self, src, dst):
-        """Copy a row."""
-        for c in range(col.W):
-            self.rows[dst * col.W + c] = self.rows[src * col.W + c]
+    def weight(self, i, row, node, by):
+        """Add disk and spindles of so many times an instance to a row."""
+        t = self.inst(i)
+        r = self.row(row)
+        if t[col.I_LOCAL] != 0.0:
+            r[col.DISK_ALL] -= by * t[col.I_DISK]
+        if r[col.EXCLUSIVE] != 0.0:
+            r[col.WHOLE_ALL] -= by * t[col.I_WHOLE]
+        elif t[col.I_LOCAL] != 0.0:
+            r[col.SPINDLES_ALL] += by * t[col.I_SPINDLES]
+        if t[col.I_REAL] == 0.0:
+            return
+        if t[col.I_LOCAL] != 0.0:
+            r[col.DISK] -= by * t[col.I_DISK]
+        if r[col.EXCLUSIVE] != 0.0:
+            r[col.WHOLE] -= by * t[col.I_WHOLE]
+        elif t[col.I_LOCAL] != 0.0:
+            r[col.SPINDLES] += by * t[col.I_SPINDLES]
+        if self.units > 0 and r[col.UNITS] != 0.0:
+            self.settle(i, row, node, by)
 
-    def drop_primary(self, i, row):
+    def settle(self, i, row, node, by):
+        """Take so many times the wants of an instance from the units of a row."""
+        for c in range(self.first(i, col.I_WANT), self.last(i, col.I_WANT)):
+            u = self.wanted[c]
+            if u >= 0 and self.kinds[node * self.units + u] == col.COUNTED:
+                self.stock[row * self.units + u] -= by * self.sizes[c]
+
+    def stocked(self, i, row, node, by):
+        """Say whether the units of a row hold so many times an instance more.
+
+        0: they do not, 1: only with the room that should stay free, 2: they do.
+        """
+        fit = 2
+        for c in range(self.first(i, col.I_WANT), self.last(i, col.I_WANT)):
+            u = self.wanted[c]
+            if u < 0 or self.kinds[node * self.units + u] == col.ABSENT:
+                return 0
+            if self.kinds[node * self.units + u] == col.COUNTED:
+                left = self.stock[row * self.units + u] - by * self.sizes[c]
+                if left < 0.0:
+                    return 0
+                if left < self.floors[node * self.units + u]:
+                    fit = 1
+        return fit
+
+    def run_on(self, i, row, by):
+        """Add so many times an instance to what runs on a row."""
+        r = self.row(row)
+        t = self.inst(i)
+        r[col.CPU_ALL] += by * t[col.I_CPU]
+        r[col.FREE_ALL] -= by * t[col.I_MEM]
+        if t[col.I_REAL] == 0.0:
+            return
+        r[col.FREE] -= by * t[col.I_RUNS]
+        r[col.CPU] += by * t[col.I_CPU]
+        for c in range(4):
+            r[col.LOAD + c] += by * t[col.I_LOAD + c]
+        r[col.MAINS] += by
+        self.judge(r)
+
+    def drop_primary(self, i, row, node):
         """Take an instance off a row it runs on."""
-        o = row * col.W
-        a = i * col.IW
-        r = self.rows
-        t = self.insts
-        r[o + col.FREE] += t[a + col.I_RUNS]
-        r[o + col.UNSAFE] = 1.0 if r[o + col.FREE] <= r[o + col.KEPT] else 0.0
-        r[o + col.CPU] -= t[a + col.I_CPU]
-        r[o + col.CPU_ALL] -= t[a + col.I_CPU]
-        r[o + col.FREE_ALL] += t[a + col.I_MEM]
-        r[o + col.LOAD] -= t[a + col.I_LOAD]
-        r[o + col.LOAD + 1] -= t[a + col.I_LOAD + 1]
-        r[o + col.LOAD + 2] -= t[a + col.I_LOAD + 2]
-        r[o + col.LOAD + 3] -= t[a + col.I_LOAD + 3]
-        r[o + col.MAINS] -= 1.0
-        self.give(a, o)
+        self.run_on(i, row, -1.0)
+        self.weight(i, row, node, -1.0)
 
-    def give(self, a, o):
-        """Give back the disk and spindles of an instance."""
-        if self.insts[a + col.I_LOCAL] != 0.0:
-            self.rows[o + col.DISK] += self.insts[a + col.I_DISK]
-            self.rows[o + col.DISK_ALL] += self.insts[a + col.I_DISK]
-            self.rows[o + col.SPINDLES] -= self.insts[a + col.I_SPINDLES]
-            self.rows[o + col.SPINDLES_ALL] -= self.insts[a + col.I_SPINDLES]
-
-    def take(self, a, o):
-        """Take the disk and spindles of an instance."""
-        if self.insts[a + col.I_LOCAL] != 0.0:
-            self.rows[o + col.DISK] -= self.insts[a + col.I_DISK]
-            self.rows[o + col.DISK_ALL] -= self.insts[a + col.I_DISK]
-            self.rows[o + col.SPINDLES] += self.insts[a + col.I_SPINDLES]
-            self.rows[o + col.SPINDLES_ALL] += self.insts[a + col.I_SPINDLES]
-
-    def drop_secondary(self, i, row, kept):
+    def drop_secondary(self, i, row, node, kept):
         """Take the second copy off a row; `kept` is the reserve without it."""
-        o = row * col.W
-        a = i * col.IW
-        self.rows[o + col.KEPT] = kept
-        self.rows[o + col.UNSAFE] = 1.0 if self.rows[o + col.FREE] <= kept else 0.0
-        self.rows[o + col.LOAD + 2] -= self.insts[a + col.I_LOAD + 2]
-        self.rows[o + col.COPIES] -= 1.0
-        self.give(a, o)
+        self.weight(i, row, node, -1.0)
+        if self.inst(i)[col.I_REAL] == 0.0:
+            return
+        r = self.row(row)
+        r[col.KEPT] = kept
+        r[col.LOAD + 2] -= self.inst(i)[col.I_LOAD + 2]
+        r[col.COPIES] -= 1.0
+        self.judge(r)
 
     def add_primary(self, i, row, node, force):
-        """Run an instance on a row; say whether that is allowed."""
-        o = row * col.W
-        a = i * col.IW
-        r = self.rows
-        t = self.insts
-        failed = r[o + col.UNSAFE]
-        r[o + col.FREE] -= t[a + col.I_RUNS]
-        r[o + col.UNSAFE] = 1.0 if r[o + col.FREE] <= r[o + col.KEPT] else 0.0
-        r[o + col.CPU] += t[a + col.I_CPU]
-        r[o + col.CPU_ALL] += t[a + col.I_CPU]
-        r[o + col.FREE_ALL] -= t[a + col.I_MEM]
-        r[o + col.LOAD] += t[a + col.I_LOAD]
-        r[o + col.LOAD + 1] += t[a + col.I_LOAD + 1]
-        r[o + col.LOAD + 2] += t[a + col.I_LOAD + 2]
-        r[o + col.LOAD + 3] += t[a + col.I_LOAD + 3]
-        r[o + col.MAINS] += 1.0
-        self.take(a, o)
-        if r[o + col.FREE] <= 0.0:
-            return False
-        if t[a + col.I_LOCAL] != 0.0 and r[o + col.DISK] <= 0.0:
-            return False
-        if force:
-            return True
-        if r[o + col.UNSAFE] != 0.0 and failed == 0.0:
-            return False
-        if r[o + col.RATIO] >= 0.0 and (
-            r[o + col.RATIO] < r[o + col.CPU] / r[o + col.CPUS]
-            or r[o + col.RATIO] < r[o + col.CPU_ALL] / r[o + col.CPUS]
+        """Run an instance on a row; return 0, or the number of the refusal."""
+        r, t = self.row(row), self.inst(i)
+        failed = r[col.UNSAFE]
+        self.run_on(i, row, 1.0)
+        self.weight(i, row, node, 1.0)
+        why = 0
+        if t[col.I_REAL] != 0.0:
+            why = self.lacks(i, row, node, force)
+            if why == 0 and not force:
+                why = self.strains(i, row, node, failed)
+        return why if why != 0 or force else self.lacks_later(i, row)
+
+    def lacks(self, i, row, node, force):
+        """Say what a row that has an instance has no more of."""
+        r, local = self.row(row), self.inst(i)[col.I_LOCAL] != 0.0
+        if r[col.FREE] <= 0.0:
+            return col.NO_MEMORY
+        if r[col.UNITS] != 0.0:
+            fit = self.stocked(i, row, node, 0.0)
+            if fit == 0 or (fit == 1 and not force):
+                return col.NO_DISK
+        elif local and r[col.DISK] <= 0.0:
+            return col.NO_DISK
+        elif local and not force and r[col.DISK] < r[col.FLOOR]:
+            return col.NO_DISK
+        if local and r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE] < 0.0:
+            return col.NO_SPINDLES
+        return 0
+
+    def strains(self, i, row, node, failed):
+        """Say what only protects comfort and is not kept by a row with an instance."""
+        r = self.row(row)
+        if self.inst(i)[col.I_LOCAL] != 0.0 and r[col.SPINDLES] > r[col.SPINDLE_LIMIT]:
+            return col.NO_DISK
+        if r[col.UNSAFE] != 0.0 and failed == 0.0:
+            return col.NO_MEMORY
+        if self.is_over(r, r[col.CPU]):
+            return col.NO_CPU
+        return col.NO_TAGS if self.clashes(i, node) > 0 else 0
+
+    def lacks_later(self, i, row):
+        """Say what a row has no more of with planned instances counted."""
+        r = self.row(row)
+        if r[col.FREE_ALL] <= 0.0:
+            return col.NO_MEMORY
+        why = self.lacks_disk_later(r) if self.inst(i)[col.I_LOCAL] != 0.0 else 0
+        if why == 0 and self.is_over(r, r[col.CPU_ALL]):
+            return col.NO_CPU
+        return why
+
+    def lacks_disk_later(self, r):
+        """Say the same of disk and spindles."""
+        if r[col.UNITS] == 0.0 and (
+            r[col.DISK_ALL] <= 0.0 or r[col.DISK_ALL] < r[col.FLOOR]
         ):
-            return False
-        if r[o + col.FREE_ALL] <= 0.0:
-            return False
-        if t[a + col.I_LOCAL] != 0.0 and not self.has_disk(o):
-            return False
-        return self.clashes(i, node) == 0
+            return col.NO_DISK
+        if r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE_ALL] < 0.0:
+            return col.NO_SPINDLES
+        return col.NO_DISK if r[col.SPINDLES_ALL] > r[col.SPINDLE_LIMIT] else 0
 
-    def has_disk(self, o):
-        """Say whether floors and spindle limits are kept."""
-        r = self.rows
-        return (
-            r[o + col.DISK] >= r[o + col.FLOOR]
-            and r[o + col.SPINDLES] <= r[o + col.SPINDLE_LIMIT]
-            and r[o + col.DISK_ALL] > 0.0
-            and r[o + col.DISK_ALL] >= r[o + col.FLOOR]
-            and r[o + col.SPINDLES_ALL] <= r[o + col.SPINDLE_LIMIT]
-        )
+    def is_over(self, r, used):
+        """Say whether so many virtual processors are more than the policy allows."""
+        return 0.0 <= r[col.RATIO] < used / r[col.CPUS]
 
-    def clashes(self, i, node):
-        """Return how many exclusion tags of an instance a node has already."""
-        found = 0
-        for c in range(self.first_tag(i), self.last_tag(i)):
-            if self.tagged[node * self.tags + self.taglist[c]] > 0.0:
-                found += 1
-        return found
+    def add_secondary(self, i, row, node, peer, force, there):
+        """Keep the second copy on a row; return 0, or the number of the refusal.
 
-    def unclashes(self, i, node):
-        """Return how many clashes end when an instance leaves a node."""
-        found = 0
-        for c in range(self.first_tag(i), self.last_tag(i)):
-            if self.tagged[node * self.tags + self.taglist[c]] > 1.0:
-                found += 1
-        return found
-
-    def add_secondary(self, i, row, peer, force, there):
-        """Keep the second copy on a row; `peer` is kept for its primary already."""
-        o = row * col.W
-        a = i * col.IW
-        r = self.rows
-        t = self.insts
-        failed = r[o + col.UNSAFE]
-        r[o + col.KEPT] = max(r[o + col.KEPT], peer + t[a + col.I_KEEPS])
-        r[o + col.UNSAFE] = 1.0 if r[o + col.FREE] <= r[o + col.KEPT] else 0.0
-        r[o + col.LOAD + 2] += t[a + col.I_LOAD + 2]
-        r[o + col.COPIES] += 1.0
-        self.take(a, o)
-        if not there and r[o + col.DISK] <= 0.0:
-            return False
+        Parameters
+        ----------
+        peer
+            What the row keeps for the primary already, MiB.
+        there
+            Whether the copy's data is there already.
+        """
+        r, t = self.row(row), self.inst(i)
+        failed = r[col.UNSAFE]
+        self.weight(i, row, node, 1.0)
+        if t[col.I_REAL] != 0.0:
+            r[col.KEPT] = max(r[col.KEPT], peer + t[col.I_KEEPS])
+            r[col.LOAD + 2] += t[col.I_LOAD + 2]
+            r[col.COPIES] += 1.0
+            self.judge(r)
+            why = self.lacks_for_copy(i, row, node, force, there)
+            if why != 0:
+                return why
         if force:
-            return True
-        if (
-            t[a + col.I_KEEPS] >= r[o + col.FREE]
-            or t[a + col.I_KEEPS] >= r[o + col.FREE_ALL]
-        ):
-            return False
-        if r[o + col.UNSAFE] != 0.0 and failed == 0.0:
-            return False
-        return self.has_disk(o)
+            return 0
+        if t[col.I_REAL] != 0.0:
+            if r[col.SPINDLES] > r[col.SPINDLE_LIMIT]:
+                return col.NO_DISK
+            if t[col.I_KEEPS] >= r[col.FREE] or (
+                r[col.UNSAFE] != 0.0 and failed == 0.0
+            ):
+                return col.NO_MEMORY
+        why = self.lacks_disk_later(r)
+        if why == 0 and t[col.I_KEEPS] >= r[col.FREE_ALL]:
+            return col.NO_MEMORY
+        return why
+
+    def lacks_for_copy(self, i, row, node, force, there):
+        """Say what a row that has a second copy has no more of."""
+        r = self.row(row)
+        if r[col.UNITS] != 0.0:
+            fit = self.stocked(i, row, node, 0.0)
+            if fit == 0 or (fit == 1 and not (force or there)):
+                return col.NO_DISK
+        elif not there and r[col.DISK] <= 0.0:
+            return col.NO_DISK
+        elif not force and r[col.DISK] < r[col.FLOOR]:
+            return col.NO_DISK
+        if r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE] < 0.0:
+            return col.NO_SPINDLES
+        return 0
 
     def reserve_without(self, i):
         """Return what the secondary keeps when the instance is gone."""
-        a = i * col.IW
-        p = self.home(i)
-        s = self.second(i)
+        p, s = self.home(i), self.second(i)
         before = self.peers[s * self.n + p]
-        top = before - self.insts[a + col.I_KEEPS]
-        if before < self.rows[s * col.W + col.KEPT]:
-            return self.rows[s * col.W + col.KEPT]
-        top = max(top, 0.0)
+        if before < self.row(s)[col.KEPT] or self.inst(i)[col.I_REAL] == 0.0:
+            return self.row(s)[col.KEPT]
+        top = max(before - self.inst(i)[col.I_KEEPS], 0.0)
         for j in range(self.n):
             if j != p and self.peers[s * self.n + j] > top:
                 top = self.peers[s * self.n + j]
@@ -355,15 +242,4 @@ class Rows:
 
     def reserve(self, i):
         """Compute the reserve of the secondary without the instance."""
-        self.here = (
-            self.reserve_without(i) if self.insts[i * col.IW + col.I_S] >= 0.0 else 0.0
-        )
-
-    def mark(self, i, node, by):
-        """Count the exclusion tags of an instance on a node."""
-        for c in range(self.first_tag(i), self.last_tag(i)):
-            self.tagged[node * self.tags + self.taglist[c]] += by
-
-    def constant(self):
-        """Return the part of the score that is no spread."""
-        return self.base + self.n1 + 0.25 * self.kept
+        self.here = self.reserve_without(i) if self.second(i) >= 0 else 0.0

@@ -5,6 +5,7 @@ from moorage.htools.kernel.candidates cimport Candidates
 
 cdef class Search(Candidates):
     cdef double *memo
+    cdef int memory
 
     cdef object scan_late(self, int* waiting, int count)
     cdef void scan(self, int i) noexcept

@@ -20,9 +20,10 @@ from moorage.htools.kernel.candidates import Candidates
 class Search(Candidates):
     """Candidates of all instances."""
 
-    def __init__(self, arrays, n, m, tags, force):
-        super().__init__(arrays, n, m, tags, force)
-        self.memo = self.space(m * col.MEMO)
+    def __init__(self, arrays, sizes, force):
+        super().__init__(arrays, sizes, force)
+        self.memory = 3 + 4 * self.k
+        self.memo = self.space(self.m * self.memory)
 
     def find(self, current, above, fresh, touched):
         """Return the best move as (score, instance, verb, target), or None.
@@ -64,8 +65,8 @@ class Search(Candidates):
         """Scan the instances whose bound does not forbid that they win, best first."""
         near = []
         for c in range(count):
-            if self.memo[waiting[c] * col.MEMO + 1] <= self.best + col.NEAR:
-                near.append((self.memo[waiting[c] * col.MEMO + 1], waiting[c]))
+            if self.memo[waiting[c] * self.memory + 1] <= self.best + col.NEAR:
+                near.append((self.memo[waiting[c] * self.memory + 1], waiting[c]))
         for bound, i in sorted(near):
             if bound > self.best + col.NEAR:
                 break
@@ -88,29 +89,29 @@ class Search(Candidates):
 
     def note(self, i, least):
         """Remember the least score of an instance, and what bounds it later."""
-        o = i * col.MEMO
+        o = i * self.memory
         self.memo[o] = 1.0
         self.memo[o + 1] = least
         self.memo[o + 2] = self.constant()
         for a in range(self.actives):
             self.memo[o + 3 + a] = self.level_s[a]
-            self.memo[o + 3 + col.K + a] = self.level_v[a]
-            self.memo[o + 3 + 2 * col.K + a] = self.widest[a]
-            self.memo[o + 3 + 3 * col.K + a] = self.least[a]
+            self.memo[o + 3 + self.k + a] = self.level_v[a]
+            self.memo[o + 3 + 2 * self.k + a] = self.widest[a]
+            self.memo[o + 3 + 3 * self.k + a] = self.least[a]
 
     def recall(self, i):
         """Return a bound on the scores of an instance that was not touched."""
-        o = i * col.MEMO
+        o = i * self.memory
         bound = self.memo[o + 1] + self.constant() - self.memo[o + 2]
         for a in range(self.actives):
-            self.widest[a] = self.memo[o + 3 + 2 * col.K + a]
-            self.least[a] = self.memo[o + 3 + 3 * col.K + a]
+            self.widest[a] = self.memo[o + 3 + 2 * self.k + a]
+            self.least[a] = self.memo[o + 3 + 3 * self.k + a]
             # `level_s` is twice the sum, as the bound wants it.
             drop = self.level_s[a] - self.memo[o + 3 + a]
             if drop < 0.0:
                 drop = -drop
-            drop *= self.widest[a] * self.shrink
-            drop += self.memo[o + 3 + col.K + a] - self.level_v[a]
+            drop *= self.widest[a] * self.shrinks[a]
+            drop += self.memo[o + 3 + self.k + a] - self.level_v[a]
             # Rounding may move a variance a little more than that.
             drop += 1e-15 * self.level_v[a]
             if drop > 0.0 and self.least[a] < col.HUGE:
@@ -123,9 +124,11 @@ class Search(Candidates):
 
     def stale(self, i, marks):
         """Say whether an instance must be scanned in full."""
-        p = self.home(i)
         s = self.second(i)
-        if self.memo[i * col.MEMO] == 0.0 or marks[p] != 0:
+        if self.memo[i * self.memory] == 0.0 or marks[self.home(i)] != 0:
+            return True
+        # Whoever moves may change who is together anywhere.
+        if self.places > 0 and self.inst(i)[col.I_TAGS] > 0.0:
             return True
         return s >= 0 and marks[s] != 0
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -10,10 +11,23 @@ class Kernel:
     def __init__(
         self,
         arrays: Sequence[object],
-        n: int,
-        m: int,
-        tags: int,
+        sizes: tuple[int, int, int, int, int],
         force: bool,
+    ) -> None: ...
+    def know_paths(self, paths: array[int]) -> None: ...
+    def know_reach(self, reach: array[int]) -> None: ...
+    def know_places(
+        self,
+        places: int,
+        stands: array[float],
+        wishes: array[float],
+        crowd: array[float],
+    ) -> None: ...
+    def know_units(
+        self,
+        tables: tuple[array[float], ...],
+        wanted: array[int],
+        sizes: array[float],
     ) -> None: ...
     def prepare(self, fixed: tuple[float, float, float, float, float]) -> None: ...
     def reset(self, fixed: tuple[float, float, float, float, float]) -> None: ...

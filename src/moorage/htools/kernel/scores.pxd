@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.rows cimport Rows
+
+
+cdef class Scores(Rows):
+    cdef double *x
+    cdef double *new
+    cdef double *sums
+    cdef double *variances
+    cdef double *counts
+    cdef double *shrinks
+    cdef double *twice_x
+    cdef double *scales
+    cdef double *level_n
+    cdef double *level_s
+    cdef double *level_v
+    cdef double online, shrink, n1, kept, base
+    cdef double conflicts, off_all, off_pri, apart, domains
+    cdef double c_tags, c_all, c_pri, c_apart, c_domains
+    cdef bint dirty, exclusive
+
+    cdef void as_is(self) noexcept
+    cdef void measure_all(self) noexcept
+    cdef bint counts_in(self, int j, int k) noexcept
+    cdef void spread(self, int k) noexcept
+    cdef void scale(self, int j) noexcept
+    cdef double per_unit(self, int j, int k) noexcept
+    cdef void measure(self, int row, int node, double* into, int at) noexcept
+    cdef double share(self, double* r, double spindles, double space) noexcept
+    cdef double constant(self) noexcept
+    cdef double exactly(self, int p, int s, int t, double unsafe) noexcept
+    cdef double disks(self, int k, int p, int s, int t) noexcept
+    cdef double value(self, int j, int k, int p, int s, int t) noexcept
+    cdef double added(self, int k, int p, int s, int t) noexcept
+    cdef double deviation(self, int k, int p, int s, int t) noexcept

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What few clusters have, as arrays for the kernel: tags of places, reach, units.
+
+Each is made only where somebody uses it; without it the kernel does not ask.
+"""
+
+from array import array
+from collections.abc import Sequence
+
+from moorage.htools.inst import Inst
+from moorage.htools.kernel.columns import BOUNDLESS, COUNTED
+from moorage.htools.metrics import merged_domains
+from moorage.htools.node import Node
+from moorage.htools.state import State
+from moorage.htools.verbs import migrates
+
+
+def paths(nodes: Sequence[Node]) -> "array[int] | None":
+    """Return where live migration may go, shape (n * n,); None for everywhere."""
+    if not any(node.mig_from or node.mig_into for node in nodes):
+        return None
+    return array("i", [int(migrates(a, b)) for a in nodes for b in nodes])
+
+
+def reach(
+    nodes: Sequence[Node], insts: Sequence[Inst], room: int
+) -> "array[int] | None":
+    """Return which nodes reach the disks of instances, shape (room * n,).
+
+    None where every node reaches all of them.
+    """
+    if all(inst.reach is None for inst in insts):
+        return None
+    table = array("i", [1]) * (room * len(nodes))
+    for place, inst in enumerate(insts):
+        if inst.reach is not None:
+            for j, node in enumerate(nodes):
+                table[place * len(nodes) + j] = int(node.idx in inst.reach)
+    return table
+
+
+class Domains:
+    """Failure domains: which nodes stand where, who desires what, who is together.
+
+    Parameters
+    ----------
+    tags : dict
+        Exclusion tag -> its place.
+    room : int
+        How many instances there may be.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        insts: Sequence[Inst],
+        tags: dict[str, int],
+        room: int,
+    ) -> None:
+        names = dict.fromkeys(
+            tag for node in nodes for tag in sorted(node.location_tags)
+        )
+        # A wish counts even where no node offers anything.
+        names = names or dict.fromkeys(tag for one in insts for tag in one.desired)
+        self.names = {name: place for place, name in enumerate(names)}
+        self.tags = tags
+        size = len(self.names)
+        self.stands = array("d", bytes(8 * max(1, len(nodes) * size)))
+        for j, node in enumerate(nodes):
+            for tag in node.location_tags:
+                self.stands[j * size + self.names[tag]] = 1.0
+        self.wishes = array("d", bytes(8 * max(1, room * size)))
+        for i, inst in enumerate(insts):
+            for tag in inst.desired & self.names.keys():
+                self.wishes[i * size + self.names[tag]] = 1.0
+        self.crowd = array("d", bytes(8 * max(1, size * len(tags))))
+
+    def renew(self, state: State) -> float:
+        """Count who is together in a state; return what that adds to the score."""
+        online = [node for node in state.seen if not node.offline]
+        self.crowd[:] = array("d", bytes(8 * len(self.crowd)))
+        for node in online:
+            for (place, tag), count in node.domains.items():
+                self.crowd[self.names[place] * len(self.tags) + self.tags[tag]] += count
+        return merged_domains(online)
+
+
+def domains(
+    nodes: Sequence[Node], insts: Sequence[Inst], tags: dict[str, int], room: int
+) -> Domains | None:
+    """Return the failure domains; None where there are none."""
+    tagged = any(node.location_tags for node in nodes)
+    tagged = tagged or any(inst.desired for inst in insts)
+    return Domains(nodes, insts, tags, room) if tagged else None
+
+
+class UnitTables:
+    """Storage units: what every node has, and what instances want.
+
+    Those of nodes online come first; they are part of the score.
+    """
+
+    def __init__(self, nodes: Sequence[Node], insts: Sequence[Inst]) -> None:
+        names = dict.fromkeys(
+            name
+            for off in (False, True)
+            for node in nodes
+            if node.offline is off and node.units is not None
+            for name in node.units.names
+        )
+        self.names = {name: place for place, name in enumerate(names)}
+        online = [node.units for node in nodes if node.units and not node.offline]
+        self.counted = len({name for units in online for name in units.names})
+        shape = bytes(8 * max(1, len(nodes) * len(names)))
+        self.stock = array("d", bytes(8 * max(1, (len(nodes) + 3) * len(names))))
+        self.totals, self.floors = array("d", shape), array("d", shape)
+        self.kinds, self.seen = array("d", shape), array("d", shape)
+        for j, node in enumerate(nodes):
+            self._describe(j, node)
+            self.renew(j, node)
+        self.wanted, self.sizes = array("i"), array("d")
+        self.spans = [self._want(inst) for inst in insts]
+        self.wanted.append(-1)
+        self.sizes.append(0.0)
+
+    def _describe(self, j: int, node: Node) -> None:
+        """Fill in what never changes."""
+        for at, name in enumerate(node.units.names if node.units else ()):
+            units, place = node.units, j * len(self.names) + self.names[name]
+            assert units is not None  # noqa: S101 - it has names
+            free, total = units.free[at], units.total[at]
+            bound = free is not None and not units.shared[at]
+            self.kinds[place] = COUNTED if bound else BOUNDLESS
+            self.totals[place] = total or 0
+            self.floors[place] = units.floor[at]
+            self.seen[place] = float(free is not None and total is not None)
+
+    def renew(self, j: int, node: Node) -> None:
+        """Take over the free room of a node."""
+        for at, name in enumerate(node.units.names if node.units else ()):
+            free = node.units.free[at] if node.units else None
+            self.stock[j * len(self.names) + self.names[name]] = free or 0
+
+    def _want(self, inst: Inst) -> tuple[int, int]:
+        """Note what an instance wants of each unit; return where, and how many."""
+        sums: dict[int, int] = {}
+        for name, size in inst.wants:
+            if name is not None:
+                place = self.names.get(name, -1)
+                sums[place] = sums.get(place, 0) + size
+        start = len(self.wanted)
+        self.wanted.extend(sums)
+        self.sizes.extend(sums.values())
+        return start, len(sums)
+
+
+def unit_tables(nodes: Sequence[Node], insts: Sequence[Inst]) -> UnitTables | None:
+    """Return the storage units; None where no node lists any."""
+    listed = any(node.units is not None for node in nodes)
+    return UnitTables(nodes, insts) if listed else None
