@@ -24,6 +24,7 @@ KERNEL = [
         "moves",
         "candidates",
         "search",
+        "leaving",
         "placing",
     )
 ]

@@ -9,7 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from moorage.htools import Rules, Searcher, balance, load, sample, survive
+from moorage.htools import (
+    Allocate,
+    Asking,
+    Rules,
+    Searcher,
+    balance,
+    evacuate,
+    load,
+    place,
+    placer,
+    refuges,
+    sample,
+    survive,
+)
 from moorage.htools.balancing import best_step, candidates, movers
 from moorage.htools.grid import COMPILED
 from moorage.htools.kernel import columns
@@ -106,6 +119,52 @@ def test_losing_a_node_ends_as_the_plain_simulation_does(seed, kind, odd):
         assert losses.survives(at) in {None, bool(survive(view, at))}
 
 
+def _placed(state, row, count):
+    found = place(state, Allocate(row, count), Asking())
+    refused = {(one.nodes, one.reason) for one in found.refusals}
+    best = found.best and (found.best.nodes, found.best.score)
+    return best, found.successes, found.failures, refused
+
+
+@needs_kernel
+@pytest.mark.requirement("S4-03", "S4-09", "S2-03")
+@pytest.mark.parametrize("odd", ODD, ids="+".join)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_new_instance_goes_where_trying_every_place_puts_it(
+    seed, kind, odd, monkeypatch
+):
+    state = _view(seed, kind, odd)
+    like = state.fleet.instances[seed]
+    row = replace(like, name="new", primary=-1, secondary=-1, forthcoming=False)
+    count = 2 if like.template == "drbd" else 1
+    fast = _placed(state, row, count)
+    monkeypatch.setattr(placer, "COMPILED", False)
+    assert fast == _placed(state, row, count)
+
+
+def _evacuated(state, mode):
+    node = state.nodes[1]
+    done = evacuate(state, [*node.primaries, *node.secondaries], mode)
+    moves = [
+        (away.inst.idx, away.inst.p, away.inst.s, away.moves) for away in done.away
+    ]
+    return moves, done.stuck
+
+
+@needs_kernel
+@pytest.mark.requirement("S4-03")
+@pytest.mark.parametrize("odd", ODD, ids="+".join)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_evacuating_ends_where_trying_every_node_does(seed, kind, odd, monkeypatch):
+    state = _view(seed, kind, odd)
+    mode = ("all", "primary-only", "secondary-only")[seed % 3]
+    fast = _evacuated(state, mode)
+    monkeypatch.setattr(refuges, "COMPILED", False)
+    assert fast == _evacuated(state, mode)
+
+
 @needs_kernel
 def test_the_kernel_models_all_of_these_clusters():
     views = [_view(at, KINDS[at % 3], ODD[at // 3 % 4]) for at in range(120)]
@@ -126,15 +185,20 @@ sys.path_importer_cache.clear()
 """
 PLANS = """
 import sys
-from moorage.htools import Rules, Searcher, balance, grid, load, sample, search
+from moorage.htools import (
+    Rules, Searcher, balance, evacuate, grid, load, refuges, sample, search,
+)
 
 sys.stderr.write(str(grid.COMPILED))
-search.COMPILED = True  # slow, but it works
+search.COMPILED = refuges.COMPILED = True  # slow, but it works
 for seed in range(3):
     fleet = sample.cluster(seed, sample.Shape(nodes=6, instances=20, oddity=0.05))
     state = load(fleet).state.group_view(0)
     plan = balance(state, Rules(max_steps=3), search=Searcher().best_step)
     print([(step.before.name, step.move.verb, step.score.hex()) for step in plan.steps])
+    node = state.nodes[1]
+    done = evacuate(state, [*node.primaries, *node.secondaries], "all")
+    print([(away.inst.name, away.inst.p, away.inst.s) for away in done.away])
 """
 
 

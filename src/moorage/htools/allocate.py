@@ -1,262 +1,87 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where a new instance goes: every place tried, the best that is safe taken.
 
-Ties go to the place that was tried last. A pair of nodes is scored from running
-sums (`Sums`), one node by a full score; the two differ in their last digits,
-and so do decisions, which is why both exist.
+Places are tried in parts: all single nodes are one, all pairs with the same
+primary are another. Ties go to the place that was tried last.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from moorage.htools.inst import NOWHERE, Inst
-from moorage.htools.metrics import (
-    score,
+from moorage.htools.allocation import (
+    DEFAULT_ASKING,
+    FAILS,
+    Allocation,
+    Asking,
+    Batch,
+    Placement,
+    Places,
+    Refusal,
+    described,
+    targets,
 )
-from moorage.htools.moves import Moved, shared_domains
-from moorage.htools.node import Node
-from moorage.htools.placer import Placer, Shelf
-from moorage.htools.policy import breach
+from moorage.htools.inst import Inst
+from moorage.htools.moves import Moved
+from moorage.htools.placer import Placer, Scored, Shelf, Spot
+from moorage.htools.spots import Half, on_one, on_pair, place_one
 from moorage.htools.state import State
 from moorage.htools.sums import Sums
-from moorage.htools.verbs import add_primary, add_secondary
-from moorage.htools.words import Fail, Mirror, fixed
+from moorage.htools.words import Fail, Mirror
 
-Predicate = Callable[[State], bool]
-"""Says whether a state may be reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a node, or a pair, was not taken."""
-
-    nodes: tuple[int, ...]
-    reason: Fail
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """One way to place an instance.
-
-    Attributes
-    ----------
-    moved : Moved
-        The instance on its nodes, and the nodes with it, primary first.
-    score : float
-        The score with it.
-    """
-
-    moved: Moved
-    score: float
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """Indices of its nodes, primary first."""
-        return tuple(node.idx for node in self.moved.nodes)
+__all__ = [
+    "DEFAULT_ASKING",
+    "Allocation",
+    "Asking",
+    "Placement",
+    "Places",
+    "Predicate",
+    "Refusal",
+    "as_drbd",
+    "described",
+    "place_one",
+    "tally",
+    "targets",
+    "try_allocate",
+]  # fmt: skip
 
 
-FAILS: Final = (Fail.INTERNAL, *Fail)
-"""Reasons by the kernel's numbers; 0 is none, and stands for success."""
+class Predicate(Protocol):
+    """Says whether a state may be reached."""
 
-Batch = tuple[Sequence[tuple[int, ...]], list[int]]
-"""Places, and the kernel's number of the reason for each."""
+    def __call__(self, state: State, /) -> bool:
+        """Say whether a state may be reached."""
+
+    def foresee(self, state: State, inst: Inst, nodes: Spot, /) -> bool | None:
+        """Say so of a state with one more instance; None when that takes trying."""
 
 
-@dataclass(slots=True)
-class Allocation:
-    """The outcome of a search for a place.
+class Part(Protocol):
+    """Some places, tried.
 
     Attributes
     ----------
-    best : Placement or None
-        Where the instance goes.
-    successes : int
-        How many places would have done.
-    refused : list of Refusal
-        Places that would not, with the reason.
-    batches : list of Batch
-        More of them, as the kernel counted them.
-    counts : list of int
-        How many more there are by the kernel's numbers, not told apart.
-    log : list of str
-        What to tell about it.
-    loss : tuple or None
-        On nodes with exclusive storage: what the best place spoils.
-    hopeless : bool
-        Whether no group could be considered at all, or none took it.
+    counts : sequence of int
+        How often each reason occurred, by the kernel's numbers; 0 is success.
+    best : Scored or None
+        The last of the best places.
     """
 
-    best: Placement | None = None
-    successes: int = 0
-    refused: list[Refusal] = field(default_factory=list)
-    batches: list[Batch] = field(default_factory=list)
-    counts: list[int] = field(default_factory=lambda: [0] * len(FAILS))
-    log: list[str] = field(default_factory=list)
-    loss: tuple[tuple[int, ...], int] | None = None
-    hopeless: bool = False
-
     @property
+    def counts(self) -> Sequence[int]: ...
+    @property
+    def best(self) -> Scored | None: ...
+    def ranked(self) -> list[Scored]:
+        """Return the places that would do, the best first."""
+
     def refusals(self) -> list[Refusal]:
-        """Every place that would not do, with the reason."""
-        batched = [
-            Refusal(nodes, FAILS[why])
-            for places, whys in self.batches
-            for nodes, why in zip(places, whys, strict=True)
-            if why
-        ]
-        return [*batched, *self.refused]
-
-    @property
-    def failures(self) -> dict[Fail, int]:
-        """How often each reason occurred, in the order of `Fail`."""
-        counts = list(self.counts)
-        for refusal in self.refused:
-            counts[FAILS.index(refusal.reason, 1)] += 1
-        for _, whys in self.batches:
-            for why in set(whys):
-                counts[why] += whys.count(why)
-        return dict(zip(FAILS[1:], counts[1:], strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """How to look for a place.
-
-    Attributes
-    ----------
-    force : bool
-        Skip the checks that protect comfort only.
-    capacity : bool
-        Refuse places after which some node could no longer be lost.
-    restrict : frozenset of str or None
-        The only nodes to consider, by name.
-    dedicated : bool
-        Judge places by what they spoil (see `moorage.htools.dedicated`).
-    """
-
-    force: bool = False
-    capacity: bool = True
-    restrict: frozenset[str] | None = None
-    dedicated: bool = False
-
-
-DEFAULT_ASKING: Final = Asking()
-
-
-def targets(
-    state: State, inst_nodes: int, asking: Asking, groups: Iterable[int] | None = None
-) -> list[tuple[int, list[int]]]:
-    """Return primaries, each with the secondaries to try (none for one node).
-
-    Parameters
-    ----------
-    inst_nodes
-        How many nodes the instance needs, 1 or 2.
-    groups
-        Groups to choose from; None for those in view.
-    """
-    chosen = None if groups is None else set(groups)
-    usable = [
-        node
-        for node in state.seen
-        if not node.offline
-        and (chosen is None or node.group in chosen)
-        and (asking.restrict is None or node.name in asking.restrict)
-    ]
-    if inst_nodes == 1:
-        return [(node.idx, []) for node in usable]
-    pairs = (
-        (p.idx, [s.idx for s in usable if s is not p and s.group == p.group])
-        for p in usable
-    )
-    return [(p, others) for p, others in pairs if others]
-
-
-def place_one(
-    state: State, inst: Inst, at: int, *, force: bool = False
-) -> Placement | Fail:
-    """Return the placement of an instance on one node, or why not."""
-    moved = _on_one(state, inst, at, force=force)
-    if isinstance(moved, Fail):
-        return moved
-    seen = [moved.nodes[0] if idx == at else state.nodes[idx] for idx in state.view]
-    return Placement(moved, score(seen))
-
-
-def _on_one(state: State, inst: Inst, at: int, *, force: bool) -> Moved | Fail:
-    found = _admitted(state, inst, state.nodes[at], force=force)
-    return (
-        found if isinstance(found, Fail) else Moved((found,), inst.moved(at, NOWHERE))
-    )
-
-
-def _admitted(state: State, inst: Inst, node: Node, *, force: bool) -> Node | Fail:
-    """Return the node with the instance as primary, policy and reach observed."""
-    fail = breach(node.policy, inst, exclusive=node.exclusive)
-    if fail is not None:
-        return fail
-    if inst.reach is not None and node.idx not in inst.reach:
-        return Fail.DISK
-    if not shared_room(state, inst, node):
-        return Fail.DISK
-    return add_primary(node, inst, force=force)
-
-
-def shared_room(state: State, inst: Inst, node: Node) -> bool:
-    """Say whether shared units have room for disks that do not exist yet."""
-    if node.units is None or inst.idx < len(state.insts):
-        return True
-    need: Counter[tuple[str, ...]] = Counter()
-    for name, size in inst.wants:
-        if name is not None:
-            need[name] += size
-    for name, size in need.items():
-        at = node.units.place(name)
-        free = None if at is None else node.units.free[at]
-        if (
-            at is not None
-            and node.units.shared[at]
-            and free is not None
-            and free < size
-        ):
-            return False
-    return True
-
-
-def place_pair(
-    state: State, sums: Sums, inst: Inst, pair: tuple[int, int], *, force: bool = False
-) -> Placement | Fail:
-    """Return the placement of a mirrored instance on two nodes, or why not."""
-    moved = _on_pair(state, inst, pair, force=force)
-    if isinstance(moved, Fail):
-        return moved
-    for node in moved.nodes:
-        sums = sums.changed(state.nodes[node.idx], node)
-    return Placement(moved, sums.score())
-
-
-def _on_pair(
-    state: State, inst: Inst, pair: tuple[int, int], *, force: bool
-) -> Moved | Fail:
-    p, s = state.nodes[pair[0]], state.nodes[pair[1]]
-    fail = breach(p.policy, inst, exclusive=p.exclusive)
-    if fail is not None:
-        return fail
-    new = inst.moved(*pair, shared_domains(p, s))
-    new_p = add_primary(p, new, force=force)
-    if isinstance(new_p, Fail):
-        return new_p
-    new_s = add_secondary(s, new, p.idx)
-    return new_s if isinstance(new_s, Fail) else Moved((new_p, new_s), new)
+        """Return every refusal with its place."""
 
 
 def try_allocate(
     state: State,
     inst: Inst,
-    places: Sequence[tuple[int, list[int]]],
+    places: Places,
     asking: Asking = DEFAULT_ASKING,
     safe: Predicate | None = None,
     shelf: Shelf | None = None,
@@ -270,201 +95,184 @@ def try_allocate(
     safe
         Refuses states; those it refuses count as `Fail.N1`.
     shelf
-        Keeps the arrays of a state from one question to the next; refusals are
-        then only counted where that will do.
+        Keeps the arrays of a state from one question to the next.
     """
-    placer = Placer.of(state, inst, shelf)
-    mirrored = any(others for _, others in places)
-    if placer is not None and shelf is not None and mirrored:
-        counted = _counted(state, inst, places, asking, placer)
-        if safe is None or counted.best is None:
-            return counted
     found = Allocation()
-    best: _Part | None = None
-    for tried in _all_tried(state, inst, places, asking, placer):
-        part = _choose(found, state, tried, safe)
-        if part is not None and (best is None or not best.score < part.score):
-            best = part
+    best: Scored | None = None
+    for part in _parts(state, inst, places, asking, shelf, whole=safe is None):
+        found.batches.append(Batch(part.counts, part.refusals))
+        found.successes += part.counts[0]
+        one = part.best
+        if one is not None and safe is not None:
+            one = _safest(found, state, inst, part, _Check(safe, asking.force))
+        if one is not None and (best is None or one[0] <= best[0]):
+            best = one
     if best is not None:
-        found.best = best.placement()
+        found.best = Placement(_placed(state, inst, best[1], asking.force), best[0])
     return found
 
 
-def _counted(
-    state: State,
-    inst: Inst,
-    places: Sequence[tuple[int, list[int]]],
-    asking: Asking,
-    placer: Placer,
-) -> Allocation:
-    """Return the best pair of nodes, with refusals counted only."""
-    counts, best = placer.best_pair(places, force=asking.force)
-    found = Allocation(successes=counts[0], counts=[0, *counts[1:]])
-    if best is not None:
-        make = partial(_on_spot, state, inst, asking)
-        found.best = _Part(best[0], best[1:], make).placement()
-    return found
+def tally(
+    state: State, inst: Inst, places: Places, asking: Asking, shelf: Shelf | None
+) -> list[int]:
+    """Return how often each reason occurs, by the kernel's numbers, 0 for success.
+
+    Nothing is scored where that takes time.
+    """
+    if Placer.knows(state, inst, shelf):
+        parts = _parts(state, inst, places, asking, shelf, whole=True)
+        return [sum(column) for column in zip(*(p.counts for p in parts), strict=True)]
+    counts = [0] * len(FAILS)
+    for p, others in places:
+        for why, count in _whys(state, inst, (p, others), asking.force):
+            counts[why] += count
+    return counts
 
 
-def _all_tried(
-    state: State,
-    inst: Inst,
-    places: Sequence[tuple[int, list[int]]],
-    asking: Asking,
-    placer: Placer | None,
-) -> "Iterator[_Tried]":
-    """Yield single nodes at once, or pairs by their primary."""
-    if not any(others for _, others in places):
-        yield _singles(state, inst, [at for at, _ in places], asking, placer)
-        return
-    sums = None if placer is not None else Sums.of(state.seen)
-    for place in places:
-        yield _pairs(state, inst, place, asking, placer or sums)
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """What was tried: places, reasons by number, scores of those that do."""
-
-    places: Sequence[tuple[int, ...]]
-    whys: list[int]
-    scores: list[float]
-    make: Callable[[tuple[int, ...]], Moved | Fail]
-
-
-def _singles(
-    state: State,
-    inst: Inst,
-    places: Sequence[int],
-    asking: Asking,
-    placer: Placer | None,
-) -> _Tried:
-    spots = [(at,) for at in places]
-    if placer is not None:
-        found = placer.singles(places, force=asking.force)
-        return _Tried(spots, *found, partial(_on_spot, state, inst, asking))
-    return _tried_all(
-        spots, lambda nodes: place_one(state, inst, nodes[0], force=asking.force)
-    )
-
-
-def _on_spot(
-    state: State, inst: Inst, asking: Asking, nodes: tuple[int, ...]
-) -> Moved | Fail:
-    """Put an instance on one node, or on two."""
-    if len(nodes) == 1:
-        return _on_one(state, inst, nodes[0], force=asking.force)
-    return _on_pair(state, inst, (nodes[0], nodes[1]), force=asking.force)
-
-
-def _pairs(
-    state: State,
-    inst: Inst,
-    place: tuple[int, list[int]],
-    asking: Asking,
-    how: "Placer | Sums | None",
-) -> _Tried:
+def _whys(
+    state: State, inst: Inst, place: tuple[int, Sequence[int]], force: bool
+) -> Iterator[tuple[int, int]]:
+    """Yield reasons by number, each with how often it occurs."""
     p, others = place
-    spots = [(p, s) for s in others]
-    if isinstance(how, Placer):
-        found = how.pairs(p, others, force=asking.force)
-        return _Tried(spots, *found, partial(_on_spot, state, inst, asking))
-    sums = how or Sums.of(state.seen)
-    return _tried_all(
-        spots,
-        lambda nodes: place_pair(
-            state, sums, inst, (nodes[0], nodes[1]), force=asking.force
-        ),
-    )
+    if not others:
+        yield _number(on_one(state, inst, p, force=force)), 1
+        return
+    half = Half(state, inst, p, force=force)
+    if half.fail is not None:
+        yield _number(half.fail), len(others)
+        return
+    for s in others:
+        yield _number(half.joined(s)), 1
 
 
-def _tried_all(
-    spots: Sequence[tuple[int, ...]],
-    make: Callable[[tuple[int, ...]], Placement | Fail],
-) -> _Tried:
-    """Try every place in full."""
-    made = {nodes: make(nodes) for nodes in spots}
-    whys = [
-        FAILS.index(one, 1) if isinstance(one, Fail) else 0 for one in made.values()
-    ]
-    scores = [one.score for one in made.values() if isinstance(one, Placement)]
-    moved = {
-        nodes: one if isinstance(one, Fail) else one.moved
-        for nodes, one in made.items()
-    }
-    return _Tried(spots, whys, scores, moved.__getitem__)
+def _number(found: Moved | Fail) -> int:
+    return FAILS.index(found, 1) if isinstance(found, Fail) else 0
+
+
+def _parts(
+    state: State,
+    inst: Inst,
+    places: Places,
+    asking: Asking,
+    shelf: Shelf | None,
+    *,
+    whole: bool,
+) -> Iterator[Part]:
+    """Yield the parts of the places; as one, if possible, where `whole` is true."""
+    mirrored = any(others for _, others in places)
+    placer = Placer.of(state, inst, shelf)
+    if placer is None:
+        yield from _plain_parts(state, inst, places, asking, mirrored)
+        return
+    if whole or not mirrored or shelf is not None:
+        part = placer.part(places, force=asking.force)
+        if whole or not mirrored or not part.counts[0]:
+            yield part
+            return
+    for place in places:
+        yield placer.part([place], force=asking.force)
+
+
+def _plain_parts(
+    state: State, inst: Inst, places: Places, asking: Asking, mirrored: bool
+) -> "Iterator[_PlainPart]":
+    """Yield the parts with every place tried in full."""
+    if not mirrored:
+        ones: dict[Spot, Placement | Fail] = {}
+        for at, _ in places:
+            ones[at,] = place_one(state, inst, at, force=asking.force)
+        yield _PlainPart(ones)
+        return
+    sums = Sums.of(state.seen)
+    for p, others in places:
+        half = Half(state, inst, p, force=asking.force)
+        yield _PlainPart({(p, s): _pair(half, sums, s) for s in others})
+
+
+def _pair(half: Half, sums: Sums, s: int) -> Placement | Fail:
+    moved = half.joined(s)
+    if isinstance(moved, Fail):
+        return moved
+    return Placement(moved, half.score(sums, moved))
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """The best of some places, made in full when it is the best of all."""
+class _PlainPart:
+    """Places tried in full."""
 
-    score: float
-    nodes: tuple[int, ...]
-    make: Callable[[tuple[int, ...]], Moved | Fail]
+    made: dict[Spot, Placement | Fail]
 
-    def placement(self) -> Placement:
-        """Return the placement."""
-        made = self.make(self.nodes)
-        if isinstance(made, Fail):
-            raise RuntimeError(  # noqa: TRY004 - a contradiction, not a type
-                f"two answers for {self.nodes}: {made}"
-            )
-        return Placement(made, self.score)
+    @property
+    def counts(self) -> list[int]:
+        counts = [0] * len(FAILS)
+        for one in self.made.values():
+            counts[FAILS.index(one, 1) if isinstance(one, Fail) else 0] += 1
+        return counts
+
+    @property
+    def best(self) -> Scored | None:
+        return next(iter(self.ranked()), None)
+
+    def ranked(self) -> list[Scored]:
+        good = [
+            (one.score, spot)
+            for spot, one in self.made.items()
+            if isinstance(one, Placement)
+        ]
+        good.reverse()
+        return sorted(good, key=lambda pair: pair[0])
+
+    def refusals(self) -> list[Refusal]:
+        return [
+            Refusal(spot, one)
+            for spot, one in self.made.items()
+            if isinstance(one, Fail)
+        ]
 
 
-def _choose(
-    found: Allocation, state: State, tried: _Tried, safe: Predicate | None
-) -> _Part | None:
-    """Return the best place that `safe` approves; ties go to the last."""
-    found.batches.append((tried.places, tried.whys))
-    if not tried.scores:
-        return None
-    good = [
-        nodes for nodes, why in zip(tried.places, tried.whys, strict=True) if not why
-    ]
-    found.successes += len(good)
-    order = range(len(good) - 1, -1, -1) if safe else _last_least(tried.scores)
-    for at in sorted(order, key=tried.scores.__getitem__):
-        part = _Part(tried.scores[at], good[at], tried.make)
-        if safe is None or safe(state.placed(part.placement().moved)):
-            return part
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """Says whether a place leaves the cluster safe."""
+
+    safe: Predicate
+    force: bool
+
+    def __call__(self, state: State, inst: Inst, spot: Spot) -> bool:
+        known = self.safe.foresee(state, inst, spot)
+        if known is not None:
+            return known
+        return self.safe(state.placed(_placed(state, inst, spot, self.force)))
+
+
+def _safest(
+    found: Allocation,
+    state: State,
+    inst: Inst,
+    part: Part,
+    check: Callable[[State, Inst, Spot], bool],
+) -> Scored | None:
+    """Return the best place that stays safe; note those that do not."""
+    best = part.best
+    if best is not None and check(state, inst, best[1]):
+        return best
+    for score, spot in part.ranked():
+        if (best is None or spot != best[1]) and check(state, inst, spot):
+            return score, spot
         found.successes -= 1
-        found.refused.append(Refusal(good[at], Fail.N1))
+        found.refused.append(Refusal(spot, Fail.N1))
     return None
 
 
-def _last_least(scores: list[float]) -> range:
-    """Return the place of the last of the least scores, as a range of one."""
-    if not scores:
-        return range(0)
-    least = min(scores)
-    at = len(scores) - 1 - scores[::-1].index(least)
-    return range(at, at + 1)
-
-
-def described(state: State, found: Allocation) -> Allocation:
-    """Return the outcome with a sentence about it."""
-    reasons = ", ".join(
-        f"{fail.value}: {count}" for fail, count in found.failures.items() if count
-    )
-    if found.best is None:
-        text = "No valid allocation solutions, failure reasons: " + (
-            reasons or "unknown reasons"
-        )
+def _placed(state: State, inst: Inst, spot: Spot, force: bool) -> Moved:
+    """Return what an instance changes where there is room for it."""
+    if len(spot) == 1:
+        made = on_one(state, inst, spot[0], force=force)
     else:
-        names = "/".join(state.nodes[at].name for at in found.best.nodes)
-        text = (
-            f"score: {fixed(found.best.score, 8)}, successes {found.successes}, "
-            f"failures {sum(found.failures.values())} ({reasons}) for node(s) {names}"
-        )
-    found.log.insert(0, text)
-    return found
-
-
-def needed_nodes(inst: Inst) -> int:
-    """Return how many nodes an instance lives on."""
-    return 2 if inst.mirror is Mirror.INTERNAL else 1
+        made = on_pair(state, inst, (spot[0], spot[1]), force=force)
+    if isinstance(made, Fail):
+        # Two answers to one question: better no answer.
+        raise RuntimeError(f"two answers for {spot}: {made}")  # noqa: TRY004
+    return made
 
 
 def as_drbd(inst: Inst) -> Inst:

@@ -2,16 +2,15 @@
 """Getting instances away: off their nodes, or into another group."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
+from dataclasses import dataclass, field
 from typing import Final
 
 from moorage.htools.allocate import Asking
-from moorage.htools.grid import COMPILED, Grid, is_plain, plain_nodes
 from moorage.htools.grouping import Nowhere, best_group
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply
+from moorage.htools.refuges import Refuges
 from moorage.htools.state import State
 from moorage.htools.words import Fail, Mirror
 
@@ -58,6 +57,27 @@ class _Stuck(Exception):
     """An instance cannot get away; the text says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where an instance may go, and how.
+
+    Attributes
+    ----------
+    group : int
+        The group that it goes to, or stays in.
+    open_nodes : list of int
+        The nodes there that may take it, in order.
+    refuges : Refuges or None
+        What finds the best of them fast, if anything does.
+    """
+
+    mode: str
+    group: int
+    open_nodes: list[int]
+    force: bool
+    refuges: Refuges | None = None
+
+
 def evacuate(
     state: State, insts: Sequence[int], mode: str, *, force: bool = False
 ) -> Evacuation:
@@ -71,12 +91,14 @@ def evacuate(
         ``primary-only``, ``secondary-only`` or ``all`` of their nodes.
     """
     closed = _left(state, insts, mode) | _offline(state)
+    groups = dict.fromkeys(state.nodes[state.insts[at].p].group for at in insts)
+    known = {at: Refuges.of(state, at, insts, force=force) for at in groups}
     result = Evacuation(state)
     for at in insts:
         inst = state.insts[at]
         group = state.nodes[inst.p].group
         open_nodes = _open(state, group, closed | {inst.p})
-        _one(result, at, mode, group, open_nodes, force=force)
+        _one(result, at, _Way(mode, group, open_nodes, force, known[group]))
     return result
 
 
@@ -96,22 +118,14 @@ def change_group(
             result.stuck.append((at, found.why))
             continue
         open_nodes = _open(state, found.group, closed)
-        _one(result, at, ALL, found.group, open_nodes, force=False)
+        _one(result, at, _Way(ALL, found.group, open_nodes, force=False))
     return result
 
 
-def _one(
-    result: Evacuation,
-    at: int,
-    mode: str,
-    group: int,
-    open_nodes: list[int],
-    *,
-    force: bool,
-) -> None:
+def _one(result: Evacuation, at: int, way: _Way) -> None:
     """Move one instance away, or note why it is stuck."""
     try:
-        away, after = _send(result.state, at, mode, group, open_nodes, force)
+        away, after = _send(result.state, at, way)
     except _Stuck as stuck:
         result.stuck.append((at, str(stuck)))
         return
@@ -140,25 +154,23 @@ def _open(state: State, group: int, closed: set[int]) -> list[int]:
     ]
 
 
-def _send(
-    state: State, at: int, mode: str, group: int, open_nodes: list[int], force: bool
-) -> tuple[Away, State]:
+def _send(state: State, at: int, way: _Way) -> tuple[Away, State]:
     """Return how an instance gets away, and the state afterwards."""
     inst = state.insts[at]
     if inst.template in ("plain", "file"):
         raise _Stuck(f"Instances of type {inst.template} cannot be relocated")
     if inst.mirror is not Mirror.INTERNAL:
-        if mode == SECONDARY:
+        if way.mode == SECONDARY:
             raise _Stuck(
                 f"Instances with disk template '{inst.template}' can't execute "
                 "change secondary"
             )
-        return _best(state, inst, FA, group, open_nodes, force)
-    if mode == PRIMARY:
-        return _failover(state, inst, force)
-    if mode == SECONDARY:
-        return _best(state, inst, R, group, open_nodes, force)
-    return _both(state, inst, group, open_nodes, force)
+        return _best(state, inst, FA, way)
+    if way.mode == PRIMARY:
+        return _failover(state, inst, way.force)
+    if way.mode == SECONDARY:
+        return _best(state, inst, R, way)
+    return _both(state, inst, way)
 
 
 def _failover(state: State, inst: Inst, force: bool) -> tuple[Away, State]:
@@ -168,24 +180,50 @@ def _failover(state: State, inst: Inst, force: bool) -> tuple[Away, State]:
     return Away(moved.inst, (FAILOVER,)), state.after(moved)
 
 
-def _best(
-    state: State, inst: Inst, verb: str, group: int, open_nodes: list[int], force: bool
-) -> tuple[Away, State]:
+def _best(state: State, inst: Inst, verb: str, way: _Way) -> tuple[Away, State]:
     """Return the best move to one of some nodes; ties go to the last."""
-    best: tuple[Move, Moved] | None = None
-    least, complaint = 0.0, ""
-    for at in open_nodes:
-        move = Move(verb, at)
-        moved = apply(state.nodes, inst, move, force=force)
+    known = way.refuges
+    if known is not None and known.knows(inst, way.open_nodes):
+        target = known.best_node(state, inst, verb, way.open_nodes)
+    else:
+        target = _best_node(state, inst, verb, way)
+    if target is None:
+        raise _Stuck("Can't find any good node: " + _refusals(state, inst, verb, way))
+    move = Move(verb, target)
+    moved = _done(apply(state.nodes, inst, move, force=way.force))
+    return Away(moved.inst, (move,)), state.after(moved)
+
+
+def _best_node(state: State, inst: Inst, verb: str, way: _Way) -> int | None:
+    """Return the last of the best nodes, every one tried; None when all refuse."""
+    best: int | None = None
+    least = 0.0
+    for at in way.open_nodes:
+        moved = apply(state.nodes, inst, Move(verb, at), force=way.force)
         if isinstance(moved, Fail):
-            complaint += f" Node {state.nodes[at].name} failed: {moved.value};"
             continue
-        after = group_score(state, moved, group)
+        after = group_score(state, moved, way.group)
         if best is None or not least < after:
-            best, least = (move, moved), after
-    if best is None:
-        raise _Stuck(f"Can't find any good node: {complaint}")
-    return Away(best[1].inst, (best[0],)), state.after(best[1])
+            best, least = at, after
+    return best
+
+
+def _refusals(state: State, inst: Inst, verb: str, way: _Way) -> str:
+    """Say of each node why it does not take an instance."""
+    text = ""
+    for at in way.open_nodes:
+        fail = apply(state.nodes, inst, Move(verb, at), force=way.force)
+        if isinstance(fail, Fail):
+            text += f" Node {state.nodes[at].name} failed: {fail.value};"
+    return text
+
+
+def _done(moved: Moved | Fail) -> Moved:
+    """Return what a move changes that must be possible."""
+    if isinstance(moved, Fail):
+        # Two answers to one question: better no answer.
+        raise RuntimeError(f"refused after all: {moved}")  # noqa: TRY004
+    return moved
 
 
 def group_score(state: State, moved: Moved, group: int) -> float:
@@ -194,126 +232,81 @@ def group_score(state: State, moved: Moved, group: int) -> float:
     return score([nodes[at] for at in state.view if nodes[at].group == group])
 
 
-def _both(
-    state: State, inst: Inst, group: int, open_nodes: list[int], force: bool
-) -> tuple[Away, State]:
+def _both(state: State, inst: Inst, way: _Way) -> tuple[Away, State]:
     """Return the best new pair of nodes for a mirrored instance."""
-    pairs = Pairs.of(state, inst, group, force=force)
-    best: tuple[list[Move], State] | None = None
-    least, complaint = 0.0, "no nodes available"
-    for p in open_nodes:
-        reached = _to_primary(state, inst, p, force)
-        others = [s for s in open_nodes if s != p]
-        if isinstance(reached, str):
-            complaint = "Allocation failed: " + reached if others else complaint
+    known = way.refuges
+    if known is not None and known.knows(inst, way.open_nodes):
+        pair = known.best_pair(state, inst, way.open_nodes)
+    else:
+        pair = _best_pair(state, inst, way)
+    if pair is None:
+        why = _no_pair(state, inst, way)
+        raise _Stuck(f"Can't find any good nodes for relocation: {why}")
+    return _arrived(state, inst, pair, way.force)
+
+
+def _best_pair(state: State, inst: Inst, way: _Way) -> tuple[int, int] | None:
+    """Return the last of the best pairs, every one tried; None when all refuse."""
+    best: tuple[int, int] | None = None
+    least = 0.0
+    for p in way.open_nodes:
+        there = _to_primary(state, inst, p, way.force)
+        if isinstance(there, str):
             continue
-        moves, there = reached
-        for s, after in _last_legs(there, inst.idx, others, group, force, pairs):
-            if isinstance(after, Fail):
-                complaint = f"Allocation failed: {_LAST_LEG}: {after.value}"
-            elif best is None or not least < after:
-                best, least = ([*moves, Move(R, s)], there), after
-        if pairs is not None and best is not None:
-            pairs.least = least
-    if best is None:
-        raise _Stuck(f"Can't find any good nodes for relocation: {complaint}")
-    return _arrived(best[0], best[1], inst.idx, force)
+        for s in (at for at in way.open_nodes if at != p):
+            moved = _to_secondary(there, inst, s, way.force)
+            if isinstance(moved, Fail):
+                continue
+            after = group_score(there, moved, way.group)
+            if best is None or not least < after:
+                best, least = (p, s), after
+    return best
 
 
-_LAST_LEG: Final = "Changing secondary to final secondary"
+def _no_pair(state: State, inst: Inst, way: _Way) -> str:
+    """Say why the last of the pairs will not do, when none does."""
+    if len(way.open_nodes) < 2:
+        return "no nodes available"
+    *_, s, p = way.open_nodes
+    there = _to_primary(state, inst, p, way.force)
+    if isinstance(there, str):
+        return f"Allocation failed: {there}"
+    fail = _to_secondary(there, inst, s, way.force)
+    why = fail.value if isinstance(fail, Fail) else Fail.INTERNAL.value
+    return f"Allocation failed: Changing secondary to final secondary: {why}"
 
 
-def _to_primary(
-    state: State, inst: Inst, p: int, force: bool
-) -> tuple[list[Move], State] | str:
-    """Bring an instance to its new primary; a text says what failed."""
+def _steps(state: State, inst: Inst, p: int) -> list[tuple[str, Move]]:
+    """Return how an instance gets to a new primary: what is done, and the move."""
     steps = [
         ("Changing secondary to new primary", Move(R, p)),
         ("Failing over to new primary", FAILOVER),
     ]
     if state.nodes[inst.p].offline:
         steps.insert(0, ("Failing over to the secondary", FAILOVER))
-    for what, move in steps:
+    return steps
+
+
+def _to_primary(state: State, inst: Inst, p: int, force: bool) -> State | str:
+    """Bring an instance to its new primary; a text says what failed."""
+    for what, move in _steps(state, inst, p):
         moved = apply(state.nodes, state.insts[inst.idx], move, force=force)
         if isinstance(moved, Fail):
             return f"{what}: {moved.value}"
         state = state.after(moved)
-    return [move for _, move in steps], state
+    return state
 
 
-def _last_legs(
-    there: State,
-    at: int,
-    others: Sequence[int],
-    group: int,
-    force: bool,
-    pairs: "Pairs | None",
-) -> Iterable[tuple[int, float | Fail]]:
-    """Yield the score with each final secondary, or why it cannot be."""
-    if pairs is not None:
-        yield from pairs.scores(there, others)
-        return
-    for s in others:
-        moved = apply(there.nodes, there.insts[at], Move(R, s), force=force)
-        score_or = (
-            moved if isinstance(moved, Fail) else group_score(there, moved, group)
-        )
-        yield s, score_or
+def _to_secondary(there: State, inst: Inst, s: int, force: bool) -> Moved | Fail:
+    return apply(there.nodes, there.insts[inst.idx], Move(R, s), force=force)
 
 
 def _arrived(
-    moves: list[Move], there: State, at: int, force: bool
+    state: State, inst: Inst, pair: tuple[int, int], force: bool
 ) -> tuple[Away, State]:
-    moved = apply(there.nodes, there.insts[at], moves[-1], force=force)
-    if isinstance(moved, Fail):
-        raise _Stuck(moved.value)
-    return Away(moved.inst, tuple(moves)), there.after(moved)
-
-
-class Pairs:
-    """Final secondaries of one instance, scored by the kernel.
-
-    Attributes
-    ----------
-    least : float
-        The best score so far.
-    """
-
-    def __init__(self, view: State, inst: Inst, *, force: bool) -> None:
-        self.last = view
-        self.at = inst.idx
-        self.force = force
-        self.least = inf
-        self.grid = Grid(view, [inst], _no_verbs, force=force)
-
-    @classmethod
-    def of(cls, state: State, inst: Inst, group: int, *, force: bool) -> "Pairs | None":
-        """Return the scorer; None where the kernel does not model the question."""
-        view = state.group_view(group)
-        if not COMPILED or not view.view or not plain_nodes(view):
-            return None
-        return cls(view, inst, force=force) if is_plain(inst, set(view.view)) else None
-
-    def scores(
-        self, there: State, others: Sequence[int]
-    ) -> Iterable[tuple[int, float | Fail]]:
-        """Yield what `_last_legs` does; rough scores where they cannot win."""
-        now = replace(there, view=self.last.view, members=self.last.members)
-        self.grid.renew(self.last, now, _no_verbs)
-        self.last = now
-        places = [self.grid.places[s] for s in others]
-        scores = self.grid.kernel.tries(0, 2, places, self.least)
-        for s, found in zip(others, scores, strict=True):
-            yield s, found if found < _REFUSED else self._why(now, s)
-
-    def _why(self, now: State, s: int) -> Fail:
-        inst = now.insts[self.at]
-        moved = apply(now.nodes, inst, Move(R, s), force=self.force)
-        return moved if isinstance(moved, Fail) else Fail.INTERNAL
-
-
-_REFUSED: Final = 1e299
-
-
-def _no_verbs(_inst: Inst) -> int:
-    return 0
+    """Bring an instance to a pair of nodes."""
+    moves = [*(move for _, move in _steps(state, inst, pair[0])), Move(R, pair[1])]
+    for move in moves:
+        moved = _done(apply(state.nodes, state.insts[inst.idx], move, force=force))
+        state = state.after(moved)
+    return Away(state.insts[inst.idx], tuple(moves)), state

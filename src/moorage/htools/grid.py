@@ -42,18 +42,23 @@ Lists = tuple[tuple[int, int], tuple[int, int]]
 def plain_nodes(state: State) -> bool:
     """Say whether the kernel models the nodes in view.
 
-    It does not model nodes without memory or processors, some nodes with exclusive
-    storage beside others without, nor instances there that do not say how many
-    spindles they need.
+    It does not model nodes without memory or processors, nor exclusive storage on
+    some nodes only.
     """
     online = [node for node in state.seen if not node.offline]
     if not online or not all(map(_has_sizes, online)):
         return False
-    if not any(node.exclusive for node in online):
+    return len({node.exclusive for node in online}) == 1
+
+
+def movable_spindles(state: State, insts: Iterable[Inst]) -> bool:
+    """Say whether the kernel models that instances move, as for their spindles.
+
+    It must know how many each needs where nodes have exclusive storage.
+    """
+    if not any(node.exclusive for node in state.seen):
         return True
-    return all(node.exclusive for node in online) and all(
-        inst.total_spindles is not None for inst in state.people
-    )
+    return all(inst.total_spindles is not None for inst in insts)
 
 
 def _has_sizes(node: Node) -> bool:
@@ -225,7 +230,8 @@ class Grid:
             self.places.get(inst.s, -1),
             *inst.load,
             *(tag, tags, mask, float(not inst.forthcoming)),
-            *(inst.total_spindles or 0, inst.location, len(inst.desired)),
+            *(-1 if inst.total_spindles is None else inst.total_spindles,),
+            *(inst.location, len(inst.desired)),
             *(want, wants),
         ]
         self.insts[place * IW : (place + 1) * IW] = array("d", row)

@@ -11,6 +11,7 @@ from moorage.htools.grid import (
     changed_nodes,
     classic_nodes,
     is_plain,
+    movable_spindles,
     plain_nodes,
 )
 from moorage.htools.inst import Inst
@@ -55,7 +56,8 @@ class Losses:
     def __init__(self, state: State) -> None:
         self.state = state
         self.view = set(state.view)
-        self.usable = COMPILED and plain_nodes(state)
+        known = plain_nodes(state) and movable_spindles(state, state.people)
+        self.usable = COMPILED and known
         self.classic = classic_nodes(state)
         self.grid: Grid | None = None
         self.places: dict[int, int] = {}
@@ -66,6 +68,8 @@ class Losses:
         self.needs: dict[int, dict[int, int]] = {}
         self.leaners: defaultdict[int, set[int]] = defaultdict(set)
         self.slots: dict[int, list[int]] = {}
+        self.mirrored: bool | None = None
+        self.busy: set[int] = set()
 
     def follow(self, state: State) -> bool:
         """Turn to another state of the same nodes; say whether that works."""
@@ -74,6 +78,7 @@ class Losses:
             return False
         touched = changed_nodes(old, state)
         self.state = state
+        self.mirrored = None if touched else self.mirrored
         for at in touched:
             self.orders.pop(at, None)
             self.slots.pop(at, None)
@@ -101,7 +106,8 @@ class Losses:
                 inst = self.state.insts[idx]
                 if self.held.get(idx) is not inst and not self._put(grid, inst):
                     return False
-        grid.renew_nodes(self.state, touched)
+        for at in touched:
+            grid.put_node(self.state, at)
         self.fixed = grid.fixed(self.state)
         return True
 
@@ -140,6 +146,44 @@ class Losses:
         if order[-1].mirror is Mirror.INTERNAL and self.classic:
             return self._fails_over(lost, order)
         return self._restarts(lost, order)
+
+    def bears(self, inst: Inst, p: int, s: int) -> bool | None:
+        """Say whether all losses are survived with one more, if all are without.
+
+        Everybody must be mirrored, else None. They only ever need memory on
+        their secondaries: the new one takes some on `p`, and asks for some on
+        `s` when `p` is lost.
+        """
+        if inst.mirror is not Mirror.INTERNAL or inst.forthcoming:
+            return None
+        if not self.classic or not self.is_mirrored:
+            return None
+        if len(self.verdicts) < len(self.busy):
+            return None
+        mem = inst.mem if inst.uses_mem else 0
+        nodes = self.state.nodes
+        others = (self.needs[at].get(p, 0) for at in self.leaners[p] if at != p)
+        asked = self.needs[p].get(s, 0) if p in self.busy else 0
+        return (
+            max(others, default=0) < nodes[p].unallocated - mem
+            and asked + mem < nodes[s].unallocated
+        )
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether the kernel models the nodes and everybody on them is mirrored.
+
+        Then one more cannot make a loss survivable that is not.
+        """
+        if self.mirrored is None:
+            orders = {at: self._order(at) for at in self.state.view}
+            self.busy = {at for at, order in orders.items() if order}
+            self.mirrored = self.usable and all(
+                orders[at][-1].mirror is Mirror.INTERNAL
+                and all(is_plain(inst, self.view) for inst in orders[at])
+                for at in self.busy
+            )
+        return self.mirrored
 
     def _order(self, lost: int) -> list[Inst]:
         order = self.orders.get(lost)

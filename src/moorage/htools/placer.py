@@ -1,23 +1,50 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where one new instance fits, fast: every place scored by the kernel."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
-from moorage.htools.grid import (
-    COMPILED,
-    Grid,
-    changed_nodes,
-    classic_nodes,
-    plain_nodes,
-)
+from moorage.htools.allocation import FAILS, Places, Refusal
+from moorage.htools.grid import COMPILED, Grid, changed_nodes, plain_nodes
 from moorage.htools.inst import Inst
+from moorage.htools.node import Node
 from moorage.htools.policy import breach
+from moorage.htools.spots import shared_room
 from moorage.htools.state import State
 from moorage.htools.words import Fail
 
-_NUMBERS = {fail: number for number, fail in enumerate(Fail, 1)}
+_NUMBERS: Final = {fail: number for number, fail in enumerate(Fail, 1)}
+
+Spot = tuple[int, ...]
+"""Nodes for one instance, primary first."""
+Scored = tuple[float, Spot]
+"""A place that would do, with the score there."""
+Rows = list[tuple[int, list[int]]]
+"""Primaries with their secondaries, as the kernel counts nodes."""
+
+
+class _Field:
+    """Places to try, as the kernel counts nodes, and whose policy they are under."""
+
+    def __init__(self, state: State, places: Places, at: dict[int, int]) -> None:
+        self.places = places
+        self.mirrored = any(others for _, others in places)
+        self.rows: Rows = [(at[p], [at[s] for s in others]) for p, others in places]
+        nodes = [state.nodes[p] for p, _ in places]
+        kinds = {(id(node.policy), node.exclusive): node for node in nodes}
+        order = list(kinds)
+        self.samples: list[Node] = list(kinds.values())
+        self.kinds = [order.index((id(n.policy), n.exclusive)) for n in nodes]
+
+    def split(self, inst: Inst) -> tuple[list[int], Rows]:
+        """Return why each place's policy refuses (0: it does not), and the rest."""
+        fails = [breach(n.policy, inst, exclusive=n.exclusive) for n in self.samples]
+        if not any(fails):
+            return [0] * len(self.kinds), self.rows
+        numbers = [0 if fail is None else _NUMBERS[fail] for fail in fails]
+        whys = [numbers[kind] for kind in self.kinds]
+        return whys, [row for row, why in zip(self.rows, whys, strict=True) if not why]
 
 
 @dataclass(slots=True)
@@ -25,15 +52,17 @@ class Shelf:
     """Keeps the arrays of the last state, for who asks often about like states."""
 
     state: State | None = None
-    tags: tuple[str, ...] = ()
+    inst: Inst | None = None
     grid: Grid | None = None
+    field: _Field | None = None
 
     def grid_for(self, state: State, inst: Inst) -> Grid:
         """Return the arrays of a state, with an instance to be placed."""
         old = self.state
         if self.grid is None or old is None or not self._serves(state, inst):
-            self.grid = Grid(state, [inst], _no_verbs)
-            self.tags = inst.excl_tags
+            near = _reached(state, inst)
+            self.grid = Grid(state, [replace(inst, reach=near)], _no_verbs)
+            self.inst, self.field = inst, None
         else:
             if old is not state:
                 self.grid.renew_nodes(state, changed_nodes(old, state))
@@ -41,15 +70,40 @@ class Shelf:
         self.state = state
         return self.grid
 
+    def field_for(self, places: Places, state: State, grid: Grid) -> _Field:
+        """Return places as the kernel counts them; the last ones are kept."""
+        field = self.field
+        if field is None or field.places is not places:
+            field = self.field = _Field(state, places, grid.places)
+        return field
+
     def knows(self, state: State) -> bool:
         """Say whether the arrays are those of the same nodes, at some moment."""
         old = self.state
         return old is not None and old.fleet is state.fleet and old.view == state.view
 
     def _serves(self, state: State, inst: Inst) -> bool:
-        if not self.knows(state) or self.tags != inst.excl_tags:
+        last = self.inst
+        if last is None or not self.knows(state) or _lists(last) != _lists(inst):
             return False
         return self.state is state or not inst.excl_tags
+
+
+def _lists(inst: Inst) -> tuple[object, ...]:
+    """Return what the arrays keep from one instance to the next."""
+    return inst.excl_tags, inst.desired, inst.reach, inst.wants
+
+
+def _reached(state: State, inst: Inst) -> frozenset[int] | None:
+    """Return the nodes whose storage reaches an instance, and has room for it."""
+    if inst.reach is None and not inst.wants:
+        return None
+    return frozenset(
+        at
+        for at in state.view
+        if (inst.reach is None or at in inst.reach)
+        and shared_room(state, inst, state.nodes[at])
+    )
 
 
 def _no_verbs(_inst: Inst) -> int:
@@ -57,86 +111,131 @@ def _no_verbs(_inst: Inst) -> int:
 
 
 class Placer:
-    """A state and an instance that is to be placed in it.
-
-    Reasons are numbers: 0 for a place that does, else the place in `Fail`,
-    counted from 1.
-    """
+    """A state and an instance that is to be placed in it."""
 
     def __init__(self, state: State, inst: Inst, shelf: Shelf) -> None:
-        self.state = state
-        self.inst = inst
-        self.grid = shelf.grid_for(state, inst)
-        self.closed: dict[int, int] = {}
+        self.state, self.inst, self.shelf = state, inst, shelf
 
     @classmethod
     def of(cls, state: State, inst: Inst, shelf: Shelf | None) -> Self | None:
         """Return a placer; None where the kernel does not model the question."""
-        odd = inst.forthcoming or inst.desired or inst.reach is not None or inst.wants
-        known = shelf is not None and shelf.knows(state)
-        plain = known or (plain_nodes(state) and classic_nodes(state))
-        if not COMPILED or odd or not plain:
+        if not cls.knows(state, inst, shelf):
             return None
         return cls(state, inst, shelf or Shelf())
 
-    def _breach(self, at: int) -> int:
-        """Return the number of the policy's refusal; 0 for none."""
-        node = self.state.nodes[at]
-        key = id(node.policy)
-        if key not in self.closed:
-            fail = breach(node.policy, self.inst, exclusive=node.exclusive)
-            self.closed[key] = 0 if fail is None else _NUMBERS[fail]
-        return self.closed[key]
+    @staticmethod
+    def knows(state: State, inst: Inst, shelf: Shelf | None) -> bool:
+        """Say whether the kernel models the question."""
+        known = shelf is not None and shelf.knows(state)
+        return COMPILED and not inst.forthcoming and (known or plain_nodes(state))
 
-    def singles(
-        self, places: Sequence[int], *, force: bool
-    ) -> tuple[list[int], list[float]]:
-        """Return a reason for each node, and the scores of those that do."""
-        whys = [self._breach(at) for at in places]
-        open_places = [
-            self.grid.places[at]
-            for at, why in zip(places, whys, strict=True)
+    def part(self, places: Places, *, force: bool) -> "Singles | Pairs":
+        """Return some places, tried."""
+        grid = self.grid()
+        field = self.shelf.field_for(places, self.state, grid)
+        if field.mirrored:
+            return Pairs(self, field, force)
+        return Singles(self, field, force)
+
+    def grid(self) -> Grid:
+        """Return the arrays, with this state and this instance in them."""
+        return self.shelf.grid_for(self.state, self.inst)
+
+
+class Singles:
+    """Single nodes, tried by the kernel.
+
+    Attributes
+    ----------
+    counts : list of int
+        How often each reason occurred, by number; 0 counts those that would do.
+    """
+
+    def __init__(self, placer: Placer, field: _Field, force: bool) -> None:
+        self.places = field.places
+        self.view = placer.state.view
+        self.whys, self.rows = field.split(placer.inst)
+        spots = [at for at, _ in self.rows]
+        self.found = placer.grid().kernel.singles(0, spots, force)
+        self.counts = [0] * len(FAILS)
+        for why in self.whys if len(self.rows) < len(self.whys) else ():
+            self.counts[why] += bool(why)
+        for why, _ in self.found:
+            self.counts[why] += 1
+
+    @property
+    def best(self) -> Scored | None:
+        """Score and node of the last of the best places."""
+        return self.ranked()[0] if self.counts[0] else None
+
+    def ranked(self) -> list[Scored]:
+        """Return the places that would do, the best first; of equals the last."""
+        good: list[Scored] = [
+            (score, (self.view[at],))
+            for (at, _), (why, score) in zip(self.rows, self.found, strict=True)
             if not why
         ]
-        found = iter(self.grid.kernel.singles(0, open_places, force))
-        scores = []
-        for at, why in enumerate(whys):
-            if not why:
-                number, score = next(found)
-                whys[at] = number
-                if number == 0:
-                    scores.append(score)
-        return whys, scores
+        good.reverse()
+        return sorted(good, key=_score)
 
-    def pairs(
-        self, p: int, others: Sequence[int], *, force: bool
-    ) -> tuple[list[int], list[float]]:
-        """Return a reason for each secondary with `p`, and scores likewise."""
-        why = self._breach(p)
-        if why:
-            return [why] * len(others), []
-        places = self.grid.places
-        return self.grid.kernel.pairs(
-            0, places[p], [places[at] for at in others], force
-        )
+    def refusals(self) -> list[Refusal]:
+        """Return every refusal with its place."""
+        rest = iter(self.found)
+        whys = [why or next(rest)[0] for why in self.whys]
+        return [
+            Refusal((p,), FAILS[why])
+            for (p, _), why in zip(self.places, whys, strict=True)
+            if why
+        ]
 
-    def best_pair(
-        self, places: Sequence[tuple[int, Sequence[int]]], *, force: bool
-    ) -> tuple[list[int], tuple[float, int, int] | None]:
-        """Return how often each reason occurs, and score and nodes of the best."""
-        at = self.grid.places
-        counts = [0] * (len(_NUMBERS) + 1)
-        tried = []
-        for p, others in places:
-            why = self._breach(p)
-            if why:
-                counts[why] += len(others)
-            else:
-                tried.append((at[p], [at[s] for s in others]))
-        found, best = self.grid.kernel.best_pair(0, tried, force)
+
+class Pairs:
+    """Pairs of nodes, counted by the kernel, and told apart when that is asked.
+
+    Attributes
+    ----------
+    counts : list of int
+        As in `Singles`.
+    best : Scored or None
+        Score and nodes of the last of the best pairs.
+    """
+
+    def __init__(self, placer: Placer, field: _Field, force: bool) -> None:
+        self.placer, self.places, self.force = placer, field.places, force
+        self.counts = [0] * len(FAILS)
+        whys, rows = field.split(placer.inst)
+        if len(rows) < len(whys):
+            for (_, others), why in zip(self.places, whys, strict=True):
+                self.counts[why] += len(others) if why else 0
+        found, best = placer.grid().kernel.best_pair(0, rows, force)
         for why, count in enumerate(found):
-            counts[why] += count
-        if best is None:
-            return counts, None
-        view = self.state.view
-        return counts, (best[0], view[best[1]], view[best[2]])
+            self.counts[why] += count
+        view = placer.state.view
+        self.best: Scored | None = best and (best[0], (view[best[1]], view[best[2]]))
+
+    def ranked(self) -> list[Scored]:
+        """Return the places that would do, the best first; of equals the last."""
+        good = [(score, spot) for spot, why, score in self._all() if not why]
+        good.reverse()
+        return sorted(good, key=_score)
+
+    def refusals(self) -> list[Refusal]:
+        """Return every refusal with its place."""
+        return [Refusal(spot, FAILS[why]) for spot, why, _ in self._all() if why]
+
+    def _all(self) -> Iterator[tuple[Spot, int, float]]:
+        """Yield every pair with its reason by number, and the score if none."""
+        grid = self.placer.grid()
+        field = _Field(self.placer.state, self.places, grid.places)
+        whys, _ = field.split(self.placer.inst)
+        for (p, others), row, why in zip(self.places, field.rows, whys, strict=True):
+            numbers, scores = [why] * len(others), list[float]()
+            if not why:
+                numbers, scores = grid.kernel.pairs(0, *row, self.force)
+            left = iter(scores)
+            for s, number in zip(others, numbers, strict=True):
+                yield (p, s), number, 0.0 if number else next(left)
+
+
+def _score(scored: Scored) -> float:
+    return scored[0]

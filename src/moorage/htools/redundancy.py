@@ -12,11 +12,11 @@ disks cannot be used. Instances of other nodes do not move.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from moorage.htools.allocate import place_one
 from moorage.htools.inst import Inst
 from moorage.htools.losses import Losses, in_order, is_shared
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
+from moorage.htools.spots import place_one
 from moorage.htools.state import State
 from moorage.htools.words import Fail, Mirror
 
@@ -188,14 +188,33 @@ class Guard:
         self.skipped = set(skip_groups)
         self.losses: dict[int, Losses] = {}
         self.suspects: dict[int, int] = {}
+        self.base: tuple[State, int | None] | None = None
 
     def __call__(self, state: State) -> bool:
         """Say whether any one node in view can be lost."""
-        return all(
-            self._keeps(group, view)
-            for group, view in _parts(state)
-            if group not in self.skipped
-        )
+        self.base = None
+        return self._broken(state) is None
+
+    def foresee(self, state: State, inst: Inst, nodes: tuple[int, ...]) -> bool | None:
+        """Say the same of a state with one more instance; None if it takes trying."""
+        if len(nodes) != 2 or inst.idx < len(state.insts):
+            return None
+        if self.base is None or self.base[0] is not state:
+            self.base = state, self._broken(state)
+        group, broken = state.nodes[nodes[0]].group, self.base[1]
+        losses = self.losses.get(group)
+        if losses is None or (broken is not None and broken != group):
+            return None if broken is None else False
+        if broken is None:
+            return losses.bears(inst, nodes[0], nodes[1])
+        return False if losses.is_mirrored else None
+
+    def _broken(self, state: State) -> int | None:
+        """Return the first group that cannot lose a node, if there is one."""
+        for group, view in _parts(state):
+            if group not in self.skipped and not self._keeps(group, view):
+                return group
+        return None
 
     def _keeps(self, group: int, view: State) -> bool:
         """Say whether a group can lose any node; ask first who failed last."""
@@ -238,6 +257,8 @@ def _parts(state: State) -> list[tuple[int, State]]:
     views: dict[int, list[int]] = {}
     for at in state.view:
         views.setdefault(state.nodes[at].group, []).append(at)
+    if len(views) == 1:
+        return [(group, state) for group in views]
     return [(group, replace(state, view=tuple(views[group]))) for group in views]
 
 

@@ -12,7 +12,14 @@ from typing import Final
 
 from moorage.htools import balancing
 from moorage.htools.balancing import Filter, Rules, Step
-from moorage.htools.grid import COMPILED, Grid, Masks, is_plain, plain_nodes
+from moorage.htools.grid import (
+    COMPILED,
+    Grid,
+    Masks,
+    is_plain,
+    movable_spindles,
+    plain_nodes,
+)
 from moorage.htools.inst import Inst
 from moorage.htools.moves import FA, FR, FRF, RF, F, Move, R, apply
 from moorage.htools.state import State
@@ -118,8 +125,9 @@ def supported(state: State, rules: Rules) -> bool:
     """Say whether the kernel models everything that matters in a state."""
     if not COMPILED or not plain_nodes(state):
         return False
-    view = set(state.view)
-    return all(is_plain(inst, view) for inst in balancing.movers(state, rules))
+    view, movers = set(state.view), balancing.movers(state, rules)
+    plain = all(is_plain(inst, view) for inst in movers)
+    return plain and movable_spindles(state, movers)
 
 
 def _step(

@@ -5,26 +5,32 @@
 the largest size, shrinking whatever failed most often, until nothing fits.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from moorage.htools.allocate import Allocation, Asking, Predicate, try_allocate
+from moorage.htools.allocate import (
+    Allocation,
+    Asking,
+    Places,
+    Predicate,
+    tally,
+    try_allocate,
+)
+from moorage.htools.allocation import FAILS
 from moorage.htools.fleet import Disk, InstanceRow
 from moorage.htools.inst import Inst
 from moorage.htools.placer import Shelf
-from moorage.htools.policy import Spec
+from moorage.htools.policy import Policy
 from moorage.htools.redundancy import Guard
 from moorage.htools.requests import newcomer
+from moorage.htools.shrinking import Shrinkings, shrunk
 from moorage.htools.state import State
 from moorage.htools.words import Fail
 
-MEM_STEP, DISK_STEP, CPU_STEP, SPINDLE_STEP = 64, 256, 1, 1
 BIG_STEP: Final = 10
 HUGE_STEP: Final = 20
-
-Places = Sequence[tuple[int, list[int]]]
+_ASKING: Final = Asking()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,10 @@ class Safety:
             self.last = state, self.guard(state)
         return self.last[1]
 
+    def foresee(self, state: State, inst: Inst, nodes: tuple[int, ...]) -> bool | None:
+        """Say the same of a state with one more instance; None if it takes trying."""
+        return self.guard.foresee(state, inst, nodes)
+
 
 def fill(state: State, inst: Inst, how: Filling) -> Filled:
     """Place the same instance until nothing fits any more."""
@@ -143,18 +153,28 @@ def fill(state: State, inst: Inst, how: Filling) -> Filled:
 def _fill(start: Filled, inst: Inst, how: Filling) -> Filled:
     if how.safe is None or inst.template == "drbd":
         return _one_by_one(start, inst, replace(how, safe=None))
+    if how.limit != 0:
+        first = _try(start.state, inst, len(start.new), how)
+        if first.best is None:
+            return Filled(first.failures, start.state, start.new)
     return _in_batches(start, inst, how, how.safe)
 
 
 def _one_by_one(
     start: Filled, inst: Inst, how: Filling, trail: list[Filled] | None = None
 ) -> Filled:
-    """Place until nothing fits; leave every tenth state on the trail, if any."""
+    """Place until nothing fits, and say why.
+
+    With a trail, leave every tenth state there, and do not ask what would stop
+    the one beyond the limit.
+    """
     state, new, left = start.state, list(start.new), how.limit
     while True:
         placed = len(new) - len(start.new)
         if trail is not None and placed and placed % BIG_STEP == 0:
             trail.append(Filled({}, state, tuple(new)))
+        if trail is not None and left == 0:
+            return Filled({}, state, tuple(new))
         found = _try(state, inst, len(new), how)
         if found.best is None or left == 0:
             return Filled(found.failures, state, tuple(new))
@@ -164,10 +184,16 @@ def _one_by_one(
 
 
 def _try(state: State, inst: Inst, number: int, how: Filling) -> Allocation:
-    named = replace(inst, name=f"new-{number}", idx=len(state.insts))
-    named.alias = named.name
-    asking = Asking(capacity=how.safe is not None)
-    return try_allocate(state, named, how.places, asking, how.safe, how.shelf)
+    new = _named(state, inst, number)
+    return try_allocate(state, new, how.places, _ASKING, how.safe, how.shelf)
+
+
+def _named(state: State, inst: Inst, number: int) -> Inst:
+    """Return an instance as the next one of a state."""
+    new = inst.moved(inst.p, inst.s)
+    new.idx, new.name = len(state.insts), f"new-{number}"
+    new.alias = new.name
+    return new
 
 
 def _in_batches(start: Filled, inst: Inst, how: Filling, safe: Predicate) -> Filled:
@@ -187,10 +213,12 @@ def _in_batches(start: Filled, inst: Inst, how: Filling, safe: Predicate) -> Fil
             huge = False
             start, how = _along(trail, start, how, safe)
             continue
-        rest = None if how.limit is None else max(0, how.limit - step)
-        if rest == 0 or len(batch.new) == len(start.new):
+        if len(batch.new) - len(start.new) < limit:
             return batch
-        start, how = batch, replace(how, limit=rest)
+        start, how = batch, _less(how, limit)
+        if how.limit == 0:
+            # Ganeti does not check here whether the next one would be safe.
+            return _one_by_one(start, inst, replace(how, safe=None))
 
 
 def _along(
@@ -227,11 +255,32 @@ def fill_tiered(state: State, sizes: Sequence[Inst], how: Filling) -> Filled:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """A size at which nothing fitted, and what that looked like."""
+    """Sizes at which nothing fitted, most often for the same reason.
+
+    Attributes
+    ----------
+    inst : Inst
+        The first of them.
+    count : int
+        How many they are, each a step smaller than the one before.
+    done : Filled
+        What trying the first looked like.
+    """
 
     inst: Inst
+    count: int
     done: Filled
     how: Filling
+
+    @property
+    def fail(self) -> Fail:
+        """What they are short of."""
+        return _causes(self.done.failures)[0]
+
+    @property
+    def next(self) -> Inst | None:
+        """The first size after them."""
+        return shrunk(self.inst, self.fail, self.count)
 
 
 def _tiered(start: Filled, first: Inst, how: Filling) -> Filled:
@@ -252,17 +301,32 @@ def _tiered(start: Filled, first: Inst, how: Filling) -> Filled:
         if stopped and not levels:
             return done
         how = _less(how, len(done.new))
-        start, inst = done, None if stopped else _step(levels, inst, done, how)
+        levels.append(_Level(inst, _alike(inst, done, how), done, how))
+        start, inst = done, None if stopped else levels[-1].next
         if inst is None:
             inst, how = _big_step(levels, how)
             levels[1:] = []
     return levels[0].done
 
 
-def _step(levels: list[_Level], inst: Inst, done: Filled, how: Filling) -> Inst | None:
-    """Remember a size that did not fit; return the next smaller one."""
-    levels.append(_Level(inst, done, how))
-    return shrunk(inst, _causes(done.failures)[0])
+def _alike(inst: Inst, done: Filled, how: Filling) -> int:
+    """Return how many sizes, from one at which nothing fits, are short of the same.
+
+    They are those that need not be filled one by one: nothing fits there.
+    """
+    fail = _causes(done.failures)[0]
+    chain = Shrinkings(inst, fail)
+    # With a limit, each size takes off it what was placed so far.
+    if done.failures[Fail.N1] or (how.limit is not None and done.new) or not chain:
+        return 1
+
+    def likewise(smaller: Inst) -> bool:
+        counts = _tally(done.state, smaller, how)
+        failures = dict(zip(FAILS[1:], counts[1:], strict=True))
+        return not counts[0] and _causes(failures)[0] is fail
+
+    found = chain.first(likewise, _policies(done.state, how), above=1)
+    return max(1, len(chain)) if found is None else found
 
 
 def _less(how: Filling, placed: int) -> Filling:
@@ -273,105 +337,27 @@ def _less(how: Filling, placed: int) -> Filling:
 def _big_step(levels: Sequence[_Level], how: Filling) -> tuple[Inst | None, Filling]:
     """Return a size at which something fits, shrunk in one resource alone."""
     for level in reversed(levels):
-        causes = _causes(level.done.failures)
-        found = _enough(level.done.state, level.inst, causes, level.how)
-        if found is not None:
-            return found, level.how
+        for steps in range(level.count - 1, -1, -1):
+            inst = shrunk(level.inst, level.fail, steps) if steps else level.inst
+            assert inst is not None  # noqa: S101 - it was tried
+            found = _bigger_step(level, inst)
+            if found is not None:
+                return found, level.how
     return None, how
+
+
+def _bigger_step(level: _Level, inst: Inst) -> Inst | None:
+    state, how = level.done.state, level.how
+    failures = level.done.failures
+    if inst is not level.inst:
+        failures = _try(state, inst, 0, how).failures
+    return _enough(state, inst, _causes(failures), how)
 
 
 def _causes(failures: dict[Fail, int]) -> list[Fail]:
     """Return the reasons, most frequent first; of equals the last one first."""
     often = sorted(failures.items(), key=lambda pair: pair[1])
     return [fail for fail, _ in reversed(often)]
-
-
-def shrunk(inst: Inst, fail: Fail, steps: int = 1) -> Inst | None:
-    """Return the instance some steps smaller; None when that cannot be."""
-    if fail is Fail.MEMORY:
-        mem = inst.mem - steps * MEM_STEP
-        return replace(inst, mem=mem) if mem >= MEM_STEP else None
-    if fail is Fail.CPU:
-        cpus = inst.vcpus - steps * CPU_STEP
-        return replace(inst, vcpus=cpus) if cpus >= CPU_STEP else None
-    if fail is Fail.DISK and inst.sizes:
-        return _less_disk(inst, steps)
-    if fail is Fail.SPINDLES and len(inst.disks) == 1:
-        return _less_spindles(inst, steps)
-    return None
-
-
-def _less_disk(inst: Inst, steps: int = 1) -> Inst | None:
-    less = steps * DISK_STEP
-    sizes = tuple(size - less for size in inst.sizes)
-    if any(size < DISK_STEP for size in sizes):
-        return None
-    return replace(
-        inst,
-        dsk=inst.dsk - len(sizes) * less,
-        sizes=sizes,
-        disks=tuple(
-            replace(disk, size=size)
-            for disk, size in zip(inst.disks, sizes, strict=True)
-        ),
-        wants=tuple(
-            (name, size) for (name, _), size in zip(inst.wants, sizes, strict=False)
-        ),
-    )
-
-
-def _less_spindles(inst: Inst, steps: int = 1) -> Inst | None:
-    spindles = inst.disks[0].spindles
-    if spindles is None or spindles - steps * SPINDLE_STEP < SPINDLE_STEP:
-        return None
-    disk = replace(inst.disks[0], spindles=spindles - steps * SPINDLE_STEP)
-    return replace(inst, disks=(disk,), total_spindles=disk.spindles)
-
-
-_STEPS: Final = defaultdict(
-    lambda: 1,
-    {Fail.MEMORY: MEM_STEP, Fail.DISK: DISK_STEP, Fail.CPU: CPU_STEP},
-)
-
-
-def _amount(inst: Inst, fail: Fail) -> int:
-    """Return how much there is of what a reason is about; 0 if it cannot shrink."""
-    if fail is Fail.MEMORY:
-        return inst.mem
-    if fail is Fail.CPU:
-        return inst.vcpus
-    if fail is Fail.DISK:
-        return min(inst.sizes, default=0)
-    if fail is Fail.SPINDLES and len(inst.disks) == 1:
-        return inst.disks[0].spindles or 0
-    return 0
-
-
-@dataclass(frozen=True, slots=True)
-class Shrinkings:
-    """Ever smaller instances, but for the smallest (Ganeti stops there)."""
-
-    inst: Inst
-    fail: Fail
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return max(0, _amount(self.inst, self.fail) // _STEPS[self.fail] - 1)
-
-    def above(self, low: Spec) -> int:
-        """Return how many keep to a policy's least."""
-        if not _is_above(self.inst, low):
-            return 0
-        least = {Fail.MEMORY: low.memory, Fail.CPU: low.cpus, Fail.DISK: low.disk}
-        left = _amount(self.inst, self.fail) - least.get(self.fail, 0)
-        return min(len(self), left // _STEPS[self.fail] + 1)
-
-    def __getitem__(self, at: int) -> Inst:
-        """Return the instance so many steps smaller."""
-        found = shrunk(self.inst, self.fail, at) if at else self.inst
-        if found is None or at >= len(self):
-            raise IndexError(at)
-        return found
 
 
 def _enough(
@@ -386,53 +372,28 @@ def _enough(
 
 def _shrunk_enough(state: State, inst: Inst, fail: Fail, how: Filling) -> Inst | None:
     """Return the first shrinking that fits, if each one before fails for `fail`."""
+
+    def fails(smaller: Inst) -> bool:
+        counts = _tally(state, smaller, how)
+        if counts[0] and (how.safe is None or _fits(state, smaller, how)):
+            return False
+        return counts[FAILS.index(fail, 1)] > 0
+
     chain = Shrinkings(inst, fail)
-    if not len(chain):
-        return None
-    at = _first_other(state, chain, fail, how)
-    if at is None or _try(state, chain[at], 0, how).best is None:
-        return None
-    return chain[at]
+    at = chain.first(fails, _policies(state, how)) if len(chain) else None
+    return chain[at] if at is not None and _fits(state, chain[at], how) else None
 
 
-def _first_other(
-    state: State, chain: Shrinkings, fail: Fail, how: Filling
-) -> int | None:
-    """Return the first of a chain that fits, or fails for other reasons alone.
-
-    Less of one resource never brings its failure back, down to the least that
-    the policy allows; so under one policy the place is found by halving.
-    """
-
-    def still(smaller: Inst) -> bool:
-        tried = _try(state, smaller, 0, how)
-        return tried.best is None and tried.failures[fail] > 0
-
-    allowed = _policy_allows(state, chain, how)
-    if allowed is None:
-        places = range(len(chain))
-        return next((at for at in places if not still(chain[at])), None)
-    low, high = -1, allowed
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if still(chain[middle]) else (low, middle)
-    return high if high < allowed else None
+def _fits(state: State, inst: Inst, how: Filling) -> bool:
+    return _try(state, inst, 0, how).best is not None
 
 
-def _policy_allows(state: State, chain: Shrinkings, how: Filling) -> int | None:
-    """Return how far a chain keeps to the policy's least; None if policies differ."""
-    nodes = [state.nodes[at] for at, _ in how.places]
-    kinds = {(node.policy, node.exclusive) for node in nodes}
-    policy = nodes[0].policy
-    if len(kinds) > 1 or len(policy.ranges) > 1:
-        return None
-    low = policy.ranges[0][0]
-    return chain.above(low)
+def _tally(state: State, inst: Inst, how: Filling) -> list[int]:
+    """Return how many places would do, safe or not, and how many fail for what."""
+    new = _named(state, inst, 0)
+    return tally(state, new, how.places, _ASKING, how.shelf)
 
 
-def _is_above(inst: Inst, low: Spec) -> bool:
-    return (
-        inst.mem >= low.memory
-        and inst.vcpus >= low.cpus
-        and all(size >= low.disk for size in inst.sizes)
-    )
+def _policies(state: State, how: Filling) -> list[Policy]:
+    policies = (state.nodes[at].policy for at, _ in how.places)
+    return list({id(policy): policy for policy in policies}.values())

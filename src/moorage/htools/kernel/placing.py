@@ -7,12 +7,12 @@ import cython
 from cython.cimports.libc.math import sqrt
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.search import Search
+from moorage.htools.kernel.leaving import Leaving
 
 compiled = cython.compiled
 
 
-class Kernel(Search):
+class Kernel(Leaving):
     """All that the planner asks of rows."""
 
     def restart(self, i, lost):
@@ -148,30 +148,6 @@ class Kernel(Search):
             self.c_apart += self.inst(i)[col.I_LOCATION] + self.missed(i, t)
             self.c_domains += self.crowds(i, -1, t)
 
-    def take_counts(self):
-        """Make the counted parts of a changed score the real ones."""
-        self.conflicts, self.off_all, self.off_pri = self.c_tags, self.c_all, self.c_pri
-        self.apart, self.domains = self.c_apart, self.c_domains
-
-    def commit(self, i, verb, t):
-        """Make the scratch rows the real ones, after a failover or restart."""
-        one = self.inst(i)
-        n = self.n
-        p = self.home(i)
-        s = self.second(i)
-        self.count_fixed(i, verb, p, s if verb == col.F else -1, t)
-        self.take_counts()
-        self.mark(i, p, -1.0)
-        self.mark(i, s if verb == col.F else t, 1.0)
-        self.copy(n, p)
-        if verb == col.F:
-            self.copy(n + 1, s)
-            self.peers[s * n + p] -= one[col.I_KEEPS]
-            self.peers[p * n + s] += one[col.I_KEEPS]
-        else:
-            self.copy(n + 2, t)
-        self.dirty = True
-
     def singles(self, i, places, force):
         """Return (refusal, score) of a new instance on each of some nodes."""
         found = []
@@ -181,7 +157,9 @@ class Kernel(Search):
         for place in places:
             t = place
             self.copy(t, n + 2)
-            why = self.add_primary(i, n + 2, t, force)
+            why = col.NO_DISK
+            if self.reaches(i, t):
+                why = self.add_primary(i, n + 2, t, force)
             if why != 0:
                 found.append((why, 0.0))
                 continue
@@ -202,7 +180,7 @@ class Kernel(Search):
             why = self.why_pair(i, p, s)
             whys.append(why)
             if why == 0:
-                scores.append(self.pair(p, s))
+                scores.append(self.pair(i, p, s))
         return whys, scores
 
     def best_pair(self, i, places, force):
@@ -226,7 +204,7 @@ class Kernel(Search):
                 why = self.why_pair(i, p, s)
                 counts[why] += 1
                 if why == 0:
-                    score = self.pair(p, s)
+                    score = self.pair(i, p, s)
                     if score <= least:
                         least = score
                         best = (score, p, other)
@@ -250,6 +228,7 @@ class Kernel(Search):
         self.as_is()
         if counts and self.tags > 0:
             self.c_tags += self.clashes(i, p)
+        self.c_domains += self.crowds(i, -1, p)
         return 0
 
     def why_pair(self, i, p, s):
@@ -258,7 +237,7 @@ class Kernel(Search):
         peer = self.peers[s * self.n + p]
         return self.add_secondary(i, self.n + 1, s, peer, False, False)
 
-    def pair(self, p, s):
+    def pair(self, i, p, s):
         """Return the score of the pair in scratch."""
         n = self.n
         self.measure(n + 1, s, self.new, self.k)
@@ -268,6 +247,8 @@ class Kernel(Search):
         unsafe = (unsafe + self.unsafe(n + 1)) - self.unsafe(s)
         kept = (self.kept + self.new[col.X_KEPT]) - self.x[p * self.k + col.X_KEPT]
         kept = (kept + self.new[self.k + col.X_KEPT]) - self.x[s * self.k + col.X_KEPT]
+        if self.places > 0:
+            self.c_apart = self.apart + self.common(p, s) + self.missed(i, p)
         return self.shifted(s, unsafe, kept)
 
     def shift(self, k, total, variance, was, slot):

@@ -10,6 +10,7 @@ cdef class Rows(Tables):
     cdef double unsafe(self, int j) noexcept
     cdef void judge(self, double* r) noexcept
     cdef void weight(self, int i, int row, int node, double by) noexcept
+    cdef double spindles_left(self, int i, double before, double by) noexcept
     cdef void settle(self, int i, int row, int node, double by) noexcept
     cdef int stocked(self, int i, int row, int node, double by) noexcept
     cdef void run_on(self, int i, int row, double by) noexcept

@@ -43,7 +43,7 @@ class Rows(Tables):
         if t[col.I_LOCAL] != 0.0:
             r[col.DISK_ALL] -= by * t[col.I_DISK]
         if r[col.EXCLUSIVE] != 0.0:
-            r[col.WHOLE_ALL] -= by * t[col.I_WHOLE]
+            r[col.WHOLE_ALL] = self.spindles_left(i, r[col.WHOLE_ALL], by)
         elif t[col.I_LOCAL] != 0.0:
             r[col.SPINDLES_ALL] += by * t[col.I_SPINDLES]
         if t[col.I_REAL] == 0.0:
@@ -51,11 +51,18 @@ class Rows(Tables):
         if t[col.I_LOCAL] != 0.0:
             r[col.DISK] -= by * t[col.I_DISK]
         if r[col.EXCLUSIVE] != 0.0:
-            r[col.WHOLE] -= by * t[col.I_WHOLE]
+            r[col.WHOLE] = self.spindles_left(i, r[col.WHOLE], by)
         elif t[col.I_LOCAL] != 0.0:
             r[col.SPINDLES] += by * t[col.I_SPINDLES]
         if self.units > 0 and r[col.UNITS] != 0.0:
             self.settle(i, row, node, by)
+
+    def spindles_left(self, i, before, by):
+        """Return the free spindles of an exclusive node; -1 for an unknown need."""
+        need = self.inst(i)[col.I_WHOLE]
+        if need < 0.0:
+            return -1.0 if by > 0.0 else before
+        return before - by * need
 
     def settle(self, i, row, node, by):
         """Take so many times the wants of an instance from the units of a row."""

@@ -21,6 +21,7 @@ cdef class Scores(Rows):
     cdef bint dirty, exclusive
 
     cdef void as_is(self) noexcept
+    cdef void take_counts(self) noexcept
     cdef void measure_all(self) noexcept
     cdef bint counts_in(self, int j, int k) noexcept
     cdef void spread(self, int k) noexcept

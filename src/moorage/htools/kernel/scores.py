@@ -51,6 +51,11 @@ class Scores(Rows):
         self.c_tags, self.c_all, self.c_pri = self.conflicts, self.off_all, self.off_pri
         self.c_apart, self.c_domains = self.apart, self.domains
 
+    def take_counts(self):
+        """Make the counted parts of a changed score the real ones."""
+        self.conflicts, self.off_all, self.off_pri = self.c_tags, self.c_all, self.c_pri
+        self.apart, self.domains = self.c_apart, self.c_domains
+
     def measure_all(self):
         """Compute values, sums and variances."""
         self.n1, self.kept, self.online, self.dirty = 0.0, 0.0, 0.0, False

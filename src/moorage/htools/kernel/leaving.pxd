@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.search cimport Search
+
+
+cdef class Leaving(Search):
+    cdef double *trail
+    cdef double best_exact
+    cdef int span
+
+    cdef int nearest(self, int i) noexcept
+    cdef void measure_stops(self) noexcept
+    cdef void measure_trail(self) noexcept
+    cdef bint walk(self, int i, int p) noexcept
+    cdef bint step(self, int i, int verb, int t) noexcept
+    cdef void commit(self, int i, int verb, int t) noexcept
+    cdef void leave_trail(self, int i, int p) noexcept
+    cdef void walk_back(self, int i) noexcept
+    cdef int stop(self, int c) noexcept
+    cdef int cell(self, int c, int d) noexcept
