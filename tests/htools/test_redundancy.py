@@ -24,7 +24,7 @@ from moorage.htools import (
     unlosable,
 )
 from moorage.htools.allocate import targets, try_allocate
-from moorage.htools.redundancy import Guard, has_shared
+from moorage.htools.redundancy import Guard, Keeper, has_shared
 from moorage.htools.space import Size, model
 from moorage.htools.words import Fail
 
@@ -188,6 +188,8 @@ def test_every_prefix_of_a_plan_stays_redundant():
             continue
         plan = balance(state, search=Searcher().best_step, allowed=keeps_redundancy)
         assert _broken_prefixes(plan) == 0
+        kept = balance(state, search=Searcher().best_step, allowed=Keeper())
+        assert [step.move for step in kept.steps] == [step.move for step in plan.steps]
         checked += bool(plan.steps)
     assert checked > 10
 

@@ -219,10 +219,15 @@ class Losses:
                 return None
             slots = [self.places[inst.idx] for inst in order]
             self.slots[lost] = slots
+        place = grid.places[lost]
+        # The last ones are made anew, if any are.
+        as_they_are = is_movable(order[-1])
+        known = grid.kernel.verdict(slots, place) if as_they_are else 0
+        if known:
+            return known > 0
         undo = self._undo(grid, order)
         grid.kernel.reset(self.fixed)
-        place = grid.places[lost]
-        if is_movable(order[-1]):
+        if as_they_are:
             done = grid.kernel.lose(slots, place)
         else:
             done = all(self._restart(grid, inst, place) >= 0 for inst in order)

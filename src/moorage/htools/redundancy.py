@@ -273,6 +273,31 @@ def keeps_redundancy(state: State, moved: Moved) -> bool:
     A cluster of mirrored and local disks alone is left to the score, which
     weighs their failover memory; one that is not redundant may only gain.
     """
-    if not has_shared(state) or not is_redundant(state):
-        return True
-    return is_redundant(state.after(moved))
+    return Keeper()(state, moved)
+
+
+class Keeper:
+    """`keeps_redundancy` as a filter for one plan, which asks it step after step."""
+
+    def __init__(self) -> None:
+        self.guard = Guard()
+        self.shared: bool | None = None
+        self.last: tuple[State, bool] | None = None
+
+    def __call__(self, state: State, moved: Moved) -> bool:
+        """Say whether a move leaves a cluster redundant that is so now."""
+        if self.shared is None:
+            self.shared = has_shared(state)
+        if not self.shared or not self._is_safe(state):
+            return True
+        after = state.after(moved)
+        safe = self.guard(after)
+        if safe:
+            self.last = after, True
+        return safe
+
+    def _is_safe(self, state: State) -> bool:
+        """Say whether a state is redundant, which is often the one allowed last."""
+        if self.last is None or self.last[0].nodes != state.nodes:
+            self.last = state, self.guard(state)
+        return self.last[1]

@@ -54,27 +54,31 @@ class Kernel(Leaving):
             self.commit(i, col.FA, best)
         return best
 
+    def verdict(self, order, lost):
+        """Say what memory alone decides before anybody restarts: 1, -1, or 0: nothing.
+
+        Parameters
+        ----------
+        order
+            Instances of the lost node.
+        """
+        rest: cython.double = 0.0
+        largest: cython.double = 0.0
+        for i in order:
+            if not self.needs_memory_alone(i):
+                return 0
+            rest += self.inst(i)[col.I_RUNS]
+            largest = max(largest, self.inst(i)[col.I_RUNS])
+        return self.foresee(lost, rest, largest)
+
     def lose(self, order, lost):
         """Restart instances of a lost node in order; say whether all find room."""
-        needs = [self.inst(i)[col.I_RUNS] for i in order]
-        bounded = [self.needs_memory_alone(i) for i in order]
-        rest: cython.double = sum(needs)
-        certain: cython.bint = False
-        at: cython.int
-        verdict: cython.int
         for at in range(len(order)):
-            if not certain:
-                certain = all(bounded[at:])
-                largest = max(needs[at:])
-            elif needs[at - 1] == largest:
-                largest = max(needs[at:])
-            if certain:
-                verdict = self.foresee(lost, rest, largest)
-                if verdict != 0:
-                    return verdict > 0
+            known = self.verdict(order[at:], lost)
+            if known != 0:
+                return known > 0
             if self.restart(order[at], lost) < 0:
                 return False
-            rest -= needs[at]
         return True
 
     def needs_memory_alone(self, i):
