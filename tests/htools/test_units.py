@@ -7,8 +7,10 @@ import pytest
 
 from moorage.errors import BadInput
 from moorage.htools import Allocate, Asking, Disk, load, place, pools, sample
+from moorage.htools.allocate import targets
 from moorage.htools.formats import iallocator, text
 from moorage.htools.metrics import measure, spread
+from moorage.htools.space import Filling, Size, fill, model
 from moorage.htools.units import Units, settle
 from moorage.htools.words import Fail
 
@@ -174,6 +176,31 @@ def test_a_new_disk_must_fit_a_shared_pool(make, some_node, some_inst, unit):
 
     assert fits(5000)
     assert not fits(5001)
+
+
+@pytest.mark.requirement("S4-13", "S2-10")
+@pytest.mark.parametrize("template", ["sharedfile", "ext"])
+@pytest.mark.parametrize(
+    ("free", "count"), [(10 * 4096, 10), (10 * 4096 - 1, 9), (None, 40)]
+)
+def test_filling_stops_when_the_pool_is_full(
+    make, some_node, unit, template, free, count
+):
+    nodes = [
+        some_node(f"n{at}", cpus=64.0, units=(unit(template, "p", free, 10**6),))
+        for at in range(5)
+    ]
+    state = load(make(nodes, [])).state
+    how = Filling(targets(state, 1, Asking()), None, 40)
+    done = fill(state, model(state, Size(128, 4096, 1), template, 1), how)
+    assert len(done.new) == count
+
+
+@pytest.mark.requirement("S4-13")
+def test_of_several_pools_nobody_can_tell_which_one_is_meant(make, some_node, unit):
+    units = (unit("ext", "nas", 4096), unit("ext", "san", 4096))
+    state = load(make([some_node("n0", units=units)], [])).state
+    assert model(state, Size(128, 4096, 1), "ext", 1).wants == ((None, 4096),)
 
 
 @pytest.mark.requirement("S4-14")

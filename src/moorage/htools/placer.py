@@ -53,14 +53,16 @@ class Shelf:
 
     state: State | None = None
     inst: Inst | None = None
+    near: frozenset[int] | None = None
     grid: Grid | None = None
     field: _Field | None = None
 
     def grid_for(self, state: State, inst: Inst) -> Grid:
         """Return the arrays of a state, with an instance to be placed."""
-        old = self.state
-        if self.grid is None or old is None or not self._serves(state, inst):
-            near = _reached(state, inst)
+        old, near = self.state, _reached(state, inst)
+        serves = near == self.near and self._serves(state, inst)
+        if self.grid is None or old is None or not serves:
+            self.near = near
             self.grid = Grid(state, [replace(inst, reach=near)], _no_verbs)
             self.inst, self.field = inst, None
         else:

@@ -75,11 +75,17 @@ class State:
         return replace(self, insts=insts)
 
     def with_new(self, moved: Moved) -> Self:
-        """Return the state with one more instance, at the end."""
+        """Return the state with one more instance, at the end.
+
+        Its disks take their room of units that nodes share, on each of them.
+        """
         idx = moved.inst.idx
+        nodes = moved.on(self.nodes)
+        if moved.inst.wants:
+            nodes = [_spent(node, moved.inst) for node in nodes]
         return replace(
             self,
-            nodes=moved.on(self.nodes),
+            nodes=nodes,
             insts=[*self.insts, moved.inst],
             members=(*self.members, idx),
         )
@@ -117,3 +123,10 @@ class State:
             if inst.s != NOWHERE
             and self.nodes[inst.p].group != self.nodes[inst.s].group
         ]
+
+
+def _spent(node: Node, inst: Inst) -> Node:
+    if node.units is None:
+        return node
+    units = node.units.spent(inst.wants)
+    return node if units is node.units else node.copy(units=units)

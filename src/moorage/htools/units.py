@@ -5,7 +5,8 @@ A disk wants one unit, by type and key. It fits on a node that has a unit of
 that name with the room; several disks of an instance settle one after the
 other, each taking its room before the next one is tried. A unit that several
 nodes share (``shared``) gives nothing back when an instance leaves a node and
-takes nothing when it comes: its room is one number for the whole cluster.
+takes nothing when it comes: its room is one number for the whole cluster, which
+only new disks take (`Units.spent`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,9 @@ TYPE_OF: Final = {
     "sharedfile": "sharedfile",
 }
 """The type of unit that a disk without a wish gets, by its template."""
+
+POOLED: Final = frozenset({"ext", "rbd", "gluster"})
+"""Templates whose disks without a wish are in the only unit of that type, if any."""
 
 Wants = tuple[tuple[UnitName | None, int], ...]
 
@@ -93,6 +97,16 @@ class Units:
                 free[at] = room + size
         return self._with(free)
 
+    def spent(self, wants: Wants) -> Self:
+        """Return the units after new disks took their room of the shared ones."""
+        free = list(self.free)
+        for name, size in wants:
+            at = None if name is None else self.place(name)
+            room = None if at is None or not self.shared[at] else free[at]
+            if at is not None and room is not None:
+                free[at] = room - size
+        return self if free == list(self.free) else self._with(free)
+
     def _with(self, free: list[int | None]) -> Self:
         return type(self)(self.names, tuple(free), self.total, self.shared, self.floor)
 
@@ -125,7 +139,8 @@ def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
     """Return the unit and size of each disk, by name or by template.
 
     A disk that names no unit wants the one of its template's type on its own
-    node, or the only one in the cluster.
+    node, or the only one in the cluster. Which of several pools an instance on
+    `POOLED` storage uses cannot be told: it then wants none.
 
     Raises
     ------
@@ -134,6 +149,9 @@ def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
     """
     kind = TYPE_OF.get(inst.template)
     unit = _only(inst, kind, nodes) if kind and _unnamed(inst) else None
+    if inst.template in POOLED:
+        pools = _of_kind(inst.template, (u for node in nodes for u in node.units or ()))
+        unit = pools[0] if len(pools) == 1 else None
     return tuple((disk.unit or unit, disk.size) for disk in inst.disks)
 
 
