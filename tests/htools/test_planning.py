@@ -167,7 +167,7 @@ def test_every_refusal_has_a_name_and_numbers(make, some_node, some_inst):
     told = reasons(state, newcomer(state, row), found)
     assert [reason.nodes for reason in told] == [("n0",), ("n1",)]
     assert told[0].constraint == "memory"
-    assert told[0].facts["unallocated"] == [8192]
+    assert told[0].facts["unallocated"] == 8192
     assert "asked 9000" in told[0].sentence()
 
 

@@ -52,7 +52,7 @@ async def test_what_fits_nowhere_is_refused_with_reasons_and_a_remedy(sim):
     with pytest.raises(NoCapacity) as caught:
         await add(sim, "big", memory=70_000)
     error = caught.value
-    assert "node1: memory (asked 70000, unallocated [65536]" in error.message
+    assert "node1: memory (asked 70000 MiB, unallocated 65536 MiB)" in error.message
     less = int(error.hint.split()[3])
     with pytest.raises(NoCapacity):
         await add(sim, "big", memory=70_000 - less + 1)

@@ -5,7 +5,8 @@ Build a `Fleet` from plain rows, `load` it into a `State`, then ask:
 
 * `place` - where a new instance goes, with every refusal by name
 * `evacuate`, `change_group` - how instances get off their nodes
-* `balance` - the plan that makes the cluster even
+* `balance` - the plan that makes the cluster even; `look_ahead` goes on with pairs
+  of moves, `compacted` makes it shorter, `total_cost` says what it copies
 * `survive`, `is_redundant`, `check` - what happens when a node is lost
 
 Every answer is a value with its reasons; nothing here reads a file, opens a
@@ -18,8 +19,17 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from moorage.htools.allocate import Allocation, Asking, Placement
     from moorage.htools.balancing import Plan, Rules, Step, balance
+    from moorage.htools.certificate import certify
+    from moorage.htools.compact import compacted
+    from moorage.htools.cost import Cost, cost_of, total_cost
     from moorage.htools.evacuation import Evacuation, change_group, evacuate
-    from moorage.htools.explain import Change, Reason, reasons, smallest_change
+    from moorage.htools.explain import (
+        Change,
+        Reason,
+        place,
+        reasons,
+        smallest_change,
+    )
     from moorage.htools.fleet import (
         Disk,
         Fleet,
@@ -30,8 +40,9 @@ if TYPE_CHECKING:
     )
     from moorage.htools.health import GroupHealth, Health, check, summed
     from moorage.htools.loading import Loaded, Reading, load
+    from moorage.htools.lookahead import look_ahead
     from moorage.htools.policy import Policy, Spec
-    from moorage.htools.pools import Pool, pools
+    from moorage.htools.pool import Pool, pools
     from moorage.htools.redundancy import (
         Restart,
         Survival,
@@ -41,9 +52,9 @@ if TYPE_CHECKING:
         unlosable,
     )
     from moorage.htools.requests import Allocate, Response, answer
-    from moorage.htools.requests import find_place as place
     from moorage.htools.search import Searcher
     from moorage.htools.state import State
+    from moorage.htools.unmoved import explain_balance
 
 # Loaded when asked for: a program that balances has no use for the allocator.
 _HOMES: Final = {
@@ -51,6 +62,7 @@ _HOMES: Final = {
     "Allocation": ("allocate", "Allocation"),
     "Asking": ("allocate", "Asking"),
     "Change": ("explain", "Change"),
+    "Cost": ("cost", "Cost"),
     "Disk": ("fleet", "Disk"),
     "Evacuation": ("evacuation", "Evacuation"),
     "Fleet": ("fleet", "Fleet"),
@@ -63,7 +75,7 @@ _HOMES: Final = {
     "Placement": ("allocate", "Placement"),
     "Plan": ("balancing", "Plan"),
     "Policy": ("policy", "Policy"),
-    "Pool": ("pools", "Pool"),
+    "Pool": ("pool", "Pool"),
     "Reading": ("loading", "Reading"),
     "Reason": ("explain", "Reason"),
     "Response": ("requests", "Response"),
@@ -77,18 +89,24 @@ _HOMES: Final = {
     "Unit": ("fleet", "Unit"),
     "answer": ("requests", "answer"),
     "balance": ("balancing", "balance"),
+    "certify": ("certificate", "certify"),
     "change_group": ("evacuation", "change_group"),
     "check": ("health", "check"),
+    "compacted": ("compact", "compacted"),
+    "cost_of": ("cost", "cost_of"),
     "evacuate": ("evacuation", "evacuate"),
+    "explain_balance": ("unmoved", "explain_balance"),
     "is_redundant": ("redundancy", "is_redundant"),
     "keeps_redundancy": ("redundancy", "keeps_redundancy"),
     "load": ("loading", "load"),
-    "place": ("requests", "find_place"),
-    "pools": ("pools", "pools"),
+    "look_ahead": ("lookahead", "look_ahead"),
+    "place": ("explain", "place"),
+    "pools": ("pool", "pools"),
     "reasons": ("explain", "reasons"),
     "smallest_change": ("explain", "smallest_change"),
     "summed": ("health", "summed"),
     "survive": ("redundancy", "survive"),
+    "total_cost": ("cost", "total_cost"),
     "unlosable": ("redundancy", "unlosable"),
 }
 
@@ -107,6 +125,7 @@ __all__ = [
     "Allocation",
     "Asking",
     "Change",
+    "Cost",
     "Disk",
     "Evacuation",
     "Fleet",
@@ -133,17 +152,23 @@ __all__ = [
     "Unit",
     "answer",
     "balance",
+    "certify",
     "change_group",
     "check",
+    "compacted",
+    "cost_of",
     "evacuate",
+    "explain_balance",
     "is_redundant",
     "keeps_redundancy",
     "load",
+    "look_ahead",
     "place",
     "pools",
     "reasons",
     "smallest_change",
     "summed",
     "survive",
+    "total_cost",
     "unlosable",
 ]

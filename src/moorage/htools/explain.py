@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Why not there: every refusal by name, with its numbers, and what would help.
 
-A constraint is named in words (`memory`, `disk`, ...), with what it found and
-what it needed on the node. `smallest_change` says by how much the request, or
-one node, would have to change to make it fit; it is found by trying, so it is
-true by construction: one MiB less does not do.
+`place` is the library's allocator: its answer carries the refusals (`reasons`)
+and the smallest change that would make the request fit (`change`), computed
+when they are looked at.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from moorage.htools.allocate import Allocation, Refusal
+from moorage.htools.allocate import DEFAULT_ASKING, Allocation, Asking, Refusal
+from moorage.htools.changes import Change, Part, smallest_change
+from moorage.htools.constraints import Finding
 from moorage.htools.inst import Inst
-from moorage.htools.node import Node
-from moorage.htools.requests import (
-    Allocate,
-    Request,
-    Response,
-    find_place,
-    newcomer,
-)
+from moorage.htools.losing import Breach
+from moorage.htools.mending import node_change
+from moorage.htools.moves import Moved, shared_domains
+from moorage.htools.reason import Reason, named, together
+from moorage.htools.redundancy import Guard
+from moorage.htools.refusing import why_place
+from moorage.htools.requests import Allocate, answer, find_place, newcomer
 from moorage.htools.state import State
+from moorage.htools.untried import untried
+from moorage.htools.verbs import add_primary, add_secondary
 from moorage.htools.words import Fail
 
 NAMES: Final = {
@@ -35,220 +37,270 @@ NAMES: Final = {
     Fail.SPINDLES: "spindles",
     Fail.INTERNAL: "internal",
 }
+"""Names where no single check is known."""
+NO_CHANGE: Final = "no change of the request alone, or of one node, makes it fit"
+
+
+# -- refusals --------------------------------------------------------------------------
+
+
+def reasons(
+    state: State, inst: Inst, found: Allocation, *, force: bool = False
+) -> list[Reason]:
+    """Return every refusal of a search, with its numbers.
+
+    A node that is refused as primary, or as secondary of whomever, is named
+    once.
+    """
+    return list(refusal_reasons(state, inst, found.refusals, force=force))
+
+
+def refusal_reasons(
+    state: State,
+    inst: Inst,
+    refusals: Iterable[Refusal],
+    *,
+    force: bool = False,
+    guard: Guard | None = None,
+) -> Iterator[Reason]:
+    """Yield the reasons behind refusals.
+
+    Parameters
+    ----------
+    guard
+        Says which losses matter; all when None.
+    """
+    told: set[tuple[tuple[str, ...], str, str]] = set()
+    breach: Breach | None = None
+    for refusal in refusals:
+        if refusal.reason is Fail.N1:
+            breach = breach or Breach(state, guard)
+            one = _lost(state, inst, refusal.nodes, breach, force=force)
+        else:
+            one = _refused(state, inst, refusal, force=force)
+        key = (one.nodes, one.role, repr(one.facts) + one.constraint)
+        if not one.role or key not in told:
+            yield one
+        told.add(key)
+
+
+def _refused(state: State, inst: Inst, refusal: Refusal, *, force: bool) -> Reason:
+    found = why_place(state, inst, refusal.nodes, force=force)
+    if found is None or found.fail is not refusal.reason:
+        found = Finding(refusal.nodes[0], refusal.reason, NAMES[refusal.reason])
+    if len(refusal.nodes) == 1:
+        return named(state, refusal.nodes, found)
+    if found.node == refusal.nodes[0]:
+        return named(state, refusal.nodes[:1], found, "primary")
+    if "reserved" not in found.facts:
+        return named(state, refusal.nodes[1:], found, "secondary")
+    return named(state, refusal.nodes, found)
+
+
+def _lost(
+    state: State, inst: Inst, nodes: Sequence[int], breach: Breach, *, force: bool
+) -> Reason:
+    """Return whom a place would strand when some node is lost."""
+    moved = _moved(state, inst, nodes, force=force)
+    found = None if moved is None else breach.finding(state.placed(moved))
+    return named(state, nodes, found or Finding(-1, Fail.N1, NAMES[Fail.N1]))
+
+
+def _moved(
+    state: State, inst: Inst, nodes: Sequence[int], *, force: bool
+) -> Moved | None:
+    p = state.nodes[nodes[0]]
+    if len(nodes) == 1:
+        new_p = add_primary(p, inst, force=force)
+        new = inst.moved(p.idx, -1)
+        return None if isinstance(new_p, Fail) else Moved((new_p,), new)
+    s = state.nodes[nodes[1]]
+    new = inst.moved(p.idx, s.idx, shared_domains(p, s))
+    new_p, new_s = add_primary(p, new, force=force), add_secondary(s, new, p.idx)
+    if isinstance(new_p, Fail) or isinstance(new_s, Fail):
+        return None
+    return Moved((new_p, new_s), new)
+
+
+# -- an answer with its reasons --------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why one node, or pair, was not taken.
+class Explanation:
+    """Why a request is refused, and what would help.
 
     Attributes
     ----------
-    nodes : tuple of str
-        The node, or primary and secondary.
-    constraint : str
-        Its name.
-    facts : dict
-        What was asked and what was there, MiB or counts.
+    reasons : tuple of Reason
+        Refusals first, then what was not even tried.
+    change : Change or None
+        The smallest change found; None when none helps, or none is needed.
+    name : str
+        The instance.
+    refused : bool
+        Whether the answer was no.
     """
 
-    nodes: tuple[str, ...]
-    constraint: str
-    facts: dict[str, Any]
+    reasons: tuple[Reason, ...]
+    change: Change | None = None
+    name: str = ""
+    refused: bool = True
 
-    def sentence(self) -> str:
-        """Return the reason in words."""
-        facts = ", ".join(f"{key} {value}" for key, value in self.facts.items())
-        return f"{'/'.join(self.nodes)}: {self.constraint} ({facts})"
+    def sentences(self, most: int | None = None) -> list[str]:
+        """Return the explanation in words, a line each, for `most` reasons."""
+        told = together(self.reasons, most)
+        if self.change is not None:
+            return [*told, self.change.sentence()]
+        return [*told, NO_CHANGE] if self.refused and told else told
 
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change that turns a no into a yes.
-
-    Attributes
-    ----------
-    what : str
-        ``memory`` or ``disk`` of the request, or the name of a constraint.
-    by : int
-        How many MiB less must be asked for.
-    """
-
-    what: str
-    by: int
-
-    def sentence(self) -> str:
-        """Return the change in words."""
-        return f"it fits with {self.by} MiB less {self.what}"
+    def values(self) -> dict[str, Any]:
+        """Return the explanation as JSON values."""
+        change = self.change
+        return {
+            "refusals": [reason.values() for reason in self.reasons],
+            "change": None if change is None else change.values(),
+        }
 
 
-def reasons(state: State, inst: Inst, found: Allocation) -> list[Reason]:
-    """Return every refusal of a search, with its numbers."""
-    return [_reason(state, inst, refusal) for refusal in found.refusals]
-
-
-def _reason(state: State, inst: Inst, refusal: Refusal) -> Reason:
-    nodes = [state.nodes[at] for at in refusal.nodes]
-    return Reason(
-        tuple(node.name for node in nodes),
-        NAMES[refusal.reason],
-        _FACTS[refusal.reason](inst, nodes),
+def explain_place(
+    state: State, request: Allocate, asking: Asking, found: Allocation
+) -> Explanation:
+    """Return why an instance went nowhere else, or nowhere at all."""
+    inst = newcomer(state, request.inst)
+    told = (
+        *reasons(state, inst, found, force=asking.force),
+        *untried(state, inst, request, asking),
     )
 
-
-def _memory(inst: Inst, nodes: list[Node]) -> dict[str, Any]:
-    return {
-        "asked": inst.mem,
-        "unallocated": [node.unallocated for node in nodes],
-        "reserved": [node.reserved for node in nodes],
-    }
-
-
-def _disk(inst: Inst, nodes: list[Node]) -> dict[str, Any]:
-    if any(node.units is not None for node in nodes):
-        wants = ["/".join(name or ("any",)) + f" {size}" for name, size in inst.wants]
-        return {"asked": wants, "units": [_unit_room(node) for node in nodes]}
-    return {"asked": inst.dsk, "free": [node.disk_free for node in nodes]}
+    if found.best is not None:
+        return Explanation(told, None, request.inst.name, refused=False)
+    if asking.capacity and not asking.dedicated:
+        told = (*told, *_already(state, told))
+    change = _mended(state, request, asking, told)
+    return Explanation(told, change, request.inst.name)
 
 
-def _unit_room(node: Node) -> dict[str, int | None]:
-    units = node.units
-    if units is None:
-        return {}
-    pairs = zip(units.names, units.free, strict=True)
-    return {"/".join(name): free for name, free in pairs}
+def _already(state: State, told: Sequence[Reason]) -> Iterator[Reason]:
+    """Yield which node cannot be lost even now: then nothing may be placed."""
+    known = any(one.constraint == "n+1" and one.finding for one in told)
+    found = None if known else Breach(state).already
+    if found is not None:
+        yield Reason((), found.constraint, found.facts, finding=found)
 
 
-def _cpu(inst: Inst, nodes: list[Node]) -> dict[str, Any]:
-    return {
-        "asked": inst.vcpus,
-        "used": [node.cpu_used for node in nodes],
-        "limit": [node.policy.vcpu_ratio * node.cpus for node in nodes],
-    }
+def _mended(
+    state: State, request: Allocate, asking: Asking, told: Sequence[Reason]
+) -> Change | None:
+    """Return the smallest change: of the request, of a node, of what is allowed."""
+
+    def asked(how: Asking) -> Callable[[State, Allocate], bool]:
+        return lambda here, one: answer(here, one, how).success
+
+    change = mended(state, request, asked(asking), told)
+    if change is None:
+        change = _freed(state, request, asking)
+    if change is None and asking.capacity:
+        return unchecked(state, request, asked(replace(asking, capacity=False)))
+    return change
 
 
-def _tags(inst: Inst, nodes: list[Node]) -> dict[str, Any]:
-    here = [tag for tag in inst.excl_tags if any(tag in node.excl for node in nodes)]
-    return {"tags": here}
+def _freed(state: State, request: Allocate, asking: Asking) -> Change | None:
+    """Return the tags, or the restriction, without which it would fit."""
+    row = request.inst
+    tags = tuple(tag for tag in row.tags if tag not in _excluding(state, request))
+    plain = replace(request, inst=replace(row, tags=tags))
+    if tags != row.tags and answer(state, plain, asking).success:
+        return Change((Part("exclusion tags", None, 0),))
+    anywhere = replace(request, restrict=None)
+    if answer(state, anywhere, replace(asking, restrict=None)).success:
+        return Change((Part("restriction", None, 0),))
+    return None
 
 
-def _spindles(inst: Inst, nodes: list[Node]) -> dict[str, Any]:
-    return {
-        "asked": inst.total_spindles or inst.spindle_use,
-        "free": [node.spindles_free for node in nodes],
-    }
+def _excluding(state: State, request: Allocate) -> tuple[str, ...]:
+    return newcomer(state, request.inst).excl_tags
 
 
-def _count(inst: Inst, _nodes: list[Node]) -> dict[str, Any]:
-    return {"disks": len(inst.disks)}
-
-
-def _plain(inst: Inst, _nodes: list[Node]) -> dict[str, Any]:
-    return {"asked": inst.mem}
-
-
-_FACTS: Final[dict[Fail, Callable[[Inst, list[Node]], dict[str, Any]]]] = {
-    Fail.MEMORY: _memory,
-    Fail.DISK: _disk,
-    Fail.CPU: _cpu,
-    Fail.N1: _plain,
-    Fail.TAGS: _tags,
-    Fail.MIGRATION: _plain,
-    Fail.DISK_COUNT: _count,
-    Fail.SPINDLES: _spindles,
-    Fail.INTERNAL: _plain,
-}
-
-
-def smallest_change(
+def unchecked(
     state: State, request: Allocate, fits: Callable[[State, Allocate], bool]
 ) -> Change | None:
-    """Return the least that must be given up for a request to fit.
-
-    Memory is tried first, then the size of the disks, each alone; None when
-    neither helps.
-    """
-    for what, smaller in (("memory", _less_memory), ("disk", _less_disk)):
-
-        def holds(by: int, smaller: Smaller = smaller) -> bool:
-            return fits(state, smaller(request, by))
-
-        by = _least(holds, _most(request, what))
-        if by is not None:
-            return Change(what, by)
-    return None
+    """Return what is needed beside the capacity check off."""
+    off = Part("capacity check", None, 0)
+    if fits(state, request):
+        return Change((off,))
+    change = smallest_change(state, request, fits)
+    return None if change is None else Change((*change.parts, off))
 
 
-Smaller = Callable[[Allocate, int], Allocate]
-
-
-def _most(request: Allocate, what: str) -> int:
-    """Return the most that can be given up."""
-    if what == "memory":
-        return request.inst.mem - 1
-    return max((disk.size for disk in request.inst.disks), default=1) - 1
-
-
-def _least(holds: Callable[[int], bool], most: int) -> int | None:
-    """Return the least number for which a claim holds; None when none does."""
-    if most < 1 or not holds(most):
-        return _least_below(holds, most)
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _least_below(holds: Callable[[int], bool], most: int) -> int | None:
-    """Look below a size that is too small for the policy."""
-    step = most // 2
-    while step >= 1:
-        if holds(step):
-            return _least(holds, step)
-        step //= 2
-    return None
-
-
-def _less_memory(request: Allocate, by: int) -> Allocate:
-    return replace(request, inst=replace(request.inst, mem=request.inst.mem - by))
-
-
-def _less_disk(request: Allocate, by: int) -> Allocate:
-    """Return the request with its largest disk smaller."""
-    inst = request.inst
-    if not inst.disks:
-        return request
-    at = max(range(len(inst.disks)), key=lambda place: inst.disks[place].size)
-    disks = list(inst.disks)
-    disks[at] = replace(disks[at], size=disks[at].size - by)
-    return replace(request, inst=replace(inst, disk=inst.disk - by, disks=tuple(disks)))
-
-
-def explanation(
+def mended(
     state: State,
-    request: Request,
-    response: Response,
-    asking: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
-    """Return the refusals of an answer, and what would help, as JSON values."""
-    if not isinstance(request, Allocate) or not response.allocations:
-        return {"refusals": [], "change": None}
-    inst = newcomer(state, request.inst)
-    found = [
-        {"nodes": reason.nodes, "constraint": reason.constraint, **reason.facts}
-        for reason in reasons(state, inst, response.allocations[0])
-    ]
-    change = None
-    if not response.success:
-        change = smallest_change(
-            state,
-            request,
-            lambda here, one: find_place(here, one, asking).best is not None,
-        )
-    return {
-        "refusals": found,
-        "change": None if change is None else change.sentence(),
-    }
+    request: Allocate,
+    fits: Callable[[State, Allocate], bool],
+    told: Sequence[Reason],
+) -> Change | None:
+    """Return the smallest change of the request, or else of a node."""
+    change = smallest_change(state, request, fits)
+    if change is not None:
+        return change
+    findings = [one.finding for one in told if one.finding is not None]
+    return node_change(state, lambda here: fits(here, request), findings)
+
+
+@dataclass(slots=True)
+class Answer(Allocation):
+    """Where a new instance goes, with the reasons for every other place.
+
+    Attributes
+    ----------
+    state, request, asking
+        What was asked.
+    """
+
+    state: State | None = None
+    request: Allocate | None = None
+    asking: Asking = field(default_factory=Asking)
+    told: Explanation | None = None
+
+    @property
+    def explanation(self) -> Explanation:
+        """Every refusal, and what would help; computed at the first look."""
+        if self.told is None:
+            assert self.state is not None  # noqa: S101 - set by `place`
+            assert self.request is not None  # noqa: S101 - set by `place`
+            self.told = explain_place(self.state, self.request, self.asking, self)
+        return self.told
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why not elsewhere: every refusal by name, with its numbers."""
+        return self.explanation.reasons
+
+    @property
+    def change(self) -> Change | None:
+        """The smallest change that makes it fit; None when it fits, or none does."""
+        return self.explanation.change
+
+
+def place(state: State, request: Allocate, asking: Asking = DEFAULT_ASKING) -> Answer:
+    """Return where a new instance goes, with the reasons.
+
+    Raises
+    ------
+    NotFound
+        If the group does not exist.
+    """
+    found = find_place(state, request, asking)
+    known = {one.name: getattr(found, one.name) for one in fields(found)}
+    return Answer(**known, state=state, request=request, asking=asking)
+
+
+__all__ = [
+    "Answer",
+    "Change",
+    "Explanation",
+    "Reason",
+    "explain_place",
+    "place",
+    "reasons",
+    "smallest_change",
+]

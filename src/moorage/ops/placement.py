@@ -13,9 +13,8 @@ from msgspec import convert
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity
-from moorage.htools.explain import reasons, smallest_change
+from moorage.htools.explain import Answer
 from moorage.htools.policy import DEFAULT, Spec
-from moorage.htools.requests import newcomer
 from moorage.jobs import Question, View
 from moorage.model import DISKLESS, Config, Instance, Node, NodeFacts, NodeGroup
 from moorage.storage import Mirror, Reach
@@ -134,7 +133,7 @@ def place(view: View, wanted: Newcomer, allowed: Sequence[Node]) -> Node:
     asking = _asking(allowed)
     found = htools.place(state, request, asking)
     if found.best is None:
-        raise _refusal(state, request, asking, found)
+        raise _refusal(request, found)
     return view.config.node(state.nodes[found.best.nodes[0]].name)
 
 
@@ -192,24 +191,15 @@ def _asking(allowed: Sequence[Node]) -> htools.Asking:
     return htools.Asking(capacity=len(allowed) > 1)
 
 
-def _refusal(
-    state: htools.State,
-    request: htools.Allocate,
-    asking: htools.Asking,
-    found: htools.Allocation,
-) -> NoCapacity:
-    inst = newcomer(state, request.inst)
-    told = [reason.sentence() for reason in reasons(state, inst, found)]
-    change = smallest_change(
-        state,
-        request,
-        lambda here, one: htools.place(here, one, asking).best is not None,
-    )
+def _refusal(request: htools.Allocate, found: Answer) -> NoCapacity:
+    told = [reason.sentence() for reason in found.reasons]
     return NoCapacity(
         f"no node can take instance {request.inst.name}: "
         + "; ".join(told[:_SHOWN])
         + (f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""),
-        hint=change.sentence() if change else "gnt-node list shows the room there is",
+        hint=found.change.sentence()
+        if found.change
+        else "gnt-node list shows the room there is",
         refusals=told,
     )
 

@@ -4,19 +4,20 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from moorage.cli.htools import options as opts
 from moorage.cli.htools import source
 from moorage.errors import BadInput
 from moorage.htools import tables
 from moorage.htools.allocate import Asking
-from moorage.htools.explain import explanation
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import iallocator
-from moorage.htools.loading import load
-from moorage.htools.requests import answer
+from moorage.htools.requests import Request, Response, answer
 from moorage.htools.state import State
+
+_SHOWN: Final = 20
+"""Reasons that people read; programs get all of them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "ignore_dynu",
             "ignore_soft_errors",
         ],
-        *["no_capacity_checks", "kvm_memory", "explain"],
+        *["no_capacity_checks", "kvm_memory", "explain", "mond", "mond_xen"],
     )
     made.add_argument(
         "--restrict-allocation-to", dest="restrict", metavar="NODE,...", default=None
@@ -64,20 +65,30 @@ def _run(options: Any) -> int:  # noqa: ANN401
     )
     response = answer(state, message.request, asking)
     if options.explain:
-        why = explanation(state, message.request, response, asking)
-        response = replace(response, explanation=why)
+        response = _explained(state, message.request, response, asking)
     print(iallocator.dump(response))
     _show(options, "Final", response.state)
     source.save(options.save, "post-ialloc", "after iallocator run", response.state)
     return 0
 
 
+def _explained(
+    state: State, request: Request, response: Response, asking: Asking
+) -> Response:
+    """Return the answer with its reasons; tell them to whoever is looking, too."""
+    from moorage.htools.answers import explain, explained  # noqa: PLC0415 - start-up
+
+    told = explain(state, request, response, asking)
+    for one in told:
+        lines = "".join(f"  {line}\n" for line in one.sentences(_SHOWN))
+        sys.stderr.write(f"{one.name}:\n{lines}" if one.name and lines else lines)
+    return replace(response, explanation=explained(request, told))
+
+
 def _state(options: Any, fleet: Fleet) -> State:  # noqa: ANN401
     if options.text or options.simulate:
         fleet = source.fleet(options)
-    found = load(fleet, source.reading(options))
-    source.warn(found.warnings)
-    return found.state
+    return source.ready(options, fleet).state
 
 
 def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "min_gain",
         ],
         *["min_gain_limit", "min_score", "ignore_soft_errors", "offline", "select"],
-        "no_capacity_checks",
+        *["no_capacity_checks", "explain"],
     )
     made.add_argument("--no-simulation", action="store_true")
     made.add_argument(
@@ -66,21 +66,26 @@ def _run(options: Any) -> int:  # noqa: ANN401
     if options.survive:
         from moorage.cli.htools.survive import report  # noqa: PLC0415 - start-up time
 
-        return report(state, options.survive)
+        capacity = not options.no_capacity_checks
+        return report(
+            state, options.survive, opts.verbosity(options), capacity=capacity
+        )
     printer = _Printer(options, state)
     first = check(state, capacity=printer.capacity)
     whole = summed(first, capacity=printer.capacity)
     printer.introduce(whole, simulate=not options.no_simulation)
     printer.phase("INIT", first, whole)
     simulate = not options.no_simulation and not whole.is_healthy
+    end = state
     if simulate or printer.machine:
-        end = (
-            rebalanced(state, rules(options), search=Searcher().best_step)
-            if simulate
-            else state
-        )
+        if simulate:
+            end = rebalanced(state, rules(options), search=Searcher().best_step)
         last = check(end, capacity=printer.capacity) if simulate else first
         printer.phase("FINAL", last, summed(last, capacity=printer.capacity))
+    if options.explain:
+        printer.explain("INIT", state)
+        if simulate:
+            printer.explain("FINAL", end)
     if printer.machine:
         keys.show("HCHECK", OK=1)
     return 1 if simulate else 0
@@ -124,6 +129,20 @@ class _Printer:
         self._block(
             f"{when}_CLUSTER", f"Cluster statistics {_WHEN[when]}", names, values
         )
+
+    def explain(self, when: str, state: State) -> None:
+        """Print who makes the counters nonzero; programs read the keys only."""
+        from moorage.htools.troubles import troubles  # noqa: PLC0415 - start-up time
+
+        found = troubles(state, capacity=self.capacity)
+        lines = [f"\nReasons {_WHEN[when]}"] if found else []
+        for key, title in self.counters:
+            mine = [one for one in found if one.counter == key.lower()]
+            lines += [f"    {title}:"] if mine else []
+            for one in mine:
+                lines += [f"      {one.text}", *(f"        {d}" for d in one.details)]
+        text = "".join(line + "\n" for line in lines)
+        (sys.stderr if self.machine else sys.stdout).write(text)
 
     def _group(self, when: str, part: GroupHealth) -> None:
         name = self.state.groups[part.group].name

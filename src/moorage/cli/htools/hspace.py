@@ -32,6 +32,8 @@ from moorage.htools.totals import Totals
 from moorage.htools.words import SPELLINGS, Fail, fixed
 
 PREFIX: Final = "HTS"
+_SHOWN: Final = 20
+"""Reasons that are told; more of them say the same of other nodes."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,12 +45,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         *opts.LEVELS,
         *["print_nodes", "simulate", "independent", "accept_existing", "offline"],
         *["no_capacity_checks", "machine", "max_cpu", "max_length", "min_disk", "save"],
+        "explain",
     )
     made.add_argument("--disk-template", metavar="TEMPLATE", choices=tuple(SPELLINGS))
     made.add_argument("--spindle-use", metavar="SPINDLES", type=int)
     made.add_argument("--standard-alloc", metavar="STDSPEC", type=_size)
     made.add_argument("--tiered-alloc", metavar="TSPEC", type=_size)
+    made.add_argument("--html", metavar="FILE")
     options = opts.parse(made, argv)
+    options.typed = argv
     return opts.run(lambda: _Run(options).run())
 
 
@@ -103,7 +108,38 @@ class _Run:
         self._print_results(filled)
         if self.machine:
             keys.show(PREFIX, OK=1)
+        if self.options.explain:
+            self._explain("Tiered", tiered, sizes[0], how)
+            self._explain("Standard", filled, standard, how)
+        if self.options.html is not None:
+            self._picture(tiered, filled, standard)
         return 0
+
+    def _picture(self, tiered: Filled, filled: Filled, standard: Size) -> None:
+        """Draw both fillings; what machines read stays as it is."""
+        from moorage.cli.htools.picture.saving import save_room  # noqa: PLC0415
+
+        out = sys.stderr if self.machine else sys.stdout
+        save_room(self.options, self.start, (tiered, filled), standard, out)
+
+    def _explain(
+        self, name: str, done: Filled, size: Size, how: Filling | None
+    ) -> None:
+        """Tell why not one more fits; programs read the keys only."""
+        from moorage.htools import fullness  # noqa: PLC0415 - start-up time
+
+        if how is None:
+            found = fullness.explain_unfilled(self.start)
+        else:
+            size = fullness.next_size(done, size)
+            found = fullness.explain_full(
+                done, size, self.template, self.spindle_use, how
+            )
+        told = f"MEM {size.mem}, DSK {size.disk}, CPU {size.cpu}"
+        lines = found.sentences(_SHOWN) or ["it does fit"]
+        out = sys.stderr if self.machine else sys.stdout
+        out.write(f"{name}: why not one more of {told}\n")
+        out.writelines(f"  - {line}\n" for line in lines)
 
     def _model(self, size: Size) -> Inst:
         return model(self.start, size, self.template, self.spindle_use)

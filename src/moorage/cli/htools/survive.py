@@ -1,68 +1,161 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The survival certificate: who restarts where after each loss."""
+"""The survival certificate, printed: who restarts where after each loss."""
 
 import json
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from moorage.htools.explain import NAMES
-from moorage.htools.pools import pools, stranded_without
-from moorage.htools.redundancy import Restart, survive
+from moorage.htools.certificate import ANEW, Certificate, certify, how, second_copies
+from moorage.htools.constraints import Finding
+from moorage.htools.losing import Loss, Outcome
+from moorage.htools.pool import Pool, disks_in, stranded_without, unsaid
 from moorage.htools.state import State
 
-
-def certificate(state: State) -> dict[str, Any]:
-    """Return the certificate as JSON values."""
-    return {
-        "nodes": [_loss(view, at) for _, view in state.split() for at in view.view],
-        "pools": [
-            {
-                "pool": "/".join(pool.name),
-                "stranded": [
-                    state.insts[at].name for at in stranded_without(state, pool.name)
-                ],
-            }
-            for pool in pools(state.fleet)
-        ],
-    }
+_SHOWN: Final = 4
+"""Nodes, or names, that one line or list shows without -v."""
 
 
-def _loss(state: State, at: int) -> dict[str, Any]:
-    found = survive(state, at, thorough=True)
-    return {
-        "lost": state.nodes[at].name,
-        "survives": bool(found),
-        "restarts": [_restart(state, one) for one in found.restarts],
-    }
+def report(state: State, style: str, verbose: int, *, capacity: bool) -> int:
+    """Print the certificate; the status is 1 when some node cannot be lost.
 
-
-def _restart(state: State, one: Restart) -> dict[str, Any]:
-    name = state.insts[one.inst].name
-    if one.node >= 0:
-        return {"instance": name, "node": state.nodes[one.node].name}
-    why = {state.nodes[at].name: NAMES[fail] for at, fail in one.reasons if at >= 0}
-    return {"instance": name, "node": None, "reasons": why}
-
-
-def report(state: State, style: str) -> int:
-    """Print the certificate; the status is 1 when some node cannot be lost."""
-    found = certificate(state)
+    Parameters
+    ----------
+    verbose
+        0 for trouble only, 2 for everything.
+    capacity
+        Whether the status tells; without the capacity checks it is 0.
+    """
+    found = certify(state)
     if style == "json":
-        print(json.dumps(found, indent=2))
+        print(json.dumps(found.values(), indent=2))
     else:
-        for loss in found["nodes"]:
-            _print_loss(loss)
-        for pool in found["pools"]:
-            count = len(pool["stranded"])
-            print(f"loss of pool {pool['pool']}: {count} instances without their disks")
-    return 0 if all(loss["survives"] for loss in found["nodes"]) else 1
+        print("".join(line + "\n" for line in _lines(found, verbose)), end="")
+    return 1 if capacity and not found else 0
 
 
-def _print_loss(loss: dict[str, Any]) -> None:
-    verdict = "everyone restarts" if loss["survives"] else "NOT everyone restarts"
-    print(f"loss of {loss['lost']}: {verdict}")
-    for one in loss["restarts"]:
-        if one["node"] is not None:
-            print(f"  {one['instance']} -> {one['node']}")
-            continue
-        reasons = ", ".join(f"{node}: {why}" for node, why in one["reasons"].items())
-        print(f"  {one['instance']} is stranded ({reasons or 'no node is left'})")
+def _lines(found: Certificate, verbose: int) -> Iterator[str]:
+    for loss in found.nodes:
+        yield from _node(found.state, loss, verbose)
+    for loss in found.units:
+        yield from _unit(found.state, loss, verbose)
+    for pool in found.pools:
+        yield from _pool(found.state, pool, verbose)
+    bad = [loss for loss in found.nodes if loss.stranded]
+    total = _count(len(found.nodes), "node")
+    if not bad:
+        yield f"Any one of {total} can be lost." if found.nodes else "There is no node."
+        return
+    names = [found.state.nodes[loss.node].name for loss in bad]
+    yield f"{len(bad)} of {total} cannot be lost: {_listed(names, verbose)}"
+
+
+def _node(state: State, loss: Loss, verbose: int) -> Iterator[str]:
+    node = state.nodes[loss.node]
+    notes = [f"group {state.groups[node.group].name}"] if len(state.split()) > 1 else []
+    notes += ["it is offline or drained already"] if node.offline else []
+    about = f" ({', '.join(notes)})" if notes else ""
+    if loss.stranded:
+        yield f"loss of {node.name}{about}: NOT everyone restarts"
+    elif verbose >= 1:
+        verdict = "everyone restarts" if loss.outcomes else "nobody is on it"
+        yield f"loss of {node.name}{about}: {verdict}"
+    yield from _outcomes(state, loss, verbose)
+
+
+def _outcomes(state: State, loss: Loss, verbose: int) -> Iterator[str]:
+    for one in loss.outcomes:
+        if one.node < 0:
+            yield from _stranded(state, one, verbose)
+        elif verbose >= 1:
+            yield f"  {_restart(state, one, verbose)}"
+    if loss.stranded:
+        yield from _way(state, loss)
+
+
+def _restart(state: State, one: Outcome, verbose: int) -> str:
+    inst = state.insts[one.inst]
+    notes = ["made anew, without its data"] if how(inst) == ANEW else []
+    notes += [f"{one.left} MiB of memory left there"] if verbose > 1 else []
+    about = f" ({', '.join(notes)})" if notes else ""
+    return f"{inst.name} -> {state.nodes[one.node].name}{about}"
+
+
+def _stranded(state: State, one: Outcome, verbose: int) -> Iterator[str]:
+    name = state.insts[one.inst].name
+    if not one.findings:
+        yield f"  {name} is stranded: no node is left"
+        return
+    yield f"  {name} is stranded"
+    # Nodes that lack least first: that is where an operator would look.
+    order = sorted(one.findings, key=lambda found: (not found.short, found.short))
+    shown = order if verbose > 1 else order[:_SHOWN]
+    yield from (f"    {_why(state, found)}" for found in shown)
+    if len(order) > len(shown):
+        yield f"    and {len(order) - len(shown)} more nodes (-v shows them)"
+
+
+def _why(state: State, found: Finding) -> str:
+    who = f"{state.nodes[found.node].name}: " if found.node >= 0 else ""
+    return who + found.sentence()
+
+
+def _way(state: State, loss: Loss) -> Iterator[str]:
+    """Tell whether it is the order of restarts alone that strands somebody."""
+    if loss.way is not None:
+        places = ", ".join(
+            f"{state.insts[inst].name} -> {state.nodes[node].name}"
+            for inst, node in loss.way
+        )
+        yield f"  restarted one by one; by hand there is a way: {places}"
+    elif not loss.searched:
+        yield "  restarted one by one; not every other way was tried"
+
+
+def _unit(state: State, loss: Loss, verbose: int) -> Iterator[str]:
+    unit, name = "/".join(loss.unit or ()), state.nodes[loss.node].name
+    if loss.stranded:
+        yield f"loss of {unit} on {name}: NOT everyone restarts"
+    elif verbose >= 1:
+        verdict = "everyone restarts" if loss.outcomes else "nobody stops"
+        yield f"loss of {unit} on {name}: {verdict}"
+    yield from _outcomes(state, loss, verbose)
+    copies = [state.insts[at].name for at in second_copies(state, loss)]
+    if copies and verbose >= 1:
+        yield f"  without a second copy then: {_listed(copies, verbose)}"
+
+
+def _pool(state: State, pool: Pool, verbose: int) -> Iterator[str]:
+    people = [state.insts[at] for at in stranded_without(state, pool.name)]
+    title = f"loss of pool {'/'.join(pool.name)} ({_count(len(pool.nodes), 'node')})"
+    if people:
+        count = _count(len(people), "instance")
+        yield f"{title}: {count} stranded, for their disks are there"
+    elif verbose >= 1:
+        yield f"{title}: nobody has disks there"
+    if verbose < 1:
+        return
+    shown = people if verbose > 1 else people[:_SHOWN]
+    for inst in shown:
+        gone = disks_in(state, inst, pool.name)
+        part = "all of its disks" if len(gone) == len(inst.wants) else _disks(gone)
+        yield f"  {inst.name} ({part})"
+    if len(people) > len(shown):
+        yield f"  and {len(people) - len(shown)} more (-v shows them)"
+    doubtful = [state.insts[at].name for at in unsaid(state, pool.name)]
+    if doubtful:
+        yield f"  do not say which pool they use: {_listed(doubtful, verbose)}"
+
+
+def _disks(numbers: Sequence[int]) -> str:
+    return ("disk " if len(numbers) == 1 else "disks ") + ", ".join(map(str, numbers))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _listed(names: Iterable[str], verbose: int) -> str:
+    names = list(names)
+    shown = names if verbose > 1 else names[:_SHOWN]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return ", ".join(shown) + more
