@@ -3,6 +3,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Final
 
 from moorage.htools.inst import Inst
@@ -42,8 +43,8 @@ Lists = tuple[tuple[int, int], tuple[int, int]]
 def plain_nodes(state: State) -> bool:
     """Say whether the kernel models the nodes in view.
 
-    It does not model nodes without memory or processors, nor exclusive storage on
-    some nodes only.
+    It does not model nodes without memory or processors or with an infinite load, nor
+    exclusive storage on some nodes only.
     """
     online = [node for node in state.seen if not node.offline]
     if not online or not all(map(_has_sizes, online)):
@@ -78,7 +79,9 @@ def classic_nodes(state: State) -> bool:
 
 
 def is_plain(inst: Inst, view: set[int]) -> bool:
-    """Say whether the kernel models an instance."""
+    """Say whether the kernel models an instance; infinite loads it does not."""
+    if not isfinite(sum(inst.load)):
+        return False
     if inst.p not in view or (inst.s >= 0 and inst.s not in view):
         return False
     return inst.mirror is not Mirror.INTERNAL or inst.s >= 0

@@ -97,6 +97,8 @@ def fixed(value: float, places: int) -> str:
 
     >>> fixed(0.208578125, 8), fixed(65.258359375, 8), f"{65.258359375:.8f}"
     ('0.20857812', '65.25835938', '65.25835937')
+    >>> fixed(2e21, 1)
+    '2000000000000000000000.0'
     """
     if value != value or value in {float("inf"), float("-inf")}:  # noqa: PLR0124
         return "NaN" if value != value else f"{value:f}".replace("inf", "Infinity")  # noqa: PLR0124
@@ -106,7 +108,7 @@ def fixed(value: float, places: int) -> str:
         dot and len(decimals) == places + 1 and decimals[-1] == "5"
     ):
         return f"{value:.{places}f}"
-    from decimal import ROUND_HALF_EVEN, Decimal  # noqa: PLC0415 - rare
+    from decimal import ROUND_HALF_EVEN, Context, Decimal  # noqa: PLC0415 - rare
 
-    step = Decimal(1).scaleb(-places)
-    return f"{Decimal(text).quantize(step, ROUND_HALF_EVEN):.{places}f}"
+    step, wide = Decimal(1).scaleb(-places), Context(prec=400)
+    return f"{Decimal(text).quantize(step, ROUND_HALF_EVEN, wide):.{places}f}"

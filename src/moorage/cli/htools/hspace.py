@@ -175,18 +175,16 @@ class _Run:
         options = self.options
         bad = [node for node in self.start.nodes if node.fails_n1 and not node.offline]
         closed = set() if options.accept_existing else {node.group for node in bad}
-        state = _without_groups(self.start, closed)
-        open_left = any(g.alloc_policy != "unallocable" for g in state.groups)
-        stopped = bad and not options.accept_existing
-        if stopped and not (options.independent and open_left):
-            return None
         broken = self._broken_groups() if options.independent else []
-        state = _without_groups(state, set(broken))
+        state = _without_groups(self.start, closed.union(broken))
         usable = [
             at
             for at, group in enumerate(state.groups)
             if group.alloc_policy != "unallocable"
         ]
+        stopped = bad and not options.accept_existing
+        if stopped and not (options.independent and usable):
+            return None
         nodes = 2 if self.template == "drbd" else 1
         places = targets(state, nodes, Asking(), usable)
         if not places:
