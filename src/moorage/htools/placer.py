@@ -136,8 +136,8 @@ class Placer:
         grid = self.grid()
         field = self.shelf.field_for(places, self.state, grid)
         if field.mirrored:
-            return Pairs(self, field, force)
-        return Singles(self, field, force)
+            return Pairs(self, grid, field, force)
+        return Singles(self, grid, field, force)
 
     def grid(self) -> Grid:
         """Return the arrays, with this state and this instance in them."""
@@ -153,12 +153,12 @@ class Singles:
         How often each reason occurred, by number; 0 counts those that would do.
     """
 
-    def __init__(self, placer: Placer, field: _Field, force: bool) -> None:
+    def __init__(self, placer: Placer, grid: Grid, field: _Field, force: bool) -> None:
         self.places = field.places
         self.view = placer.state.view
         self.whys, self.rows = field.split(placer.inst)
         spots = [at for at, _ in self.rows]
-        self.found = placer.grid().kernel.singles(0, spots, force)
+        self.found = grid.kernel.singles(0, spots, force)
         self.counts = [0] * len(FAILS)
         for why in self.whys if len(self.rows) < len(self.whys) else ():
             self.counts[why] += bool(why)
@@ -202,14 +202,14 @@ class Pairs:
         Score and nodes of the last of the best pairs.
     """
 
-    def __init__(self, placer: Placer, field: _Field, force: bool) -> None:
+    def __init__(self, placer: Placer, grid: Grid, field: _Field, force: bool) -> None:
         self.placer, self.places, self.force = placer, field.places, force
         self.counts = [0] * len(FAILS)
         whys, rows = field.split(placer.inst)
         if len(rows) < len(whys):
             for (_, others), why in zip(self.places, whys, strict=True):
                 self.counts[why] += len(others) if why else 0
-        found, best = placer.grid().kernel.best_pair(0, rows, force)
+        found, best = grid.kernel.best_pair(0, rows, force)
         for why, count in enumerate(found):
             self.counts[why] += count
         view = placer.state.view

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moorage.errors import NotFound
 from moorage.htools import inst as insts_of
@@ -15,8 +15,6 @@ from moorage.htools.allocate import (
     try_allocate,
 )
 from moorage.htools.dedicated import is_dedicated
-from moorage.htools.evacuation import PRIMARY, SECONDARY, Evacuation, change_group
-from moorage.htools.evacuation import evacuate as evacuate_all
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.grouping import (
     Nowhere,
@@ -27,11 +25,13 @@ from moorage.htools.grouping import (
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.loading import read_tags
 from moorage.htools.moves import FA, F, Moved, R
-from moorage.htools.plan import migrate_opcode, replace_opcode
 from moorage.htools.state import State
 from moorage.htools.units import wishes
 from moorage.htools.verbs import drop_primary
 from moorage.htools.words import Mirror
+
+if TYPE_CHECKING:  # who places an instance has no use for it
+    from moorage.htools.evacuation import Evacuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +171,21 @@ def _answer(
             return _multi(state, request, asking, tried)
         case Relocate():
             return _relocate(state, request, asking)
-        case NodeEvacuate():
-            done = evacuate_all(state, request.insts, request.mode, force=asking.force)
-            return _moved(state, done)
-        case ChangeGroup():
-            return _moved(
-                state, change_group(state, request.insts, request.groups, asking)
-            )
+        case NodeEvacuate() | ChangeGroup():
+            return _moved(state, _evacuated(state, request, asking))
         case AllocateSecondary():
             return _second(state, request, asking, tried)
+
+
+def _evacuated(
+    state: State, request: NodeEvacuate | ChangeGroup, asking: Asking
+) -> "Evacuation":
+    from moorage.htools import evacuation  # noqa: PLC0415 - start-up time
+
+    if isinstance(request, NodeEvacuate):
+        insts, mode = request.insts, request.mode
+        return evacuation.evacuate(state, insts, mode, force=asking.force)
+    return evacuation.change_group(state, request.insts, request.groups, asking)
 
 
 def newcomer(state: State, row: InstanceRow, extra: Sequence[str] = ()) -> Inst:
@@ -247,6 +253,8 @@ def _multi(
 
 
 def _relocate(state: State, request: Relocate, asking: Asking) -> _Outcome:
+    from moorage.htools import evacuation  # noqa: PLC0415 - start-up time
+
     inst = state.insts[request.inst]
     if request.nodes != 1:
         raise _Unmet(f"Exchange {request.nodes} nodes mode is not implemented")
@@ -259,8 +267,8 @@ def _relocate(state: State, request: Relocate, asking: Asking) -> _Outcome:
             "Unsupported request: excluded nodes not equal to instance's "
             f"{what}({leaves} versus [{','.join(map(str, request.leave))}])"
         )
-    mode = SECONDARY if mirrored else PRIMARY
-    done = evacuate_all(state, [inst.idx], mode, force=asking.force)
+    mode = evacuation.SECONDARY if mirrored else evacuation.PRIMARY
+    done = evacuation.evacuate(state, [inst.idx], mode, force=asking.force)
     if done.stuck:
         raise _Unmet(done.stuck[0][1])
     new = done.away[0].inst
@@ -271,7 +279,7 @@ def _relocate(state: State, request: Relocate, asking: Asking) -> _Outcome:
     )
 
 
-def _moved(state: State, done: Evacuation) -> _Outcome:
+def _moved(state: State, done: "Evacuation") -> _Outcome:
     nodes, groups = state.nodes, state.groups
     moved = [
         [
@@ -294,11 +302,13 @@ def _moved(state: State, done: Evacuation) -> _Outcome:
 
 
 def _opcode(state: State, inst: Inst, verb: str, target: int) -> dict[str, Any]:
+    from moorage.htools import plan  # noqa: PLC0415 - start-up time
+
     name = state.nodes[target].name if target != NOWHERE else None
     if verb == R:
-        return replace_opcode(inst.name, name)
+        return plan.replace_opcode(inst.name, name)
     assert verb in (F, FA)  # noqa: S101 - evacuation knows no other verb
-    return migrate_opcode(inst, name)
+    return plan.migrate_opcode(inst, name)
 
 
 def _second(

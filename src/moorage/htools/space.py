@@ -301,7 +301,8 @@ def _tiered(start: Filled, first: Inst, how: Filling) -> Filled:
         if stopped and not levels:
             return done
         how = _less(how, len(done.new))
-        levels.append(_Level(inst, _alike(inst, done, how), done, how))
+        if not stopped:
+            levels.append(_Level(inst, _alike(inst, done, how), done, how))
         start, inst = done, None if stopped else levels[-1].next
         if inst is None:
             inst, how = _big_step(levels, how)
@@ -322,8 +323,7 @@ def _alike(inst: Inst, done: Filled, how: Filling) -> int:
 
     def likewise(smaller: Inst) -> bool:
         counts = _tally(done.state, smaller, how)
-        failures = dict(zip(FAILS[1:], counts[1:], strict=True))
-        return not counts[0] and _causes(failures)[0] is fail
+        return not counts[0] and _causes(_failures(counts))[0] is fail
 
     found = chain.first(likewise, _policies(done.state, how), above=1)
     return max(1, len(chain)) if found is None else found
@@ -335,39 +335,40 @@ def _less(how: Filling, placed: int) -> Filling:
 
 
 def _big_step(levels: Sequence[_Level], how: Filling) -> tuple[Inst | None, Filling]:
-    """Return a size at which something fits, shrunk in one resource alone."""
+    """Return a size at which something fits, shrunk in one resource alone.
+
+    What a size was short of was tried at the next one, which is smaller in it.
+    """
+    tried: Fail | None = None
     for level in reversed(levels):
         for steps in range(level.count - 1, -1, -1):
             inst = shrunk(level.inst, level.fail, steps) if steps else level.inst
             assert inst is not None  # noqa: S101 - it was tried
-            found = _bigger_step(level, inst)
+            found = _bigger_step(level, inst, tried and level.fail)
             if found is not None:
                 return found, level.how
+            tried = level.fail
     return None, how
 
 
-def _bigger_step(level: _Level, inst: Inst) -> Inst | None:
+def _bigger_step(level: _Level, inst: Inst, tried: Fail | None) -> Inst | None:
+    """Return a size shrunk in one resource, but not in the one that was tried."""
     state, how = level.done.state, level.how
     failures = level.done.failures
     if inst is not level.inst:
-        failures = _try(state, inst, 0, how).failures
-    return _enough(state, inst, _causes(failures), how)
+        failures = _failures(_tally(state, inst, how))
+    ways = (
+        _shrunk_enough(state, inst, fail, how)
+        for fail in _causes(failures)
+        if fail is not tried and failures[fail]
+    )
+    return next((found for found in ways if found is not None), None)
 
 
 def _causes(failures: dict[Fail, int]) -> list[Fail]:
     """Return the reasons, most frequent first; of equals the last one first."""
     often = sorted(failures.items(), key=lambda pair: pair[1])
     return [fail for fail, _ in reversed(often)]
-
-
-def _enough(
-    state: State, inst: Inst, causes: Sequence[Fail], how: Filling
-) -> Inst | None:
-    """Return the instance shrunk in one resource alone until it fits."""
-    first = _try(state, inst, 0, how)
-    able = [fail for fail in causes if first.best is not None or first.failures[fail]]
-    ways = (_shrunk_enough(state, inst, fail, how) for fail in able)
-    return next((found for found in ways if found is not None), None)
 
 
 def _shrunk_enough(state: State, inst: Inst, fail: Fail, how: Filling) -> Inst | None:
@@ -392,6 +393,10 @@ def _tally(state: State, inst: Inst, how: Filling) -> list[int]:
     """Return how many places would do, safe or not, and how many fail for what."""
     new = _named(state, inst, 0)
     return tally(state, new, how.places, _ASKING, how.shelf)
+
+
+def _failures(counts: Sequence[int]) -> dict[Fail, int]:
+    return dict(zip(FAILS[1:], counts[1:], strict=True))
 
 
 def _policies(state: State, how: Filling) -> list[Policy]:

@@ -5,16 +5,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from moorage.cli.htools import longer, source
 from moorage.cli.htools import options as opts
-from moorage.cli.htools import source
 from moorage.errors import BadInput
 from moorage.htools import plan, tables
-from moorage.htools.balancing import Plan, Rules, Step, balance
+from moorage.htools.balancing import Plan, Rules, Step
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import least_score, score
 from moorage.htools.node import Node
-from moorage.htools.redundancy import keeps_redundancy
-from moorage.htools.search import Searcher
 from moorage.htools.state import State
 from moorage.htools.words import fixed
 
@@ -55,12 +53,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         *["min_gain_limit", "no_disk_moves", "no_instance_moves", "ignore_soft_errors"],
         *["select", "exclude", "exclusion_tags", "dynu", "ignore_dynu", "save"],
         *["no_capacity_checks"],
+        *opts.MOND,
     )
     made.add_argument("-X", "--exec", dest="execute", action="store_true")
     made.add_argument("--first-job-group", action="store_true")
     made.add_argument("--reason", metavar="REASON")
     made.add_argument("--priority", metavar="PRIO", choices=("low", "normal", "high"))
+    longer.add_options(made)
+    made.add_argument("--html", metavar="FILE")
     options = opts.parse(made, argv)
+    options.typed = argv
     return opts.run(lambda: _run(options))
 
 
@@ -87,6 +89,7 @@ def _run(options: Any) -> int:  # noqa: ANN401
         if verbose > 1:
             _print_cluster(whole)
         print("Cluster is empty, exiting.")
+        _picture(options, "", whole)
         return 0
     _introduce(whole, verbose)
     source.save(options.save, "original", "before balancing", whole)
@@ -95,17 +98,30 @@ def _run(options: Any) -> int:  # noqa: ANN401
     _show(options, "Initial", state)
     how = rules(options)
     if _is_balanced(verbose, state, how):
+        _picture(options, name, state)
         return 0
     print("Trying to minimize the CV...")
-    found = _balance(state, how)
+    found = longer.find_plan(options, state, how)
     _conclude(options, verbose, found)
+    if options.explain:
+        _explain(found, how)
     source.save(options.save, "balanced", "after balancing", found.end)
     _show(options, "Final", found.end)
     if verbose > 3:
         _print_totals(found)
+    _picture(options, name, found)
     if options.execute and found.steps:
         _execute(options, found)
     return 0
+
+
+def _picture(options: Any, group: str, found: Plan | State) -> None:  # noqa: ANN401
+    """Draw a plan, or a state that needs none, if a picture is asked for."""
+    if options.html is None:
+        return
+    from moorage.cli.htools.picture.saving import save_plan  # noqa: PLC0415
+
+    save_plan(options, group, found)
 
 
 def _print_cluster(state: State) -> None:
@@ -222,16 +238,6 @@ def general(value: float) -> str:
     return f"{digits}e{int(exponent)}"
 
 
-def _balance(state: State, how: Rules) -> Plan:
-    widths = plan.Widths.of(state.seen, state.people)
-
-    def told(step: Step, number: int) -> None:
-        print(plan.step_line(step, number, state.nodes, widths), flush=True)
-
-    allowed = keeps_redundancy if how.keep_redundancy else None
-    return balance(state, how, search=Searcher().best_step, allowed=allowed, told=told)
-
-
 def _conclude(options: Any, verbose: int, found: Plan) -> None:  # noqa: ANN401
     nodes = found.end.seen
     if not found.steps:
@@ -246,9 +252,17 @@ def _conclude(options: Any, verbose: int, found: Plan) -> None:  # noqa: ANN401
         )
     if verbose >= 1:
         print(f"Solution length={len(found.steps)}")
+    if options.cost:
+        longer.print_cost(found)
     sets = plan.job_sets(found.steps)
     if options.print_commands is not None:
         _print_commands(options, sets[:1] if options.first_job_group else sets, found)
+
+
+def _explain(found: Plan, how: Rules) -> None:
+    from moorage.htools.unmoved import explain_balance  # noqa: PLC0415 - start-up time
+
+    print("\n".join(["", *explain_balance(found.end, how).sentences()]))
 
 
 def _print_commands(options: Any, sets: list[list[Step]], found: Plan) -> None:  # noqa: ANN401

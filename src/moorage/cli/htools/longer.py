@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Plans as hbal finds and prints them: step by step, in pairs, compacted, priced."""
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+
+from moorage.htools import plan
+from moorage.htools.balancing import Plan, Rules, Step, balance
+from moorage.htools.redundancy import Keeper
+from moorage.htools.search import Searcher
+from moorage.htools.state import State
+from moorage.htools.words import fixed
+
+
+def add_options(made: ArgumentParser) -> None:
+    """Declare the options that Ganeti's hbal does not have."""
+    made.add_argument(
+        "--lookahead",
+        action="store_true",
+        help="where no single move gains, go on with pairs of moves that gain "
+        "--min-gain together",
+    )
+    made.add_argument(
+        "--compact",
+        action="store_true",
+        help="print the plan when it is whole, with repeated moves of an instance "
+        "made one wherever every step stays safe",
+    )
+    made.add_argument(
+        "--explain",
+        action="store_true",
+        help="say who cannot move and why, and which better moves are refused",
+    )
+    made.add_argument(
+        "--cost",
+        action="store_true",
+        help="say what each step and the plan copy: disks, and memory of running "
+        "instances",
+    )
+
+
+def find_plan(options: Any, state: State, how: Rules) -> Plan:  # noqa: ANN401
+    """Return the plan that the options ask for, its steps printed."""
+    told = _teller(options, state)
+    allowed = Keeper() if how.keep_redundancy else None
+    early = None if options.compact else told
+    if options.lookahead:
+        from moorage.htools.lookahead import look_ahead  # noqa: PLC0415 - start-up time
+
+        found = look_ahead(state, how, allowed=allowed, told=early, turned=_turn)
+    else:
+        search = Searcher().best_step
+        found = balance(state, how, search=search, allowed=allowed, told=early)
+    return _compacted(found, how, told) if options.compact else found
+
+
+def _teller(options: Any, state: State) -> Callable[[Step, int], None]:  # noqa: ANN401
+    """Return what prints a step."""
+    widths = plan.Widths.of(state.seen, state.people)
+    more = _priced if options.cost else _unpriced
+
+    def told(step: Step, number: int) -> None:
+        line = plan.step_line(step, number, state.nodes, widths)
+        print(line + more(step, state), flush=True)
+
+    return told
+
+
+def _unpriced(_step: Step, _state: State) -> str:
+    return ""
+
+
+def _priced(step: Step, state: State) -> str:
+    from moorage.htools.cost import cost_of  # noqa: PLC0415 - start-up time
+
+    return f" ({cost_of(step, state.nodes)})"
+
+
+def _turn(greedy: Plan) -> None:
+    reached = fixed(greedy.last_score, 8)
+    print(f"Single moves end at {reached}, trying pairs of moves...", flush=True)
+
+
+def _compacted(found: Plan, how: Rules, told: Callable[[Step, int], None]) -> Plan:
+    from moorage.htools.compact import compacted  # noqa: PLC0415 - start-up time
+
+    short = compacted(found, how)
+    if len(short.steps) < len(found.steps):
+        print(f"Compacted {len(found.steps)} moves into {len(short.steps)}:")
+    for number, step in enumerate(short.steps, 1):
+        told(step, number)
+    return short
+
+
+def print_cost(found: Plan) -> None:
+    """Print what the whole plan copies."""
+    from moorage.htools.cost import shown, total_cost  # noqa: PLC0415 - start-up time
+
+    cost = total_cost(found.steps, found.start.nodes)
+    print(f"The plan copies {shown(cost.total)} ({cost})")
