@@ -5,11 +5,16 @@ from moorage.htools.kernel.search cimport Search
 
 cdef class Leaving(Search):
     cdef double *trail
+    cdef double *gain_d
+    cdef double *gain_q
+    cdef double start_n1, start_kept
     cdef double best_exact
     cdef int span
 
     cdef int nearest(self, int i) noexcept
     cdef void measure_stops(self) noexcept
+    cdef void gain(self, double sign) noexcept
+    cdef double unsafe_stops(self) noexcept
     cdef void measure_trail(self) noexcept
     cdef bint walk(self, int i, int p) noexcept
     cdef bint step(self, int i, int verb, int t) noexcept

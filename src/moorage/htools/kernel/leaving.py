@@ -17,6 +17,7 @@ class Leaving(Search):
         # The nodes of a walk, what is counted, their peers, and their rows and units.
         self.span = col.W + self.units
         self.trail = self.space(3 + 6 + 9 + 3 * self.span)
+        self.gain_d, self.gain_q = self.space(self.k), self.space(self.k)
 
     def new_pair(self, i, places):
         """Return the best new pair of nodes as (score, primary, secondary), or None.
@@ -31,10 +32,15 @@ class Leaving(Search):
         p: cython.int
         s: cython.int
         self.best, self.above = col.HUGE, -col.HUGE
+        if self.dirty:
+            self.measure_all()
+        self.start_n1, self.start_kept = self.n1, self.kept
         for primary in places:
             p = primary
             self.leave_trail(i, p)
+            self.n1 = self.start_n1 - self.unsafe_stops()
             if self.walk(i, p):
+                self.n1 += self.unsafe_stops()
                 self.measure_stops()
                 self.reserve(i)
                 self.leave(i)
@@ -65,19 +71,39 @@ class Leaving(Search):
         return found
 
     def measure_stops(self):
-        """Compute values and sums, where only the nodes of a walk have changed."""
+        """Compute values and levels, where only the nodes of a walk have changed."""
         self.base = 2.0 * self.conflicts + 4.0 * self.off_all + 16.0 * self.off_pri
         self.base += self.apart + self.domains
-        self.n1, self.kept = 0.0, 0.0
-        self.measure_trail()
-        for j in range(self.n):
-            if not self.is_off(j):
-                self.n1 += self.unsafe(j)
-                self.kept += self.x[j * self.k + col.X_KEPT]
         for a in range(self.actives):
-            k = self.active[a]
-            self.spread(k)
-            self.level_s[a], self.level_v[a] = 2.0 * self.sums[k], self.variances[k]
+            self.gain_d[a], self.gain_q[a] = 0.0, 0.0
+        self.gain(-1.0)
+        self.measure_trail()
+        self.gain(1.0)
+        # The reserve is the first of the metrics that differ.
+        self.kept = self.start_kept + self.gain_d[0]
+        for a in range(self.actives):
+            k, d, n = self.active[a], self.gain_d[a], self.level_n[a]
+            v = n * self.gain_q[a] - d * (2.0 * self.sums[k] + d)
+            self.level_s[a] = 2.0 * (self.sums[k] + d)
+            self.level_v[a] = max(0.0, self.variances[k] + v * self.shrinks[a])
+
+    def gain(self, sign):
+        """Add the values of the nodes of a walk, and their squares, to what changed."""
+        for c in range(3):
+            j = self.stop(c)
+            for a in range(self.actives):
+                if self.counts_in(j, self.active[a]):
+                    x = self.x[j * self.k + self.active[a]]
+                    self.gain_d[a] += sign * x
+                    self.gain_q[a] += sign * x * x
+
+    def unsafe_stops(self):
+        """Return how many instances sit on those that are online and fail N+1."""
+        found = 0.0
+        for c in range(3):
+            if not self.is_off(self.stop(c)):
+                found += self.unsafe(self.stop(c))
+        return found
 
     def measure_trail(self):
         """Compute the values of the nodes of a walk."""
