@@ -17,6 +17,8 @@ PYTHON ?=
 SIM ?=
 SEED ?= 1
 CLUSTERS ?= 1000
+# All programs, unless some are named: make parity PROGRAMS="hbal hail"
+PROGRAMS ?=
 
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
@@ -85,7 +87,8 @@ bench: $(INSTALLED) ## Measure what commands cost at 100, 1,000 and 10,000 insta
 	$(BIN)/python tests/htools/bench.py
 
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000
-	$(BIN)/python tests/htools/parity/hbal.py --seed $(SEED) --clusters $(CLUSTERS)
+	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \
+	  --keep $(BUILD)/parity $(if $(PROGRAMS),--programs $(PROGRAMS))
 
 requirements: $(INSTALLED) ## A line a requirement: number, pass, fail or none, its tests
 	@if [ ! -f $(REPORTS)/fast.json ] || [ ! -f $(REPORTS)/rest.json ]; then \

@@ -102,7 +102,7 @@ def test_damaged_text_loads_or_says_what_is_wrong(seed):
 @settings(max_examples=200, deadline=None)
 def test_noise_is_refused_in_one_sentence(noise):
     with pytest.raises(BadInput) as caught:
-        text.parse(noise + "|", "f")
+        text.parse("|" + noise, "f")  # a group without a name
     assert caught.value.message.startswith("f: line ")
 
 

@@ -10,6 +10,7 @@ from moorage.htools import inst as insts_of
 from moorage.htools import node as nodes_of
 from moorage.htools.fleet import Fleet
 from moorage.htools.inst import NO_LOAD, NOWHERE, Inst, Load
+from moorage.htools.measured import Measured, apply
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy
 from moorage.htools.state import State
@@ -50,6 +51,8 @@ class Reading:
         Virtual processors per processor, in place of the policy's.
     min_disk : float
         Share of each disk that balancing keeps free, in [0, 1].
+    measured : Measured or None
+        Processor load of every node or instance; it goes before `loads`.
     """
 
     loads: Sequence[tuple[str, Load]] = ()
@@ -61,6 +64,7 @@ class Reading:
     offline: tuple[str, ...] = ()
     max_cpu: float | None = None
     min_disk: float = 0.0
+    measured: Measured | None = None
 
 
 @dataclass(slots=True)
@@ -104,6 +108,8 @@ def _populate(fleet: Fleet, how: Reading) -> State:
     _set_movable(how, nodes, insts)
     for inst in insts:
         _settle(nodes, inst)
+    if how.measured:
+        apply(how.measured, nodes, insts)
     every = tuple(range(len(nodes)))
     return State(fleet, nodes, insts, every, tuple(range(len(insts))))
 
@@ -355,24 +361,3 @@ def _with_floor(node: Node, share: float) -> Node:
         units = kept.units
         kept.units = Units(units.names, units.free, units.total, units.shared, floors)
     return kept
-
-
-def parse_loads(text: str) -> list[tuple[str, Load]]:
-    """Return the dynamic loads in a file of ``name cpu mem disk net`` lines.
-
-    Raises
-    ------
-    BadInput
-        With the number of the line that is off.
-    """
-    found: list[tuple[str, Load]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split(" ")
-        if len(words) != 5:
-            raise BadInput(f"line {number}: {len(words)} columns instead of 5")
-        try:
-            cpu, mem, disk, net = (float(word) for word in words[1:])
-        except ValueError:
-            raise BadInput(f"line {number}: a load is not a number") from None
-        found.append((words[0], (cpu, mem, disk, net)))
-    return found

@@ -10,7 +10,7 @@ from moorage.htools.metrics import METRICS, measure
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy, Spec
 from moorage.htools.state import State
-from moorage.htools.words import fixed
+from moorage.htools.words import fixed, ratio
 
 Show = Callable[[Node], str]
 
@@ -65,7 +65,7 @@ COLUMNS: Final[dict[str, tuple[str, bool, Show]]] = {
     "xmem": ("x_mem", True, lambda n: f"{n.mem_missing:5d}"),
     "fmem": ("f_mem", True, lambda n: f"{n.mem_free:5d}"),
     "umem": ("u_mem", True, lambda n: f"{n.unallocated:5d}"),
-    "amem": ("a_mem", True, lambda n: f"{n.unallocated - n.reserved:5d}"),
+    "amem": ("a_mem", True, lambda n: f"{n.available:5d}"),
     "rmem": ("r_mem", True, lambda n: f"{n.reserved:5d}"),
     "tdsk": ("t_dsk", True, lambda n: fixed(n.disk_total / 1024, 0).rjust(5)),
     "fdsk": ("f_dsk", True, lambda n: f"{n.disk_free // 1024:5d}"),
@@ -78,10 +78,10 @@ COLUMNS: Final[dict[str, tuple[str, bool, Show]]] = {
     "pfmem": (
         "p_fmem",
         True,
-        lambda n: fixed(_share(n.unallocated, n.mem_total), 4).rjust(6),
+        lambda n: fixed(ratio(n.unallocated, n.mem_total), 4).rjust(6),
     ),
     "pfdsk": ("p_fdsk", True, lambda n: fixed(n.disk_share, 4).rjust(6)),
-    "rcpu": ("r_cpu", True, lambda n: fixed(_share(n.cpu_used, n.cpus), 2).rjust(5)),
+    "rcpu": ("r_cpu", True, lambda n: fixed(ratio(n.cpu_used, n.cpus), 2).rjust(5)),
     "cload": ("lCpu", True, lambda n: fixed(n.load[0], 3).rjust(5)),
     "mload": ("lMem", True, lambda n: fixed(n.load[1], 3).rjust(5)),
     "dload": ("lDsk", True, lambda n: fixed(n.load[2], 3).rjust(5)),
@@ -119,10 +119,6 @@ DEFAULT_COLUMNS: Final = [
     "nload",
 ]
 UNKNOWN: Final = "<unknown field>"
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
 
 
 def node_table(nodes: Sequence[Node], fields: str = "") -> str:

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# ruff: noqa: S311, T201 - a program that draws and prints
-"""Compare hscan with Ganeti's, on random clusters as RAPI answers them.
+# ruff: noqa: S311 - draws
+"""hscan beside Ganeti's: what it prints and writes about answers of RAPI."""
 
-python tests/htools/parity/hscan.py --seed 1 --clusters 100
-"""
-
-import argparse
 import json
-import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import rolling
+import runs
 
 from moorage.htools import sample
 from moorage.htools.fleet import Fleet, InstanceRow, NodeRow
@@ -126,18 +120,12 @@ def write(folder: Path, fleet: Fleet, hypervisor: str = "xen-pvm") -> str:
 
 
 def _cluster(seed: int) -> Fleet:
-    shape = sample.shape(Random(seed))
+    shape = runs.shape(seed)
     return sample.cluster(seed, replace(shape, exclusive=False))
 
 
-def _fields(fleets: list[Fleet]) -> str:
-    """Return the fields to print; shares of dead nodes are no numbers."""
-    dead = any(node.offline for fleet in fleets for node in fleet.nodes)
-    return "name,status,tmem,nmem,fmem,umem,rmem,tdsk,fdsk,plist" if dead else ""
-
-
-def differ(seed: int, folder: Path) -> tuple[list[str], str]:
-    """Return the command and the first difference, or ''."""
+def trial(seed: int, folder: Path) -> runs.Trial:
+    """Compare on one to three clusters of a seed."""
     draw = Random(seed + 10**9)
     fleets = [_cluster(seed * 10 + at) for at in range(draw.randint(1, 3))]
     names = [
@@ -146,21 +134,26 @@ def differ(seed: int, folder: Path) -> tuple[list[str], str]:
     ]
     if draw.random() < 0.2:
         names.append(f"file://{folder}/nowhere")
-    words = draw.choice(([], ["--no-headers"], [f"-p{_fields(fleets)}"]))
+    words = draw.choice(([], ["--no-headers"], ["-p"]))
     words += draw.choice(([], ["--static-kvm-node-memory=1000"]))
     places = [folder / f"{seed}-ours", folder / f"{seed}-theirs"]
     for place in places:
         place.mkdir()
-    runs = [
-        run("hscan", [*words, "-d", str(place), *names])
-        for run, place in zip((rolling.ours, rolling.theirs), places, strict=True)
-    ]
-    return [*words, *names], rolling.first_difference(*map(_plain, runs)) or _files(
-        *places
+    mine, other = (
+        _plain(run("hscan", [*words, "-d", str(place), *names]))
+        for run, place in zip((runs.ours, runs.theirs), places, strict=True)
     )
+    why = runs.first_difference(mine, other) or _files(*places)
+    return runs.Trial([*words, *names], why)
 
 
-def _plain(ran: rolling.Ran) -> rolling.Ran:
+def differ(seed: int, folder: Path) -> tuple[list[str], str]:
+    """Return the command and the first difference, or ''."""
+    found = trial(seed, folder)
+    return found.words, found.why
+
+
+def _plain(ran: runs.Ran) -> runs.Ran:
     """Return a run without the sentence about a file that is missing."""
     head, found, _ = ran[1].partition("Details:\n")
     return ran[0], head + found, ran[2]
@@ -170,28 +163,7 @@ def _files(mine: Path, other: Path) -> str:
     for path in other.iterdir():
         twin = mine / path.name
         found = twin.read_text() if twin.exists() else ""
-        why = rolling.first_difference((0, found, ""), (0, path.read_text(), ""))
+        why = runs.first_difference((0, found, ""), (0, path.read_text(), ""))
         if why:
             return f"{path.name}: {why}"
     return "" if len(list(mine.iterdir())) == len(list(other.iterdir())) else "files"
-
-
-def main() -> int:
-    """Compare and count."""
-    made = argparse.ArgumentParser()
-    made.add_argument("--seed", type=int, default=1)
-    made.add_argument("--clusters", type=int, default=100)
-    given = made.parse_args()
-    bad = 0
-    with tempfile.TemporaryDirectory() as name:
-        for seed in range(given.seed, given.seed + given.clusters):
-            words, why = differ(seed, Path(name))
-            if why:
-                bad += 1
-                print(seed, " ".join(words), why, flush=True)
-    print(f"hscan: {given.clusters} runs, {bad} differences")
-    return bad > 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

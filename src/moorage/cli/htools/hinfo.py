@@ -22,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         *opts.SOURCES,
         *opts.LEVELS,
         *["print_nodes", "print_instances", "offline", "ignore_dynu"],
+        *["mond", "mond_data"],
     )
     options = opts.parse(made, argv)
     return opts.run(lambda: _run(options))
@@ -40,7 +41,7 @@ def _run(options: Any) -> int:  # noqa: ANN401
         sys.stderr.write(f"\nInstances instance map:\n{tables.instance_table(state)}")
     if options.print_nodes is not None:
         shown = tables.node_table(state.nodes, options.print_nodes)
-        sys.stderr.write(f"\nCluster cluster status:\n{shown}\n")
+        sys.stderr.write(f"\nCluster status:\n{shown}\n")
     print("Cluster coefficients:\n" + tables.metric_table(state.nodes), end="")
     print(f"Cluster score: {fixed(score(state.nodes), 8)}")
     return 0

@@ -2,6 +2,7 @@
 """hspace: say how many instances still fit."""
 
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "explain",
     )
     made.add_argument("--disk-template", metavar="TEMPLATE", choices=tuple(SPELLINGS))
-    made.add_argument("--spindle-use", metavar="SPINDLES", type=int)
+    made.add_argument("--spindle-use", metavar="SPINDLES", type=opts.whole(0, 2**31))
     made.add_argument("--standard-alloc", metavar="STDSPEC", type=_size)
     made.add_argument("--tiered-alloc", metavar="TSPEC", type=_size)
     made.add_argument("--html", metavar="FILE")
@@ -60,8 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _size(text: str) -> Size:
     """Return the size that ``disk,ram,cpu[,spindles]`` says."""
     parts = text.split(",")
-    if not 3 <= len(parts) <= 4:
-        raise ValueError(text)
+    if not 3 <= len(parts) <= 4 or not all(part.isdecimal() for part in parts[2:]):
+        raise ArgumentTypeError(f"'{text}' is no size (disk,ram,cpu[,spindles])")
     cpus, *spindles = (int(part) for part in parts[2:])
     return Size(parse_size(parts[1]), parse_size(parts[0]), cpus, *(spindles or [1]))
 

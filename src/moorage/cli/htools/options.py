@@ -2,8 +2,10 @@
 """The options that the placement programs share, each declared once."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
 from moorage.errors import MoorageError
@@ -15,6 +17,51 @@ OPTIONAL: Final = {
 }
 """Short options whose value, if any, is glued to them."""
 _BARE: Final = frozenset({*OPTIONAL.values(), "--machine-readable", "--mond"})
+
+_MOST: Final = 10**18
+
+
+def number(least: float = -_MOST, most: float = _MOST) -> Callable[[str], float]:
+    """Return a reader of numbers in a range, for an option."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not {_ranged('', least, most)}"
+            )
+        return value
+
+    return read
+
+
+def whole(least: int = -_MOST, most: int = _MOST) -> Callable[[str], int]:
+    """Return a reader of whole numbers in a range, for an option."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = most + 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not {_ranged('whole ', least, most)}"
+            )
+        return value
+
+    return read
+
+
+def _ranged(kind: str, least: float, most: float) -> str:
+    """Return what a number must be, in words."""
+    words = f"a {kind}number"
+    if least > -_MOST:
+        words += f" from {least}"
+    return words + (f" up to {most}" if most < _MOST else "")
+
 
 _OPTIONS: Final[dict[str, tuple[tuple[str, ...], dict[str, Any]]]] = {
     "text": (("-t", "--text-data"), {"metavar": "FILE"}),
@@ -38,24 +85,24 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], dict[str, Any]]]] = {
     "group": (("-G", "--group"), {"metavar": "ID"}),
     "max_length": (
         ("-l", "--max-length"),
-        {"metavar": "N", "type": int, "default": -1},
+        {"metavar": "N", "type": whole(), "default": -1},
     ),
     "min_score": (
         ("-e", "--min-score"),
-        {"metavar": "EPSILON", "type": float, "default": 1e-9},
+        {"metavar": "EPSILON", "type": number(), "default": 1e-9},
     ),
     "min_gain": (
         ("-g", "--min-gain"),
-        {"metavar": "DELTA", "type": float, "default": 0.01},
+        {"metavar": "DELTA", "type": number(), "default": 0.01},
     ),
     "min_gain_limit": (
         ("--min-gain-limit",),
-        {"metavar": "SCORE", "type": float, "default": 0.1},
+        {"metavar": "SCORE", "type": number(), "default": 0.1},
     ),
-    "max_cpu": (("--max-cpu",), {"metavar": "RATIO", "type": float}),
+    "max_cpu": (("--max-cpu",), {"metavar": "RATIO", "type": number(0, 2**31)}),
     "min_disk": (
         ("--min-disk",),
-        {"metavar": "RATIO", "type": float, "default": 0.0},
+        {"metavar": "RATIO", "type": number(0, 1), "default": 0.0},
     ),
     "no_disk_moves": (("--no-disk-moves",), {"action": "store_true"}),
     "no_instance_moves": (("--no-instance-moves",), {"action": "store_true"}),
@@ -68,9 +115,13 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], dict[str, Any]]]] = {
     "exclusion_tags": (("--exclusion-tags",), {"metavar": "TAG,...", "default": ""}),
     "dynu": (("-U", "--dynu-file"), {"metavar": "FILE"}),
     "ignore_dynu": (("--ignore-dynu",), {"action": "store_true"}),
+    "mond": (("--mond",), {"metavar": "CHOICE"}),
+    "mond_data": (("--mond-data",), {"metavar": "FILE"}),
+    "mond_xen": (("--mond-xen",), {"action": "store_true"}),
+    "mond_exit": (("--exit-on-missing-mond-data",), {"action": "store_true"}),
     "kvm_memory": (
         ("--static-kvm-node-memory",),
-        {"metavar": "N", "type": int, "default": 4096},
+        {"metavar": "N", "type": whole(most=2**44), "default": 4096},
     ),
     "machine": (("--machine-readable",), {"metavar": "CHOICE"}),
     "accept_existing": (("--accept-existing-errors",), {"action": "store_true"}),
@@ -78,7 +129,12 @@ _OPTIONS: Final[dict[str, tuple[tuple[str, ...], dict[str, Any]]]] = {
     "explain": (("--explain",), {"action": "store_true"}),
 }
 
+_LONGEST_LINE: Final = 300
+_INTERRUPTED: Final = 130
+"""Exit status after ^C, as the shell counts."""
+
 SOURCES: Final = ("text", "rapi", "luxi", "ialloc", "kvm_memory")
+MOND: Final = ("mond", "mond_data", "mond_xen", "mond_exit")
 LEVELS: Final = ("verbose", "quiet")
 
 
@@ -86,7 +142,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one line, with exit status 1."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"Error: {message}\n")
+        sys.stderr.write(f"Error: {one_line(message)}\n")
         raise SystemExit(1)
 
 
@@ -116,7 +172,10 @@ def parser(program: str, about: str, *names: str) -> argparse.ArgumentParser:
 def parse(made: argparse.ArgumentParser, argv: Sequence[str] | None) -> Any:  # noqa: ANN401
     """Return the options, with optional values glued on as Ganeti takes them."""
     words = list(sys.argv[1:] if argv is None else argv)
-    return made.parse_args([_glued(word) for word in words])
+    try:
+        return made.parse_args([_glued(word) for word in words])
+    except MoorageError as error:
+        made.error(error.message)
 
 
 def _glued(word: str) -> str:
@@ -128,11 +187,16 @@ def _glued(word: str) -> str:
 
 def verbosity(options: Any) -> int:  # noqa: ANN401
     """Return how much to say; 1 is usual."""
-    return 1 + int(options.verbose) - int(options.quiet)
+    return 1 + int(options.verbose) - int(getattr(options, "quiet", 0))
 
 
 def is_machine(choice: str | None) -> bool:
     """Return whether --machine-readable asks for machine output."""
+    return is_yes(choice)
+
+
+def is_yes(choice: str | None) -> bool:
+    """Return whether an option is given, and not with the word ``no``."""
     if choice is None or choice in {"", "yes", "no"}:
         return choice is not None and choice != "no"
     sys.stderr.write(f"Error: '{choice}' is neither yes nor no\n")
@@ -144,18 +208,47 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
+def one_line(text: str) -> str:
+    """Return what somebody else said as one readable line."""
+    line = " ".join(text.split())
+    line = line if line.isprintable() else ascii(line)[1:-1]
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "..."
+
+
 def run(work: Callable[[], int]) -> int:
     """Run a program's work; an error is one sentence and exit status 1."""
+    _take_any_letter()
     try:
         status = work()
         sys.stdout.flush()
     except MoorageError as error:
         sys.stdout.flush()
-        sys.stderr.write(f"Error: {error.message}\n")
-        if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
+        hint = f"hint: {error.hint}\n" if error.hint else ""
+        sys.stderr.write(f"Error: {error.message}\n{hint}")
         return 1
-    except BrokenPipeError:
-        sys.stderr.close()
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted\n")
+        return _INTERRUPTED
+    except MemoryError:
+        sys.stderr.write("Error: there is not enough memory for this\n")
         return 1
+    except OSError as error:
+        return _unwritten(error)
     return status
+
+
+def _take_any_letter() -> None:
+    """Let output hold names with letters that the terminal has not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _unwritten(error: OSError) -> int:
+    """Say that the output cannot be written; silently where nobody reads it."""
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - Path costs start-up time
+        # The end of the program must not try once more to write it.
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        sys.stderr.write(f"Error: cannot write the output: {error.strerror}\n")
+    return 1

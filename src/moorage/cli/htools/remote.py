@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Clusters over a connection: RAPI (or its answers in files), and LUXI."""
 
-import json
 import os
-import ssl
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
-from urllib.request import urlopen
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 from moorage.api.luxi import LuxiClient
 from moorage.cli.environment import socket_path
-from moorage.errors import NotFound, Unreachable
+from moorage.cli.htools.files import LONGEST, decoded, read_text
+from moorage.cli.htools.options import one_line
+from moorage.errors import BadInput, Failed, MoorageError, Unreachable
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi as luxi_format
 from moorage.htools.formats import rapi as rapi_format
 
+if TYPE_CHECKING:  # start-up time
+    from http.client import HTTPConnection
+
+T = TypeVar("T")
+
 PORT: Final = 5080
 TIMEOUT: Final = 60.0
+"""Seconds for a whole answer, however it trickles in."""
+CONNECT_TIMEOUT: Final = 15.0
+_PIECE: Final = 2**20
 _PATHS: Final = {
     "groups": "/2/groups?bulk=1",
     "nodes": "/2/nodes?bulk=1",
@@ -25,7 +35,7 @@ _PATHS: Final = {
 }
 
 
-def rapi(address: str) -> Fleet:
+def rapi(address: str, timeout: float = TIMEOUT) -> Fleet:
     """Return the cluster that a RAPI server, or a folder ``file://DIR``, describes.
 
     Raises
@@ -36,38 +46,132 @@ def rapi(address: str) -> Fleet:
         If an answer is off, with its name, line and column.
     """
     folder = address.removeprefix("file://")
-    answers = {
-        name: _file(Path(folder) / f"{name}.json")
-        if folder != address
-        else _fetch(address, path)
-        for name, path in _PATHS.items()
-    }
-    return rapi_format.parse(answers)
+    if folder != address:
+        files = {name: str(Path(folder) / f"{name}.json") for name in _PATHS}
+        texts = {name: read_text(path) for name, path in files.items()}
+        return rapi_format.parse(texts, files)
+    base = _base(address)
+    urls = {name: base + path for name, path in _PATHS.items()}
+    return rapi_format.parse(
+        {name: fetch(url, timeout) for name, url in urls.items()}, urls
+    )
 
 
-def _file(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NotFound(f"cannot read {path}: {error}") from error
-
-
-def _fetch(address: str, path: str) -> str:
+def _base(address: str) -> str:
+    """Return the address with scheme and port."""
     base = address if "://" in address else f"https://{address}"
-    if base.count(":") < 2:
-        base += f":{PORT}"
+    try:
+        parts = urlsplit(base)
+        port = parts.port
+    except ValueError as error:
+        raise BadInput(f"{address!r} is no address: {error}") from error
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise BadInput(
+            f"{address!r} is no address of a cluster",
+            hint="write HOST, HOST:PORT, https://HOST:PORT or file://DIR",
+        )
+    return base.rstrip("/") if port else f"{base.rstrip('/')}:{PORT}"
+
+
+def fetch(url: str, timeout: float = TIMEOUT, longest: int = LONGEST) -> str:
+    """Return the text behind an address; certificates are not looked at.
+
+    Parameters
+    ----------
+    timeout
+        Seconds for the whole answer.
+    longest
+        Bytes that it may have.
+
+    Raises
+    ------
+    Unreachable
+        If there is no answer within the time, or not a good one.
+    BadInput
+        If it is too long, or not UTF-8.
+    """
+    data = within(timeout, lambda: _get(url, timeout, longest), f"no answer from {url}")
+    if len(data) > longest:
+        raise BadInput(f"{url}: the answer is larger than {longest >> 20} MiB")
+    return decoded(data, url)
+
+
+def _get(url: str, timeout: float, longest: int) -> bytes:
+    from http.client import HTTPException  # noqa: PLC0415 - start-up time
+
+    parts = urlsplit(url)
+    pieces: list[bytes] = []
+    link = _link(parts, min(timeout, CONNECT_TIMEOUT))
+    try:
+        link.connect()
+        link.sock.settimeout(timeout)
+        link.request("GET", parts._replace(scheme="", netloc="").geturl())
+        with link.getresponse() as answer:
+            if answer.status != 200:
+                raise Unreachable(
+                    f"no answer from {url}: {answer.status} {one_line(answer.reason)}"
+                )
+            while sum(map(len, pieces)) <= longest and (piece := answer.read(_PIECE)):
+                pieces.append(piece)
+    except (OSError, ValueError, HTTPException) as error:
+        raise Unreachable(f"no answer from {url}: {_reason(error)}") from error
+    finally:
+        link.close()
+    return b"".join(pieces)
+
+
+def _link(parts: SplitResult, timeout: float) -> "HTTPConnection":
+    """Return a connection to a web server, not made yet."""
+    import ssl  # noqa: PLC0415 - start-up time
+    from http.client import HTTPConnection, HTTPSConnection  # noqa: PLC0415
+
+    host, port = parts.hostname or "", parts.port
+    if parts.scheme == "http":
+        return HTTPConnection(host, port, timeout=timeout)
     context = ssl.create_default_context()
     # The cluster signs its own certificate.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    try:
-        with urlopen(base + path, timeout=TIMEOUT, context=context) as answer:  # noqa: S310
-            return str(answer.read().decode())
-    except (OSError, ValueError) as error:
-        raise Unreachable(f"no answer from {base}{path}: {error}") from error
+    return HTTPSConnection(host, port, timeout=timeout, context=context)
 
 
-def luxi(path: str) -> Fleet:
+def _reason(error: Exception) -> str:
+    """Return why there was no answer, in words."""
+    words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return one_line(words)
+
+
+def within(seconds: float, work: Callable[[], T], complaint: str) -> T:
+    """Return what some work returns, if that takes no longer than a time.
+
+    A thread that is too late stays behind, and ends with the program: whoever
+    sends a byte a minute would hold up every wait for the next byte.
+
+    Raises
+    ------
+    Unreachable
+        With the complaint, when the time is over.
+    """
+    done: list[T] = []
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    for error in errors:
+        raise error
+    if not done:
+        raise Unreachable(f"{complaint} in {seconds:g} s")
+    return done[0]
+
+
+def luxi(path: str, timeout: float = TIMEOUT) -> Fleet:
     """Return the cluster that the master's socket describes.
 
     Raises
@@ -75,12 +179,33 @@ def luxi(path: str) -> Fleet:
     MoorageError
         If nobody listens there, or an answer is off.
     """
-    with connect(path) as link:
-        answers = {
-            name: json.dumps(link.call(method, *args))
+    return luxi_format.parse(
+        within(
+            timeout, lambda: _asked(path, timeout), "no whole answer from the master"
+        )
+    )
+
+
+def _asked(path: str, timeout: float) -> dict[str, Any]:
+    with LuxiClient(path or socket_path(os.environ), timeout) as link:
+        return {
+            name: _answer(link, method, args)
             for name, (method, args) in luxi_format.CALLS.items()
         }
-    return luxi_format.parse(answers)
+
+
+def _answer(link: LuxiClient, method: str, args: list[Any]) -> Any:  # noqa: ANN401
+    try:
+        return link.call(method, *args)
+    except MoorageError as error:
+        # Its words are the other side's.
+        error.message = one_line(error.message) or f"the master refused {method}"
+        error.hint = one_line(error.hint)
+        raise
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise Failed(f"the master's answer to {method} makes no sense: {error}") from (
+            error
+        )
 
 
 def connect(path: str) -> LuxiClient:

@@ -3,39 +3,19 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from moorage.cli.htools.options import names
+from moorage.cli.htools.files import read_text
+from moorage.cli.htools.options import is_yes, names, verbosity
 from moorage.errors import BadInput, NotFound
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import text
-from moorage.htools.loading import Loaded, Reading, load, parse_loads
+from moorage.htools.formats.loads import parse_loads
+from moorage.htools.loading import Loaded, Reading, load
 from moorage.htools.saving import saved
 from moorage.htools.state import State
-
-
-def read_text(path: str) -> str:
-    """Return the text of a file.
-
-    Raises
-    ------
-    NotFound
-        If it cannot be read.
-    BadInput
-        If it is not UTF-8, with the place where it stops being so.
-    """
-    try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise NotFound(f"cannot read {path}: {error.strerror}") from error
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        line = before.count(b"\n") + 1
-        column = error.start - (before.rfind(b"\n") + 1) + 1
-        raise BadInput(f"{path}: line {line}, byte {column}: not UTF-8 text") from error
 
 
 def fleet(options: Any) -> Fleet:  # noqa: ANN401
@@ -85,6 +65,9 @@ def _luxi(path: str) -> Fleet:
     return luxi(path)
 
 
+__all__ = [
+    "cluster", "fleet", "read_text", "reading", "ready", "save", "warn", "write",
+]  # fmt: skip
 _READERS: Final[dict[str, Callable[[Any], Fleet]]] = {
     "text": _text,
     "rapi": _rapi,
@@ -98,7 +81,7 @@ def reading(options: Any) -> Reading:  # noqa: ANN401
     """Return how the options say to read a cluster."""
     dynu = getattr(options, "dynu", None)
     return Reading(
-        loads=parse_loads(read_text(dynu)) if dynu else (),
+        loads=parse_loads(read_text(dynu), dynu) if dynu else (),
         no_loads=getattr(options, "ignore_dynu", False),
         exclusion_tags=names(getattr(options, "exclusion_tags", "")),
         only=names(getattr(options, "select", "")),
@@ -112,8 +95,19 @@ def reading(options: Any) -> Reading:  # noqa: ANN401
 
 def cluster(options: Any) -> Loaded:  # noqa: ANN401
     """Return the cluster, ready to plan on; warn about what is missing."""
-    found = load(fleet(options), reading(options))
-    warn(found.warnings)
+    return ready(options, fleet(options))
+
+
+def ready(options: Any, rows: Fleet) -> Loaded:  # noqa: ANN401
+    """Return a cluster that was read, ready to plan on, with its load."""
+    how = reading(options)
+    if is_yes(getattr(options, "mond", None)):
+        from moorage.cli.htools.mond import measured  # noqa: PLC0415 - start-up time
+
+        how = replace(how, measured=measured(options, rows))
+    found = load(rows, how)
+    if verbosity(options) > 0:
+        warn(found.warnings)
     return found
 
 
@@ -130,7 +124,7 @@ def save(path: str | None, suffix: str, what: str, state: State) -> None:
         return
     target = Path(f"{path}.{suffix}")
     try:
-        target.write_text(text.dump(saved(state)))
+        target.write_text(text.dump(saved(state)), encoding="utf-8")
     except OSError as error:
         raise NotFound(f"cannot write {target}: {error.strerror}") from error
     sys.stderr.write(f"The cluster state {what} has been written to file '{target}'\n")
@@ -139,6 +133,6 @@ def save(path: str | None, suffix: str, what: str, state: State) -> None:
 def write(path: str, content: str) -> None:
     """Write a file, or say why not."""
     try:
-        Path(path).write_text(content)
+        Path(path).write_text(content, encoding="utf-8")
     except OSError as error:
         raise NotFound(f"cannot write {path}: {error.strerror}") from error

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from moorage.errors import BadInput
-from moorage.htools.evacuation import MODES
 from moorage.htools.fleet import (
     Disk,
     Fleet,
@@ -18,7 +17,9 @@ from moorage.htools.fleet import (
     UnitName,
 )
 from moorage.htools.formats import jsontext
+from moorage.htools.formats.brief import brief
 from moorage.htools.formats.jsontext import Value
+from moorage.htools.formats.resident import STATES, resident
 from moorage.htools.formats.text import SHARED_TYPES
 from moorage.htools.policy import Policy, Spec
 from moorage.htools.requests import (
@@ -32,8 +33,6 @@ from moorage.htools.requests import (
     Response,
 )
 from moorage.htools.words import ALLOC_POLICIES, SPELLINGS
-
-_STATES: Final = {"up": "running", "down": "ADMIN_down", "offline": "ADMIN_offline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def _fleet(message: Value) -> Fleet:
 
 def _group(uuid: str, value: Value) -> Group:
     return Group(
-        name=value["name"].text(),
+        name=value["name"].name(),
         uuid=uuid,
         alloc_policy=value["alloc_policy"].one_of(ALLOC_POLICIES),
         tags=value["tags"].texts(),
@@ -93,19 +92,19 @@ def policy(value: Value) -> Policy:
         ),
         standard=_spec(value["std"]),
         templates=tuple(template(item) for item in value["disk-templates"].items()),
-        vcpu_ratio=value["vcpu-ratio"].number(),
-        spindle_ratio=value["spindle-ratio"].number(),
+        vcpu_ratio=value["vcpu-ratio"].ratio(),
+        spindle_ratio=value["spindle-ratio"].ratio(),
     )
 
 
 def _spec(value: Value) -> Spec:
     return Spec(
         memory=value["memory-size"].size(),
-        cpus=value["cpu-count"].size(),
+        cpus=value["cpu-count"].count(),
         disk=value["disk-size"].size(),
-        disks=value["disk-count"].size(),
-        nics=value["nic-count"].size(),
-        spindles=value["spindle-use"].size(),
+        disks=value["disk-count"].count(),
+        nics=value["nic-count"].count(),
+        spindles=value["spindle-use"].count(),
     )
 
 
@@ -131,7 +130,7 @@ def _node(name: str, value: Value, groups: Mapping[str, int]) -> NodeRow:
         tags=value.get("tags", Value.texts, ()),
         exclusive=exclusive,
         cpus_own=0,
-        spindles=0 if exclusive else params["spindle_count"].size(),
+        spindles=0 if exclusive else params["spindle_count"].count(),
         units=value.get("storage", units, None),
     )
     return _live(row, value) if live else row
@@ -146,9 +145,9 @@ def _live(row: NodeRow, value: Value) -> NodeRow:
         mem_free=value["free_memory"].integer(),
         disk_total=value["total_disk"].number(),
         disk_free=value["free_disk"].integer(),
-        cpus=value["total_cpus"].number(),
-        cpus_own=value["reserved_cpus"].integer(),
-        spindles=value["total_spindles"].size() if row.exclusive else row.spindles,
+        cpus=value["total_cpus"].ratio(),
+        cpus_own=value["reserved_cpus"].count(),
+        spindles=value["total_spindles"].count() if row.exclusive else row.spindles,
         spindles_free=value["free_spindles"].integer(),
     )
 
@@ -184,11 +183,11 @@ def _instance(name: str, value: Value) -> InstanceRow:
         name=name,
         mem=value["memory"].size(),
         disk=value["disk_space_total"].size(),
-        vcpus=value["vcpus"].size(),
-        status=_STATES.get(state, "running"),
+        vcpus=value["vcpus"].count(),
+        status=STATES.get(state, "running"),
         template=kind,
         tags=value["tags"].texts(),
-        spindle_use=value["spindle_use"].size(),
+        spindle_use=value["spindle_use"].count(),
         disks=tuple(_disk(item) for item in value["disks"].items()),
         forthcoming=value.get("forthcoming", Value.flag, False),
         networks=tuple(
@@ -200,12 +199,17 @@ def _instance(name: str, value: Value) -> InstanceRow:
 def _disk(value: Value) -> Disk:
     return Disk(
         size=value["size"].size(),
-        spindles=value.get("spindles", Value.size, None),
+        spindles=value.get("spindles", Value.count, None),
         unit=value.get("sunit", unit_name, None),
     )
 
 
 def _resident(name: str, value: Value, places: Mapping[str, int]) -> InstanceRow:
+    usual = resident(name, value.data, places)
+    return _careful(name, value, places) if usual is None else usual
+
+
+def _careful(name: str, value: Value, places: Mapping[str, int]) -> InstanceRow:
     homes = value["nodes"].items()
     if not homes:
         raise value["nodes"].bad("names no node")
@@ -213,6 +217,8 @@ def _resident(name: str, value: Value, places: Mapping[str, int]) -> InstanceRow
         if home.text() not in places:
             raise home.bad("is no node of this message")
     row = _instance(name, value)
+    if len(homes) > 1 and homes[0].data == homes[1].data:
+        raise homes[1].bad("is the primary node too")
     second = places[homes[1].text()] if len(homes) > 1 else -1
     return replace(row, primary=places[homes[0].text()], secondary=second)
 
@@ -220,13 +226,13 @@ def _resident(name: str, value: Value, places: Mapping[str, int]) -> InstanceRow
 def _request(value: Value, fleet: Fleet) -> Request:
     kind = value["type"].text()
     if kind not in _KINDS:
-        raise value["type"].bad(f"'{kind}' is an invalid request type")
+        raise value["type"].bad(f"{brief(kind)} is an invalid request type")
     return _KINDS[kind](value, fleet)
 
 
 def _allocate(value: Value, _: Fleet) -> Allocate:
     return Allocate(
-        inst=_instance(value["name"].text(), value),
+        inst=_instance(value["name"].name(), value),
         nodes=value["required_nodes"].size(),
         group=value.get("group_name", Value.text, None),
         restrict=value.get("restrict-to-nodes", Value.texts, None),
@@ -238,7 +244,7 @@ def _multi(value: Value, _: Fleet) -> MultiAllocate:
     return MultiAllocate(
         tuple(
             Allocate(
-                _instance(item["name"].text(), item),
+                _instance(item["name"].name(), item),
                 item["required_nodes"].size(),
                 group,
             )
@@ -258,6 +264,8 @@ def _relocate(value: Value, fleet: Fleet) -> Relocate:
 
 
 def _evacuate(value: Value, fleet: Fleet) -> NodeEvacuate:
+    from moorage.htools.evacuation import MODES  # noqa: PLC0415 - start-up time
+
     return NodeEvacuate(_insts(value, fleet), value["evac_mode"].one_of(MODES))
 
 
@@ -284,7 +292,7 @@ def _index(
     names = [row.name for row in rows]
     if name in names:
         return names.index(name)
-    raise value.bad(f"'{name}' is no {what} of this message")
+    raise value.bad(f"{brief(name)} is no {what} of this message")
 
 
 def _group_index(value: Value, groups: tuple[Group, ...]) -> int:
@@ -292,7 +300,7 @@ def _group_index(value: Value, groups: tuple[Group, ...]) -> int:
     for at, group in enumerate(groups):
         if word in (group.uuid, group.name):
             return at
-    raise value.bad(f"'{word}' is no group of this message")
+    raise value.bad(f"{brief(word)} is no group of this message")
 
 
 _KINDS: Final[dict[str, Callable[[Value, Fleet], Request]]] = {

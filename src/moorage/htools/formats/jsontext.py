@@ -4,34 +4,57 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, Final, NoReturn, TypeVar
 
 from moorage.errors import BadInput
+from moorage.htools.formats.brief import brief
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]
 
+LARGEST: Final = 2**44
+"""MiB: 16 EiB. Sums of larger sizes could not be computed exactly."""
+LEAST: Final = 1e-6
+"""Of fractions above 0: smaller ones only serve to make others infinite."""
+MOST: Final = 2**31
+"""Of what is counted: processors, spindles."""
 _BLANK: Final = " \t\r\n"
-_LARGEST: Final = 2**53
+_MOST_PARTS: Final = 2_000_000
+"""Lists and objects in one text; each takes many times its bytes in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A JSON text and its name."""
+    """A JSON text and its name; None for the text of what came decoded."""
 
-    text: str
+    text: str | None
     file: str
 
     def bad(self, path: Path, why: str) -> BadInput:
         """Return the error about the value at a path."""
-        line, column = _place(self.text, _locate(self.text, path))
-        where = ".".join(map(str, path)) or "the message"
-        return BadInput(f"{self.file}: line {line}, column {column}: {where} {why}")
+        where = ".".join(map(_step, path)) or "the message"
+        if self.text is None:
+            return BadInput(f"{self.file}: {where} {why}")
+        try:
+            at = _locate(self.text, path)
+        except RecursionError:  # nested as deep as the parser just went
+            at = 0
+        return self.at(at, f"{where} {why}")
+
+    def at(self, place: int, why: str) -> BadInput:
+        """Return the error about what starts at a place of the text."""
+        line, column = _place(self.text or "", place)
+        return BadInput(f"{self.file}: line {line}, column {column}: {why}")
 
 
-class _Twice(ValueError):
-    """A key stands twice in one object."""
+def _step(key: str | int) -> str:
+    """Return one step of a path, as it is if that is short and readable."""
+    word = str(key)
+    return word if word.isprintable() and 0 < len(word) <= 80 else brief(word)
+
+
+class _Trouble(ValueError):
+    """A key stands twice in one object, or a word stands for a number."""
 
 
 def parse(text: str, file: str) -> "Value":
@@ -43,40 +66,37 @@ def parse(text: str, file: str) -> "Value":
         If it is no JSON, repeats a key, or holds a number that is none.
     """
     source = Source(text, file)
+    parts = text.count("[") + text.count("{")
+    if parts > _MOST_PARTS:
+        raise source.at(0, f"holds more than {_MOST_PARTS} lists and objects")
     try:
         data = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
-        raise BadInput(
-            f"{file}: line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from None
-    except (_Twice, ValueError, RecursionError) as error:
-        word = error.args[0] if isinstance(error, _Twice) else None
-        at = _second(text, word) if word else 0
-        line, column = _place(text, at)
-        why = f"'{word}' occurs twice" if word else "nested too deep or no number"
-        raise BadInput(f"{file}: line {line}, column {column}: {why}") from None
+        raise source.at(error.pos, error.msg) from None
+    except (ValueError, RecursionError):
+        # Costs start-up time, and nobody needs it but here.
+        from moorage.htools.formats.jsontrouble import (  # noqa: PLC0415
+            first_trouble,
+        )
+
+        raise source.at(*first_trouble(text)) from None
     return Value(source, (), data)
+
+
+def decoded(data: Any, name: str) -> "Value":  # noqa: ANN401
+    """Return the value of JSON that came decoded; errors tell the path."""
+    return Value(Source(None, name), (), data)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _Twice(key)
-            seen.add(key)
+        raise _Trouble("a key occurs twice")
     return made
 
 
 def _constant(word: str) -> NoReturn:
-    raise ValueError(word)
-
-
-def _second(text: str, word: str) -> int:
-    """Return where a repeated key probably stands."""
-    quoted = json.dumps(word, ensure_ascii=False)
-    return max(0, text.find(quoted, text.find(quoted) + 1))
+    raise _Trouble(word)
 
 
 def _place(text: str, at: int) -> tuple[int, int]:
@@ -152,9 +172,14 @@ class Value:
         return self.data
 
     def members(self) -> "Iterator[tuple[str, Value]]":
-        """Yield key and value of each member, in the order of the text."""
+        """Yield key and value of each member, in the order of the text.
+
+        A key is the name of something.
+        """
         for key, data in self._dict().items():
-            yield key, Value(self.source, (*self.path, key), data)
+            value = Value(self.source, (*self.path, key), data)
+            _name(value, key)
+            yield key, value
 
     def items(self) -> "list[Value]":
         """Return the elements of a list."""
@@ -169,7 +194,13 @@ class Value:
         """Return a string."""
         if not isinstance(self.data, str):
             raise self.bad("is not a string")
+        if not self.data.isprintable():
+            raise self.bad(f"is not readable text: {brief(self.data)}")
         return self.data
+
+    def name(self) -> str:
+        """Return the name of something."""
+        return _name(self, self.text())
 
     def flag(self) -> bool:
         """Return true or false."""
@@ -180,27 +211,42 @@ class Value:
     def integer(self) -> int:
         """Return a whole number."""
         data = self.data
-        if isinstance(data, float) and data.is_integer() and abs(data) <= _LARGEST:
+        if isinstance(data, float) and data.is_integer() and abs(data) <= LARGEST:
             return int(data)
-        if isinstance(data, bool) or not isinstance(data, int) or abs(data) > _LARGEST:
+        if isinstance(data, bool) or not isinstance(data, int):
             raise self.bad("is not a whole number")
+        if abs(data) > LARGEST:
+            raise self.bad(f"is larger than {LARGEST}")
         return data
 
     def size(self) -> int:
-        """Return a whole number that is not negative."""
+        """Return a whole number that is not negative, such as MiB."""
         value = self.integer()
         if value < 0:
             raise self.bad("is negative")
         return value
 
-    def number(self) -> float:
+    def count(self) -> int:
+        """Return how many there are of something."""
+        value = self.size()
+        if value > MOST:
+            raise self.bad(f"is larger than {MOST}")
+        return value
+
+    def number(self, most: float = LARGEST) -> float:
         """Return a number that is not negative."""
         data = self.data
         if isinstance(data, bool) or not isinstance(data, int | float):
             raise self.bad("is not a number")
-        if not isfinite(data) or not 0 <= data <= _LARGEST:
-            raise self.bad("is negative or too large")
+        if not data >= 0:  # nor is NaN
+            raise self.bad("is negative or no number")
+        if data and not LEAST <= data <= most:
+            raise self.bad(f"is neither 0 nor from {LEAST} to {most}")
         return float(data)
+
+    def ratio(self) -> float:
+        """Return how many of one thing come on one of another."""
+        return self.number(MOST)
 
     def one_of(self, choices: Sequence[str]) -> str:
         """Return one of some words."""
@@ -212,3 +258,12 @@ class Value:
     def texts(self) -> tuple[str, ...]:
         """Return a list of strings."""
         return tuple(item.text() for item in self.items())
+
+
+def _name(value: Value, word: str) -> str:
+    """Return a word if it can be a name: the text format has ``|`` between names."""
+    if not word:
+        raise value.bad("has no name")
+    if "|" in word or not word.isprintable():
+        raise value.bad(f"has a name that cannot be written: {brief(word)}")
+    return word

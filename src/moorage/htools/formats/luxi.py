@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A cluster from the master's own answers to queries."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from moorage.errors import BadInput
 from moorage.htools.fleet import Fleet
-from moorage.htools.formats import rapi
+from moorage.htools.formats import jsontext, rapi
+from moorage.htools.formats.jsontext import Value
 
 _NODE: Final = {
     "name": "name",
@@ -27,7 +26,10 @@ _NODE: Final = {
     "ndp/exclusive_storage": "ndparams.exclusive_storage",
     "sptotal": "sptotal",
     "spfree": "spfree",
+    "ndp/cpu_speed": "cpu_speed",
+    "storage": "storage",
 }
+# Ganeti's master knows no storage: it says so in the cell.
 _INSTANCE: Final = {
     "name": "name",
     "disk_usage": "disk_usage",
@@ -48,7 +50,7 @@ _GROUP: Final = {
     name: name for name in ("uuid", "name", "alloc_policy", "ipolicy", "tags")
 }
 _FIELDS: Final = {"groups": _GROUP, "nodes": _NODE, "instances": _INSTANCE}
-_NESTED: Final = ("ndparams.", "beparams.")
+_NESTED: Final = ("ndparams", "beparams")
 
 CALLS: Final[dict[str, tuple[str, list[Any]]]] = {
     "groups": ("Query", ["group", list(_GROUP), None]),
@@ -59,34 +61,43 @@ CALLS: Final[dict[str, tuple[str, list[Any]]]] = {
 """What to ask the master: method and arguments, by name of the answer."""
 
 
-def parse(answers: Mapping[str, str]) -> Fleet:
-    """Return the fleet of the answers to `CALLS`.
+def parse(answers: Mapping[str, Any]) -> Fleet:
+    """Return the fleet of the answers to `CALLS`, decoded.
 
     Raises
     ------
     BadInput
-        If an answer has not the form of a query's.
+        If an answer has not the form of a query's; it names the value by its path.
     """
-    read = {name: json.loads(text) for name, text in answers.items()}
-    try:
-        rows = {name: _rows(read[name], _FIELDS[name]) for name in _FIELDS}
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"the master's answer has another form: {error}") from error
-    texts = {name: json.dumps(value) for name, value in rows.items()}
-    return rapi.parse(texts | {"info": answers["info"]})
+    values = {
+        name: jsontext.decoded(_rows(answers[name], name, fields), name)
+        for name, fields in _FIELDS.items()
+    }
+    return rapi.assembled(values | {"info": jsontext.decoded(answers["info"], "info")})
 
 
-def _rows(answer: dict[str, Any], fields: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [_row(cells, fields) for cells in answer["data"]]
+def _rows(
+    answer: Any,  # noqa: ANN401 - whatever came
+    name: str,
+    fields: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    data = jsontext.decoded(answer, name)["data"]
+    return [_row(line, fields) for line in data.items()]
 
 
-def _row(cells: list[Any], fields: Mapping[str, str]) -> dict[str, Any]:
+def _row(line: Value, fields: Mapping[str, str]) -> dict[str, Any]:
     """Return a row by name; a cell is (status, value), and 0 says it is known."""
     row: dict[str, Any] = {"ndparams": {}, "beparams": {}}
-    for (status, value), name in zip(cells, fields.values(), strict=True):
-        known = value if status == 0 else None
-        if name.startswith(_NESTED):
-            outer, inner = name.split(".")
+    cells = line.items()
+    if len(cells) != len(fields):
+        raise line.bad(f"has {len(cells)} fields instead of {len(fields)}")
+    for cell, name in zip(cells, fields.values(), strict=True):
+        pair = cell.items()
+        if len(pair) != 2:
+            raise cell.bad("is not a pair of status and value")
+        known = pair[1].data if pair[0].integer() == 0 else None
+        outer, dot, inner = name.partition(".")
+        if dot and outer in _NESTED:
             row[outer][inner] = known
         else:
             row[name] = known

@@ -1,37 +1,65 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A cluster from RAPI's answers: groups, nodes, instances and info."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from moorage.htools.fleet import Disk, Fleet, Group, InstanceRow, NodeRow
 from moorage.htools.formats import jsontext
+from moorage.htools.formats.brief import brief
 from moorage.htools.formats.iallocator import policy, template, units
 from moorage.htools.formats.jsontext import Value
 from moorage.htools.words import ALLOC_POLICIES, STATUSES
 
 DEFAULT_SPINDLES: Final = 1
+EMPTY: Final[Mapping[str, str]] = {}
 
 
-def parse(answers: Mapping[str, str]) -> Fleet:
+def parse(answers: Mapping[str, str], files: Mapping[str, str] = EMPTY) -> Fleet:
     """Return the fleet; keys are ``groups``, ``nodes``, ``instances``, ``info``.
+
+    Parameters
+    ----------
+    files
+        What to call an answer in errors, where its key does not do.
 
     Raises
     ------
     BadInput
         One sentence with answer, line and column of the first thing that is off.
     """
-    values = {name: jsontext.parse(text, name) for name, text in answers.items()}
+    return assembled(
+        {
+            name: jsontext.parse(text, files.get(name, name))
+            for name, text in answers.items()
+        }
+    )
+
+
+def assembled(values: Mapping[str, Value]) -> Fleet:
+    """Return the fleet of answers that are read as JSON (see `parse`)."""
     info = values["info"]
-    groups = [_group(value) for value in values["groups"].items()]
+    groups = [_group(value) for value in _apart("uuid", values["groups"])]
     places = {group.uuid: at for at, group in enumerate(groups)}
-    nodes = [_node(value, places) for value in values["nodes"].items()]
+    nodes = [_node(value, places) for value in _apart("name", values["nodes"])]
     nodes = [_of_cluster(node, info) for node in nodes]
     homes = {node.name: at for at, node in enumerate(nodes)}
-    insts = tuple(_instance(value, homes) for value in values["instances"].items())
+    rows = _apart("name", values["instances"])
+    insts = tuple(_instance(value, homes) for value in rows)
     tags = info["tags"].texts()
     return Fleet(tuple(groups), tuple(nodes), insts, tags, policy(info["ipolicy"]))
+
+
+def _apart(key: str, rows: Value) -> Iterator[Value]:
+    """Yield rows; no two may have the same value of a key."""
+    seen: set[str] = set()
+    for row in rows.items():
+        word = row[key].name()
+        if word in seen:
+            raise row[key].bad(f"{brief(word)} occurs twice")
+        seen.add(word)
+        yield row
 
 
 def _of_cluster(node: NodeRow, info: Value) -> NodeRow:
@@ -44,8 +72,8 @@ def _of_cluster(node: NodeRow, info: Value) -> NodeRow:
 
 def _group(value: Value) -> Group:
     return Group(
-        name=value["name"].text(),
-        uuid=value["uuid"].text(),
+        name=value["name"].name(),
+        uuid=value["uuid"].name(),
         alloc_policy=value["alloc_policy"].one_of(ALLOC_POLICIES),
         tags=value["tags"].texts(),
         policy=policy(value["ipolicy"]),
@@ -60,20 +88,24 @@ def _node(value: Value, groups: Mapping[str, int]) -> NodeRow:
     exclusive = params.get("exclusive_storage", Value.flag, False)
     live = not value["offline"].flag() and value.get("vm_capable", Value.flag, True)
     row = NodeRow(
-        name=value["name"].text(),
+        name=value["name"].name(),
         group=groups[group.text()],
         offline=not live or value["drained"].flag(),
         tags=value["tags"].texts(),
         exclusive=exclusive,
         cpus_own=0,
-        spindles=params.get("spindle_count", Value.size, DEFAULT_SPINDLES),
+        spindles=0 if exclusive else _spindles(params),
         units=value.get("storage", units, None),
     )
     return _live(row, value) if live else row
 
 
+def _spindles(params: Value) -> int:
+    return params.get("spindle_count", Value.count, DEFAULT_SPINDLES)
+
+
 def _live(row: NodeRow, value: Value) -> NodeRow:
-    spindles = value.get("sptotal", Value.size, 0) if row.exclusive else row.spindles
+    spindles = value.get("sptotal", Value.count, 0) if row.exclusive else row.spindles
     return replace(
         row,
         mem_total=value["mtotal"].number(),
@@ -81,8 +113,9 @@ def _live(row: NodeRow, value: Value) -> NodeRow:
         mem_free=value["mfree"].integer(),
         disk_total=value.get("dtotal", Value.number, 0.0),
         disk_free=value.get("dfree", Value.integer, 0),
-        cpus=value["ctotal"].number(),
-        cpus_own=value.get("cnos", Value.integer, 1),
+        cpus=value["ctotal"].ratio(),
+        cpus_own=value.get("cnos", Value.count, 1),
+        cpu_speed=value.get("cpu_speed", Value.ratio, 1.0),
         spindles=spindles,
         spindles_free=value.get("spfree", Value.integer, 0),
     )
@@ -99,22 +132,26 @@ def _memory(value: Value) -> int:
 
 def _instance(value: Value, homes: Mapping[str, int]) -> InstanceRow:
     params = value["beparams"]
+    primary = _home(value["pnode"], homes)
     second = value["snodes"].items()
+    secondary = _home(second[0], homes) if second else -1
+    if primary == secondary:
+        raise second[0].bad("is the primary node too")
     sizes = [item.size() for item in value["disk.sizes"].items()]
     unknown: list[int | None] = [None] * len(sizes)
     counts = value.get("disk.spindles", _counts, unknown)
     return InstanceRow(
-        name=value["name"].text(),
+        name=value["name"].name(),
         mem=_memory(value),
         disk=value["disk_usage"].size(),
-        vcpus=params["vcpus"].size(),
-        primary=_home(value["pnode"], homes),
-        secondary=_home(second[0], homes) if second else -1,
+        vcpus=params["vcpus"].count(),
+        primary=primary,
+        secondary=secondary,
         status=value["status"].one_of(STATUSES),
         auto_balance=params["auto_balance"].flag(),
         template=template(value["disk_template"]),
         tags=value["tags"].texts(),
-        spindle_use=params.get("spindle_use", Value.size, 1),
+        spindle_use=params.get("spindle_use", Value.count, 1),
         disks=tuple(
             Disk(size, count) for size, count in zip(sizes, counts, strict=False)
         ),
@@ -123,7 +160,7 @@ def _instance(value: Value, homes: Mapping[str, int]) -> InstanceRow:
 
 
 def _counts(value: Value) -> list[int | None]:
-    return [None if item.data is None else item.size() for item in value.items()]
+    return [None if item.data is None else item.count() for item in value.items()]
 
 
 def _home(value: Value, homes: Mapping[str, int]) -> int:

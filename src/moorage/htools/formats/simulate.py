@@ -6,8 +6,12 @@ from typing import Final
 
 from moorage.errors import BadInput
 from moorage.htools.fleet import Fleet, Group, NodeRow
+from moorage.htools.formats.brief import brief
 from moorage.htools.words import ALLOC_POLICIES
 
+LARGEST: Final = 2**44
+"""MiB: 16 EiB."""
+MOST_NODES: Final = 100_000
 _SHORT: Final = {"p": "preferred", "a": "last_resort", "u": "unallocable"}
 _UNITS: Final = {
     "": 1.0,
@@ -36,8 +40,11 @@ def size(text: str) -> int:
     unit = text[digits:].strip()
     factor = _UNITS.get(unit, _UNITS.get(unit.lower()))
     if not digits or digits > 15 or factor is None:
-        raise BadInput(f"'{text}' is not a size", hint="write 512m, 100g or 2t")
-    return int(int(text[:digits]) * factor)
+        raise BadInput(f"{brief(text)} is not a size", hint="write 512m, 100g or 2t")
+    found = int(int(text[:digits]) * factor)
+    if found > LARGEST:
+        raise BadInput(f"{brief(text)} is larger than 16 EiB")
+    return found
 
 
 def parse(specs: Sequence[str]) -> Fleet:
@@ -61,14 +68,16 @@ def _group(number: int, spec: str) -> tuple[Group, list[NodeRow]]:
     parts = spec.split(",")
     if not 5 <= len(parts) <= 7:
         raise BadInput(
-            f"'{spec}' is not policy,nodes,disk,ram,cpu[,spindles[,exclusive]]"
+            f"{brief(spec)} is not policy,nodes,disk,ram,cpu[,spindles[,exclusive]]"
         )
     policy = _SHORT.get(parts[0], parts[0])
     if policy not in ALLOC_POLICIES:
-        raise BadInput(f"'{parts[0]}' in '{spec}' is no allocation policy")
+        raise BadInput(f"{brief(parts[0])} in {brief(spec)} is no allocation policy")
     count, cpus, spindles = (
         _count(spec, text) for text in (parts[1], parts[4], [*parts, "1"][5])
     )
+    if count > MOST_NODES:
+        raise BadInput(f"{brief(spec)} has more than {MOST_NODES} nodes")
     exclusive = len(parts) == 7 and parts[6] == "Y"
     disk, mem = size(parts[2]), size(parts[3])
     group = Group(f"group-{number:02d}", f"fake-uuid-{number:02d}", policy)
@@ -92,5 +101,5 @@ def _group(number: int, spec: str) -> tuple[Group, list[NodeRow]]:
 
 def _count(spec: str, text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 6:
-        raise BadInput(f"'{text}' in '{spec}' is not a count")
+        raise BadInput(f"{brief(text)} in {brief(spec)} is not a count")
     return int(text)

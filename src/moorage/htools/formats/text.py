@@ -8,9 +8,10 @@ lists its storage units, with ``;`` between units and
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from itertools import islice, takewhile
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from moorage.errors import BadInput
@@ -23,6 +24,7 @@ from moorage.htools.fleet import (
     Unit,
     UnitName,
 )
+from moorage.htools.formats.brief import brief
 from moorage.htools.formats.textout import dump, shown
 from moorage.htools.policy import DEFAULT, Policy, Spec
 from moorage.htools.words import ALLOC_POLICIES, SPELLINGS, STATUSES
@@ -31,8 +33,14 @@ T = TypeVar("T")
 
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-_LARGEST: Final = 2**53
-"""Sizes above this could not be computed exactly."""
+_LARGEST: Final = 2**44
+"""MiB: 16 EiB. Sums of larger sizes could not be computed exactly."""
+LEAST: Final = 1e-6
+"""Of fractions above 0: smaller ones only serve to make others infinite."""
+_MOST: Final = 2**31
+"""Of what is counted: processors, spindles."""
+_CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+_EMPTY_LINE: Final = re.compile(r"^\n", re.MULTILINE)
 SHARED_TYPES: Final = frozenset({"sharedfile", "gluster", "rbd", "ext"})
 """Types of storage units whose room is one for all nodes that have them."""
 
@@ -48,33 +56,46 @@ class Cell:
 
     def bad(self, expected: str) -> BadInput:
         """Return the error that says what should stand here."""
-        shown = self.text if len(self.text) <= 40 else self.text[:37] + "..."
         return BadInput(
             f"{self.file}: line {self.line}, column {self.column}: "
-            f"{shown!r} is not {expected}"
+            f"{brief(self.text)} is not {expected}"
         )
 
     def integer(self) -> int:
         """Return a whole number."""
         if not _INTEGER.fullmatch(self.text) or len(self.text) > 18:
             raise self.bad("a whole number")
-        return int(self.text)
+        value = int(self.text)
+        if abs(value) > _LARGEST:
+            raise self.bad(f"a number up to {_LARGEST}")
+        return value
 
     def size(self) -> int:
         """Return a whole number that is not negative."""
         value = self.integer()
-        if not 0 <= value <= _LARGEST:
+        if value < 0:
             raise self.bad("a size (a whole number, not negative)")
         return value
 
-    def number(self) -> float:
+    def count(self) -> int:
+        """Return how many there are of something."""
+        value = self.size()
+        if value > _MOST:
+            raise self.bad(f"a count up to {_MOST}")
+        return value
+
+    def number(self, most: float = _LARGEST) -> float:
         """Return a number that is not negative."""
         if not _FLOAT.fullmatch(self.text):
             raise self.bad("a number")
         value = float(self.text)
-        if not isfinite(value) or not 0 <= value <= _LARGEST:
-            raise self.bad("a number that is not negative")
+        if value and not LEAST <= value <= most:
+            raise self.bad(f"0, or a number from {LEAST} to {most}")
         return value
+
+    def ratio(self) -> float:
+        """Return how many of one thing come on one of another."""
+        return self.number(_MOST)
 
     def one_of(self, choices: Sequence[str]) -> str:
         """Return one of some words."""
@@ -135,48 +156,72 @@ def parse(text: str, file: str = "<text>") -> Fleet:
     BadInput
         One sentence with file, line and column of the first thing that is off.
     """
-    sections = _sections(text, file)
-    groups = [_group(row) for row in sections[0]]
-    by_uuid = {group.uuid: at for at, group in enumerate(groups)}
-    nodes = [_node(row, by_uuid) for row in _unique("node", sections[1])]
+    _check(text, file)
+    lines = enumerate(_lines(text), 1)
+    known = list(_unique("group", _section(lines, file)))
+    groups = [_group(row) for row in known]
+    by_uuid = _by_uuid(known)
+    nodes = [_node(row, by_uuid) for row in _unique("node", _section(lines, file))]
     places = {node.name: at for at, node in enumerate(nodes)}
-    insts = [_instance(row, places) for row in _unique("instance", sections[2])]
-    tags = tuple("|".join(row.columns) for row in sections[3])
-    policy, groups = _policies(sections[4], groups)
-    return Fleet(tuple(groups), tuple(nodes), tuple(insts), tags, policy)
+    rows = _unique("instance", _section(lines, file))
+    insts = tuple(_instance(row, places) for row in rows)
+    tags = tuple(line for _, line in _until_empty(lines))
+    policy, groups = _policies(_section(lines, file), groups)
+    return Fleet(tuple(groups), tuple(nodes), insts, tags, policy)
 
 
-def _sections(text: str, file: str) -> list[list[Row]]:
-    """Cut a file at its empty lines."""
-    sections: list[list[Row]] = [[]]
-    for number, line in enumerate(_lines(text), 1):
-        if line:
-            sections[-1].append(Row(file, number, tuple(line.split("|"))))
-        else:
-            sections.append([])
-    if len(sections) < 4:
+def _check(text: str, file: str) -> None:
+    """Refuse what cannot be lines of this format at all."""
+    odd = _CONTROL.search(text)
+    if odd:
+        at = odd.start()
+        line = text.count("\n", 0, at) + 1
+        column = text.count("|", text.rfind("\n", 0, at) + 1, at) + 1
         raise BadInput(
-            f"{file}: line {len(_lines(text)) or 1}, column 1: Invalid format of the "
-            f"input file: {len(sections)} sections instead of 4 or more"
+            f"{file}: line {line}, column {column}: a control character ({odd[0]!a})"
         )
-    return [*sections, []][:5]
+    found = 1 + sum(1 for _ in islice(_EMPTY_LINE.finditer(text), 4))
+    if found < 4:
+        last = text.count("\n") + (not text.endswith("\n"))
+        raise BadInput(
+            f"{file}: line {last}, column 1: Invalid format of the "
+            f"input file: {found} sections instead of 4 or more"
+        )
 
 
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
+def _lines(text: str) -> Iterator[str]:
+    """Yield lines one at a time: a large file must not stand in memory twice."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
 
 
-def _unique(what: str, rows: list[Row]) -> list[Row]:
+def _until_empty(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines up to the next empty one."""
+    return takewhile(itemgetter(1), lines)
+
+
+def _section(lines: Iterator[tuple[int, str]], file: str) -> Iterator[Row]:
+    """Yield the rows up to the next empty line."""
+    for number, line in _until_empty(lines):
+        yield Row(file, number, tuple(line.split("|")))
+
+
+def _unique(what: str, rows: Iterable[Row]) -> Iterator[Row]:
     seen: dict[str, int] = {}
     for row in rows:
         name = row.columns[0]
         if not name:
             raise row.bad(f"a {what} without a name")
         if name in seen:
-            raise row.bad(f"{what} {name} occurs twice (first on line {seen[name]})")
+            raise row.bad(
+                f"{what} {brief(name)} occurs twice (first on line {seen[name]})"
+            )
         seen[name] = row.line
-    return rows
+        yield row
 
 
 def _group(row: Row) -> Group:
@@ -189,6 +234,16 @@ def _group(row: Row) -> Group:
         tags=row.cell(3).words(),
         networks=row.get(4, Cell.words, ()),
     )
+
+
+def _by_uuid(rows: Sequence[Row]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for at, row in enumerate(rows):
+        uuid = row.cell(1)
+        if uuid.text in found:
+            raise uuid.bad("the uuid of one group only")
+        found[uuid.text] = at
+    return found
 
 
 def _node(row: Row, groups: dict[str, int]) -> NodeRow:
@@ -210,15 +265,15 @@ def _node(row: Row, groups: dict[str, int]) -> NodeRow:
         mem_free=row.cell(3).integer(),
         disk_total=row.cell(4).number(),
         disk_free=row.cell(5).integer(),
-        cpus=row.cell(6).number(),
+        cpus=row.cell(6).ratio(),
         offline=row.columns[7] == "Y",
         master=row.columns[7] == "M",
-        spindles=row.get(9, Cell.size, 1),
+        spindles=row.get(9, Cell.count, 1),
         tags=row.get(10, Cell.words, ()),
         exclusive=exclusive,
         spindles_free=row.get(12, Cell.integer, 0),
-        cpus_own=row.get(13, Cell.size, 1),
-        cpu_speed=row.get(14, Cell.number, 1.0),
+        cpus_own=row.get(13, Cell.count, 1),
+        cpu_speed=row.get(14, Cell.ratio, 1.0),
         units=row.get(15, _units, None),
     )
 
@@ -254,20 +309,20 @@ def _instance(row: Row, places: dict[str, int]) -> InstanceRow:
     template = row.cell(8).template()
     primary = _place(row.cell(6), places)
     secondary = _place(row.cell(7), places) if row.columns[7] else -1
-    if template == "drbd" and primary == secondary:
+    if primary == secondary:
         raise row.cell(7).bad("another node than the primary")
     return InstanceRow(
         name=row.columns[0],
         mem=row.cell(1).size(),
         disk=disk,
-        vcpus=row.cell(3).size(),
+        vcpus=row.cell(3).count(),
         status=row.cell(4).one_of(STATUSES),
         auto_balance=row.cell(5).flag(),
         primary=primary,
         secondary=secondary,
         template=template,
         tags=row.cell(9).words(),
-        spindle_use=row.get(10, Cell.size, 1),
+        spindle_use=row.get(10, Cell.count, 1),
         disks=(Disk(disk, row.get(11, _spindles, None)),),
         forthcoming=row.get(12, Cell.flag, default=False),
     )
@@ -280,10 +335,10 @@ def _place(cell: Cell, places: dict[str, int]) -> int:
 
 
 def _spindles(cell: Cell) -> int | None:
-    return None if cell.text == "-" else cell.size()
+    return None if cell.text == "-" else cell.count()
 
 
-def _policies(rows: list[Row], groups: list[Group]) -> tuple[Policy, list[Group]]:
+def _policies(rows: Iterable[Row], groups: list[Group]) -> tuple[Policy, list[Group]]:
     """Return the cluster's policy, and the groups with theirs."""
     cluster, groups = DEFAULT, list(groups)
     places = {group.name: at for at, group in enumerate(groups)}
@@ -313,8 +368,8 @@ def _policy(row: Row) -> Policy:
         templates=tuple(
             replace(row.cell(3), text=word).template() for word in row.cell(3).words()
         ),
-        vcpu_ratio=row.cell(4).number(),
-        spindle_ratio=row.cell(5).number(),
+        vcpu_ratio=row.cell(4).ratio(),
+        spindle_ratio=row.cell(5).ratio(),
     )
 
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files that people hand over: read whole, but neither endlessly nor forever."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Final
+
+from moorage.errors import BadInput, NotFound
+
+LONGEST: Final = 64 * 2**20
+"""Bytes; a cluster of 10,000 instances has about two million."""
+PATIENCE: Final = 10.0
+"""Seconds to wait until somebody opens the other end of a FIFO."""
+
+
+def read_text(path: str, patience: float = PATIENCE) -> str:
+    """Return the text of a file; ``-`` is the standard input.
+
+    Raises
+    ------
+    NotFound
+        If it cannot be read.
+    BadInput
+        If it is too long, or not UTF-8, with the place where that begins.
+    """
+    try:
+        data = _read(path, patience)
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > LONGEST:
+        line = data.count(b"\n", 0, LONGEST) + 1
+        column = LONGEST - data.rfind(b"\n", 0, LONGEST)
+        raise BadInput(
+            f"{path}: line {line}, column {column}: the file is larger than "
+            f"{LONGEST >> 20} MiB"
+        )
+    return decoded(data, path)
+
+
+def decoded(data: bytes, name: str) -> str:
+    """Return bytes as text, or say where they stop being UTF-8 (column in bytes)."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - before.rfind(b"\n")
+        raise BadInput(
+            f"{name}: line {line}, column {column}: not UTF-8 text"
+        ) from error
+
+
+def _read(path: str, patience: float) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read(LONGEST + 1)
+    if stat.S_ISFIFO(Path(path).stat().st_mode):
+        return _from_fifo(path, patience)
+    with Path(path).open("rb") as file:
+        return file.read(LONGEST + 1)
+
+
+def _from_fifo(path: str, patience: float) -> bytes:
+    """Read a FIFO once somebody writes to it; to open it plainly might never end."""
+    import select  # noqa: PLC0415 - rare
+
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
+        waiting = select.poll()
+        waiting.register(file, select.POLLIN)
+        if not waiting.poll(patience * 1000) and not _has_writer(file.fileno()):
+            raise OSError(f"nobody writes to it (waited {patience:g} s)")
+        os.set_blocking(file.fileno(), True)
+        return file.read(LONGEST + 1)
+
+
+def _has_writer(descriptor: int) -> bool:
+    """Say whether an empty FIFO is open for writing."""
+    try:
+        return os.read(descriptor, 1) != b""
+    except BlockingIOError:
+        return True
