@@ -9,7 +9,7 @@ import pytest
 
 from moorage.htools import Group, load, sample
 from moorage.htools.formats import text
-from moorage.htools.troubles import troubles
+from moorage.htools.why.troubles import troubles
 
 
 @pytest.fixture

@@ -20,12 +20,10 @@ from moorage.htools import (
     load,
     sample,
 )
-from moorage.htools.allocate import targets, try_allocate
-from moorage.htools.answers import explain
-from moorage.htools.fullness import explain_full
 from moorage.htools.metrics import score
 from moorage.htools.moves import Move
-from moorage.htools.requests import (
+from moorage.htools.placement.allocate import targets, try_allocate
+from moorage.htools.placement.requests import (
     Allocate,
     AllocateSecondary,
     ChangeGroup,
@@ -34,9 +32,11 @@ from moorage.htools.requests import (
     Relocate,
     newcomer,
 )
+from moorage.htools.placement.space import Filling, Safety, Size, fill, model
 from moorage.htools.saving import saved
-from moorage.htools.space import Filling, Safety, Size, fill, model
-from moorage.htools.unmoved import explain_balance
+from moorage.htools.why.answers import explain
+from moorage.htools.why.fullness import explain_full
+from moorage.htools.why.unmoved import explain_balance
 
 UNCHECKED = Asking(capacity=False)
 

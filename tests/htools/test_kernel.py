@@ -18,18 +18,17 @@ from moorage.htools import (
     evacuate,
     load,
     place,
-    placer,
-    refuges,
     sample,
     survive,
 )
-from moorage.htools.balancing import best_step, candidates, movers
 from moorage.htools.grid import COMPILED
 from moorage.htools.kernel import columns
-from moorage.htools.losses import Losses
 from moorage.htools.metrics import score
 from moorage.htools.moves import apply
-from moorage.htools.search import supported
+from moorage.htools.placement import placer, refuges
+from moorage.htools.plans.balancing import best_step, candidates, movers
+from moorage.htools.plans.search import supported
+from moorage.htools.survival.losses import Losses
 from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
@@ -185,9 +184,9 @@ sys.path_importer_cache.clear()
 """
 PLANS = """
 import sys
-from moorage.htools import (
-    Rules, Searcher, balance, evacuate, grid, load, refuges, sample, search,
-)
+from moorage.htools import Rules, Searcher, balance, evacuate, grid, load, sample
+from moorage.htools.placement import refuges
+from moorage.htools.plans import search
 
 sys.stderr.write(str(grid.COMPILED))
 search.COMPILED = refuges.COMPILED = True  # slow, but it works

@@ -16,12 +16,12 @@ from moorage.cli.htools.picture.markup import el, text
 from moorage.cli.htools.picture.nodes import CHOSEN
 from moorage.cli.htools.picture.origin import Origin, origin
 from moorage.htools import Rules, balance, load, sample
-from moorage.htools.allocate import Asking, targets
-from moorage.htools.balancing import Plan
 from moorage.htools.formats import text as text_format
 from moorage.htools.metrics import measure, score, weigh
-from moorage.htools.plan import commands
-from moorage.htools.space import Filling, Size, fill, model
+from moorage.htools.placement.allocate import Asking, targets
+from moorage.htools.placement.space import Filling, Size, fill, model
+from moorage.htools.plans.balancing import Plan
+from moorage.htools.plans.plan import commands
 
 ORIGIN = Origin("hbal", "hbal -t cluster.data", "cluster.data")
 HTML = dict.fromkeys(("link", "script", "img", "iframe", "object", "embed", "base"))

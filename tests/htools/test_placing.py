@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from moorage.htools import Allocate, Asking, load, place, sample
-from moorage.htools import placer as placing
-from moorage.htools.allocate import tally, targets, try_allocate
 from moorage.htools.grid import COMPILED
-from moorage.htools.redundancy import Guard
-from moorage.htools.requests import newcomer
-from moorage.htools.spots import on_pair
+from moorage.htools.placement import placer as placing
+from moorage.htools.placement.allocate import tally, targets, try_allocate
+from moorage.htools.placement.requests import newcomer
+from moorage.htools.placement.spots import on_pair
+from moorage.htools.survival.redundancy import Guard
 from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")

@@ -16,11 +16,11 @@ from moorage.htools import (
     sample,
     total_cost,
 )
-from moorage.htools.balancing import Step
-from moorage.htools.cost import shown
 from moorage.htools.formats import text
 from moorage.htools.inst import NOWHERE
 from moorage.htools.moves import FA, FR, FRF, RF, F, Move, R, apply
+from moorage.htools.plans.balancing import Step
+from moorage.htools.plans.cost import shown
 from moorage.htools.words import Fail
 
 

@@ -20,16 +20,16 @@ from moorage.htools import (
     reasons,
     sample,
     smallest_change,
-    space,
 )
-from moorage.htools import placer as placing
-from moorage.htools.allocate import targets
-from moorage.htools.balancing import best_step
 from moorage.htools.grid import COMPILED
-from moorage.htools.plan import job_sets, shell
-from moorage.htools.requests import Relocate, newcomer
+from moorage.htools.placement import placer as placing
+from moorage.htools.placement import space
+from moorage.htools.placement.allocate import targets
+from moorage.htools.placement.requests import Relocate, newcomer
+from moorage.htools.placement.space import Filling, Safety, Size, fill, model
+from moorage.htools.plans.balancing import best_step
+from moorage.htools.plans.plan import job_sets, shell
 from moorage.htools.saving import saved
-from moorage.htools.space import Filling, Safety, Size, fill, model
 from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")

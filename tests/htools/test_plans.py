@@ -22,15 +22,15 @@ from moorage.htools import (
     sample,
     total_cost,
 )
-from moorage.htools.balancing import candidates, movers
-from moorage.htools.compact import direct
 from moorage.htools.grid import COMPILED
 from moorage.htools.inst import NOWHERE
-from moorage.htools.lookahead import beam_width
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, F, Move, R, apply
-from moorage.htools.plan import involved, job_sets
-from moorage.htools.steps import careful, legal_step, newly_short, short_nodes
+from moorage.htools.plans.balancing import candidates, movers
+from moorage.htools.plans.compact import direct
+from moorage.htools.plans.lookahead import beam_width
+from moorage.htools.plans.plan import involved, job_sets
+from moorage.htools.plans.steps import careful, legal_step, newly_short, short_nodes
 from moorage.htools.words import Fail
 
 SEEDS = range(1, 46)

@@ -23,9 +23,9 @@ from moorage.htools import (
     survive,
     unlosable,
 )
-from moorage.htools.allocate import targets, try_allocate
-from moorage.htools.redundancy import Guard, Keeper, has_shared
-from moorage.htools.space import Size, model
+from moorage.htools.placement.allocate import targets, try_allocate
+from moorage.htools.placement.space import Size, model
+from moorage.htools.survival.redundancy import Guard, Keeper, has_shared
 from moorage.htools.words import Fail
 
 

@@ -6,10 +6,11 @@ from random import Random
 
 import pytest
 
-from moorage.htools import evacuate, load, refuges, sample
-from moorage.htools.evacuation import MODES
+from moorage.htools import evacuate, load, sample
 from moorage.htools.grid import COMPILED
 from moorage.htools.loading import Reading
+from moorage.htools.placement import refuges
+from moorage.htools.placement.evacuation import MODES
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 KINDS = ("drbd", "mixed", "shared")

@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from moorage.htools import Asking, Disk, InstanceRow, Reading, Rules, Unit, load, sample
-from moorage.htools.balancing import candidates
-from moorage.htools.explain import place
 from moorage.htools.moves import apply
-from moorage.htools.refusing import why_move, why_place
-from moorage.htools.requests import Allocate, newcomer
+from moorage.htools.placement.requests import Allocate, newcomer
+from moorage.htools.plans.balancing import candidates
+from moorage.htools.why.explain import place
+from moorage.htools.why.refusing import why_move, why_place
 from moorage.htools.words import Fail
 
 

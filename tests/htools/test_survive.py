@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from moorage.htools import Disk, Unit, load, sample, survive
-from moorage.htools.certificate import certify
 from moorage.htools.grid import COMPILED
-from moorage.htools.losing import Homes, another_way, lose
+from moorage.htools.survival.certificate import certify
+from moorage.htools.survival.losing import Homes, another_way, lose
 
 IDLE = {"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"}
 LOCAL = {"plain", "drbd"}

@@ -8,8 +8,8 @@ from importlib import import_module
 import pytest
 
 from moorage.htools import Disk, Group, load
-from moorage.htools.certificate import certify
 from moorage.htools.formats import text
+from moorage.htools.survival.certificate import certify
 from moorage.htools.words import Mirror
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from moorage.errors import BadInput
 from moorage.htools import Allocate, Asking, Disk, load, place, pools, sample
-from moorage.htools.allocate import targets
 from moorage.htools.formats import iallocator, text
 from moorage.htools.metrics import measure, spread
-from moorage.htools.space import Filling, Size, fill, model
+from moorage.htools.placement.allocate import targets
+from moorage.htools.placement.space import Filling, Size, fill, model
 from moorage.htools.units import Units, settle
 from moorage.htools.words import Fail
 

@@ -17,19 +17,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from moorage.htools.allocate import Allocation, Asking, Placement
-    from moorage.htools.balancing import Plan, Rules, Step, balance
-    from moorage.htools.certificate import certify
-    from moorage.htools.compact import compacted
-    from moorage.htools.cost import Cost, cost_of, total_cost
-    from moorage.htools.evacuation import Evacuation, change_group, evacuate
-    from moorage.htools.explain import (
-        Change,
-        Reason,
-        place,
-        reasons,
-        smallest_change,
-    )
     from moorage.htools.fleet import (
         Disk,
         Fleet,
@@ -40,10 +27,19 @@ if TYPE_CHECKING:
     )
     from moorage.htools.health import GroupHealth, Health, check, summed
     from moorage.htools.loading import Loaded, Reading, load
-    from moorage.htools.lookahead import look_ahead
+    from moorage.htools.placement.allocate import Allocation, Asking, Placement
+    from moorage.htools.placement.evacuation import Evacuation, change_group, evacuate
+    from moorage.htools.placement.requests import Allocate, Response, answer
+    from moorage.htools.plans.balancing import Plan, Rules, Step, balance
+    from moorage.htools.plans.compact import compacted
+    from moorage.htools.plans.cost import Cost, cost_of, total_cost
+    from moorage.htools.plans.lookahead import look_ahead
+    from moorage.htools.plans.search import Searcher
     from moorage.htools.policy import Policy, Spec
-    from moorage.htools.pool import Pool, pools
-    from moorage.htools.redundancy import (
+    from moorage.htools.state import State
+    from moorage.htools.survival.certificate import certify
+    from moorage.htools.survival.pool import Pool, pools
+    from moorage.htools.survival.redundancy import (
         Restart,
         Survival,
         is_redundant,
@@ -51,20 +47,24 @@ if TYPE_CHECKING:
         survive,
         unlosable,
     )
-    from moorage.htools.requests import Allocate, Response, answer
-    from moorage.htools.search import Searcher
-    from moorage.htools.state import State
-    from moorage.htools.unmoved import explain_balance
+    from moorage.htools.why.explain import (
+        Change,
+        Reason,
+        place,
+        reasons,
+        smallest_change,
+    )
+    from moorage.htools.why.unmoved import explain_balance
 
 # Loaded when asked for: a program that balances has no use for the allocator.
 _HOMES: Final = {
-    "Allocate": ("requests", "Allocate"),
-    "Allocation": ("allocate", "Allocation"),
-    "Asking": ("allocate", "Asking"),
-    "Change": ("explain", "Change"),
-    "Cost": ("cost", "Cost"),
+    "Allocate": ("placement.requests", "Allocate"),
+    "Allocation": ("placement.allocate", "Allocation"),
+    "Asking": ("placement.allocate", "Asking"),
+    "Change": ("why.explain", "Change"),
+    "Cost": ("plans.cost", "Cost"),
     "Disk": ("fleet", "Disk"),
-    "Evacuation": ("evacuation", "Evacuation"),
+    "Evacuation": ("placement.evacuation", "Evacuation"),
     "Fleet": ("fleet", "Fleet"),
     "Group": ("fleet", "Group"),
     "GroupHealth": ("health", "GroupHealth"),
@@ -72,42 +72,42 @@ _HOMES: Final = {
     "InstanceRow": ("fleet", "InstanceRow"),
     "Loaded": ("loading", "Loaded"),
     "NodeRow": ("fleet", "NodeRow"),
-    "Placement": ("allocate", "Placement"),
-    "Plan": ("balancing", "Plan"),
+    "Placement": ("placement.allocate", "Placement"),
+    "Plan": ("plans.balancing", "Plan"),
     "Policy": ("policy", "Policy"),
-    "Pool": ("pool", "Pool"),
+    "Pool": ("survival.pool", "Pool"),
     "Reading": ("loading", "Reading"),
-    "Reason": ("explain", "Reason"),
-    "Response": ("requests", "Response"),
-    "Restart": ("redundancy", "Restart"),
-    "Rules": ("balancing", "Rules"),
-    "Searcher": ("search", "Searcher"),
+    "Reason": ("why.explain", "Reason"),
+    "Response": ("placement.requests", "Response"),
+    "Restart": ("survival.redundancy", "Restart"),
+    "Rules": ("plans.balancing", "Rules"),
+    "Searcher": ("plans.search", "Searcher"),
     "Spec": ("policy", "Spec"),
     "State": ("state", "State"),
-    "Step": ("balancing", "Step"),
-    "Survival": ("redundancy", "Survival"),
+    "Step": ("plans.balancing", "Step"),
+    "Survival": ("survival.redundancy", "Survival"),
     "Unit": ("fleet", "Unit"),
-    "answer": ("requests", "answer"),
-    "balance": ("balancing", "balance"),
-    "certify": ("certificate", "certify"),
-    "change_group": ("evacuation", "change_group"),
+    "answer": ("placement.requests", "answer"),
+    "balance": ("plans.balancing", "balance"),
+    "certify": ("survival.certificate", "certify"),
+    "change_group": ("placement.evacuation", "change_group"),
     "check": ("health", "check"),
-    "compacted": ("compact", "compacted"),
-    "cost_of": ("cost", "cost_of"),
-    "evacuate": ("evacuation", "evacuate"),
-    "explain_balance": ("unmoved", "explain_balance"),
-    "is_redundant": ("redundancy", "is_redundant"),
-    "keeps_redundancy": ("redundancy", "keeps_redundancy"),
+    "compacted": ("plans.compact", "compacted"),
+    "cost_of": ("plans.cost", "cost_of"),
+    "evacuate": ("placement.evacuation", "evacuate"),
+    "explain_balance": ("why.unmoved", "explain_balance"),
+    "is_redundant": ("survival.redundancy", "is_redundant"),
+    "keeps_redundancy": ("survival.redundancy", "keeps_redundancy"),
     "load": ("loading", "load"),
-    "look_ahead": ("lookahead", "look_ahead"),
-    "place": ("explain", "place"),
-    "pools": ("pool", "pools"),
-    "reasons": ("explain", "reasons"),
-    "smallest_change": ("explain", "smallest_change"),
+    "look_ahead": ("plans.lookahead", "look_ahead"),
+    "place": ("why.explain", "place"),
+    "pools": ("survival.pool", "pools"),
+    "reasons": ("why.explain", "reasons"),
+    "smallest_change": ("why.explain", "smallest_change"),
     "summed": ("health", "summed"),
-    "survive": ("redundancy", "survive"),
-    "total_cost": ("cost", "total_cost"),
-    "unlosable": ("redundancy", "unlosable"),
+    "survive": ("survival.redundancy", "survive"),
+    "total_cost": ("plans.cost", "total_cost"),
+    "unlosable": ("survival.redundancy", "unlosable"),
 }
 
 

@@ -4,10 +4,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moorage.htools.balancing import Rules, Search, balance, best_step
 from moorage.htools.metrics import least_score, score
-from moorage.htools.redundancy import unlosable
+from moorage.htools.plans.balancing import Rules, Search, balance, best_step
 from moorage.htools.state import State
+from moorage.htools.survival.redundancy import unlosable
 
 
 @dataclass(frozen=True, slots=True)

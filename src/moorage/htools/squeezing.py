@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from math import floor, inf
 from typing import Final
 
-from moorage.htools.balancing import Plan, Rules, Search, balance, best_step
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.inst import NOWHERE, Inst, from_row
 from moorage.htools.node import Node
+from moorage.htools.plans.balancing import Plan, Rules, Search, balance, best_step
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
 from moorage.htools.verbs import add_primary

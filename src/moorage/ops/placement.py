@@ -13,8 +13,8 @@ from msgspec import convert
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity
-from moorage.htools.explain import Answer
 from moorage.htools.policy import DEFAULT, Spec
+from moorage.htools.why.explain import Answer
 from moorage.jobs import Question, View
 from moorage.model import DISKLESS, Config, Instance, Node, NodeFacts, NodeGroup
 from moorage.storage import Mirror, Reach

@@ -10,8 +10,8 @@ from typing import Any, Final
 from moorage.api.luxi import LuxiClient
 from moorage.cli.htools.remote import connect
 from moorage.errors import Failed
-from moorage.htools.balancing import Plan, Step
-from moorage.htools.plan import opcodes
+from moorage.htools.plans.balancing import Plan, Step
+from moorage.htools.plans.plan import opcodes
 
 PRIORITIES: Final = {"low": 10, "normal": 0, "high": -10}
 _DONE: Final = ("success", "error", "canceled", "archived")

@@ -10,10 +10,10 @@ from moorage.cli.htools import options as opts
 from moorage.cli.htools import source
 from moorage.errors import BadInput
 from moorage.htools import tables
-from moorage.htools.allocate import Asking
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import iallocator
-from moorage.htools.requests import Request, Response, answer
+from moorage.htools.placement.allocate import Asking
+from moorage.htools.placement.requests import Request, Response, answer
 from moorage.htools.state import State
 
 _SHOWN: Final = 20
@@ -76,7 +76,7 @@ def _explained(
     state: State, request: Request, response: Response, asking: Asking
 ) -> Response:
     """Return the answer with its reasons; tell them to whoever is looking, too."""
-    from moorage.htools.answers import explain, explained  # noqa: PLC0415 - start-up
+    from moorage.htools.why.answers import explain, explained  # noqa: PLC0415 - start-up
 
     told = explain(state, request, response, asking)
     for one in told:

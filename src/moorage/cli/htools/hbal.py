@@ -8,11 +8,12 @@ from typing import Any
 from moorage.cli.htools import longer, source
 from moorage.cli.htools import options as opts
 from moorage.errors import BadInput
-from moorage.htools import plan, tables
-from moorage.htools.balancing import Plan, Rules, Step
+from moorage.htools import tables
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import least_score, score
 from moorage.htools.node import Node
+from moorage.htools.plans import plan
+from moorage.htools.plans.balancing import Plan, Rules, Step
 from moorage.htools.state import State
 from moorage.htools.words import fixed
 
@@ -260,7 +261,7 @@ def _conclude(options: Any, verbose: int, found: Plan) -> None:  # noqa: ANN401
 
 
 def _explain(found: Plan, how: Rules) -> None:
-    from moorage.htools.unmoved import explain_balance  # noqa: PLC0415 - start-up time
+    from moorage.htools.why.unmoved import explain_balance  # noqa: PLC0415 - start-up time
 
     print("\n".join(["", *explain_balance(found.end, how).sentences()]))
 

@@ -9,7 +9,7 @@ from moorage.cli.htools import keys, source
 from moorage.cli.htools import options as opts
 from moorage.cli.htools.hbal import rules
 from moorage.htools.health import GroupHealth, Health, check, rebalanced, summed
-from moorage.htools.search import Searcher
+from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
 from moorage.htools.words import fixed
 
@@ -132,7 +132,7 @@ class _Printer:
 
     def explain(self, when: str, state: State) -> None:
         """Print who makes the counters nonzero; programs read the keys only."""
-        from moorage.htools.troubles import troubles  # noqa: PLC0415 - start-up time
+        from moorage.htools.why.troubles import troubles  # noqa: PLC0415 - start-up time
 
         found = troubles(state, capacity=self.capacity)
         lines = [f"\nReasons {_WHEN[when]}"] if found else []

@@ -11,15 +11,13 @@ from moorage.cli.htools import keys, source
 from moorage.cli.htools import options as opts
 from moorage.errors import BadInput, NoCapacity
 from moorage.htools import tables
-from moorage.htools.allocate import Asking, targets
 from moorage.htools.formats.simulate import size as parse_size
 from moorage.htools.formats.text import shown
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import score
-from moorage.htools.policy import Spec
-from moorage.htools.redundancy import is_redundant
-from moorage.htools.space import (
+from moorage.htools.placement.allocate import Asking, targets
+from moorage.htools.placement.space import (
     Filled,
     Filling,
     Safety,
@@ -28,7 +26,9 @@ from moorage.htools.space import (
     fill_tiered,
     model,
 )
+from moorage.htools.policy import Spec
 from moorage.htools.state import State
+from moorage.htools.survival.redundancy import is_redundant
 from moorage.htools.totals import Totals
 from moorage.htools.words import SPELLINGS, Fail, fixed
 
@@ -127,7 +127,7 @@ class _Run:
         self, name: str, done: Filled, size: Size, how: Filling | None
     ) -> None:
         """Tell why not one more fits; programs read the keys only."""
-        from moorage.htools import fullness  # noqa: PLC0415 - start-up time
+        from moorage.htools.why import fullness  # noqa: PLC0415 - start-up time
 
         if how is None:
             found = fullness.explain_unfilled(self.start)

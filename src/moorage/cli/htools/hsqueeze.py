@@ -11,8 +11,9 @@ from moorage.cli.htools import options as opts
 from moorage.cli.htools import source
 from moorage.cli.htools.hbal import STOP_CHECK
 from moorage.errors import BadInput
-from moorage.htools import plan, squeezing
-from moorage.htools.search import best_step
+from moorage.htools import squeezing
+from moorage.htools.plans import plan
+from moorage.htools.plans.search import best_step
 from moorage.htools.squeezing import STANDBY_AUTO, Squeeze
 from moorage.htools.state import State
 

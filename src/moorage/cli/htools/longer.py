@@ -5,11 +5,11 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 
-from moorage.htools import plan
-from moorage.htools.balancing import Plan, Rules, Step, balance
-from moorage.htools.redundancy import Keeper
-from moorage.htools.search import Searcher
+from moorage.htools.plans import plan
+from moorage.htools.plans.balancing import Plan, Rules, Step, balance
+from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
+from moorage.htools.survival.redundancy import Keeper
 from moorage.htools.words import fixed
 
 
@@ -46,7 +46,7 @@ def find_plan(options: Any, state: State, how: Rules) -> Plan:  # noqa: ANN401
     allowed = Keeper() if how.keep_redundancy else None
     early = None if options.compact else told
     if options.lookahead:
-        from moorage.htools.lookahead import look_ahead  # noqa: PLC0415 - start-up time
+        from moorage.htools.plans.lookahead import look_ahead  # noqa: PLC0415 - start-up time
 
         found = look_ahead(state, how, allowed=allowed, told=early, turned=_turn)
     else:
@@ -72,7 +72,7 @@ def _unpriced(_step: Step, _state: State) -> str:
 
 
 def _priced(step: Step, state: State) -> str:
-    from moorage.htools.cost import cost_of  # noqa: PLC0415 - start-up time
+    from moorage.htools.plans.cost import cost_of  # noqa: PLC0415 - start-up time
 
     return f" ({cost_of(step, state.nodes)})"
 
@@ -83,7 +83,7 @@ def _turn(greedy: Plan) -> None:
 
 
 def _compacted(found: Plan, how: Rules, told: Callable[[Step, int], None]) -> Plan:
-    from moorage.htools.compact import compacted  # noqa: PLC0415 - start-up time
+    from moorage.htools.plans.compact import compacted  # noqa: PLC0415 - start-up time
 
     short = compacted(found, how)
     if len(short.steps) < len(found.steps):
@@ -95,7 +95,7 @@ def _compacted(found: Plan, how: Rules, told: Callable[[Step, int], None]) -> Pl
 
 def print_cost(found: Plan) -> None:
     """Print what the whole plan copies."""
-    from moorage.htools.cost import shown, total_cost  # noqa: PLC0415 - start-up time
+    from moorage.htools.plans.cost import shown, total_cost  # noqa: PLC0415 - start-up time
 
     cost = total_cost(found.steps, found.start.nodes)
     print(f"The plan copies {shown(cost.total)} ({cost})")

@@ -10,8 +10,8 @@ from typing import Any, Final
 from moorage.api.luxi import LuxiClient
 from moorage.cli.htools.remote import connect
 from moorage.errors import Failed
-from moorage.htools import plan
 from moorage.htools.node import Node
+from moorage.htools.plans import plan
 from moorage.htools.squeezing import STANDBY_AUTO, Squeeze
 
 Opcode = dict[str, Any]

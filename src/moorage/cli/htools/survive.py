@@ -5,11 +5,17 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from moorage.htools.certificate import ANEW, Certificate, certify, how, second_copies
-from moorage.htools.constraints import Finding
-from moorage.htools.losing import Loss, Outcome
-from moorage.htools.pool import Pool, disks_in, stranded_without, unsaid
 from moorage.htools.state import State
+from moorage.htools.survival.certificate import (
+    ANEW,
+    Certificate,
+    certify,
+    how,
+    second_copies,
+)
+from moorage.htools.survival.losing import Loss, Outcome
+from moorage.htools.survival.pool import Pool, disks_in, stranded_without, unsaid
+from moorage.htools.why.constraints import Finding
 
 _SHOWN: Final = 4
 """Nodes, or names, that one line or list shows without -v."""

@@ -21,8 +21,7 @@ from moorage.htools.formats.brief import brief
 from moorage.htools.formats.jsontext import Value
 from moorage.htools.formats.resident import STATES, resident
 from moorage.htools.formats.text import SHARED_TYPES
-from moorage.htools.policy import Policy, Spec
-from moorage.htools.requests import (
+from moorage.htools.placement.requests import (
     Allocate,
     AllocateSecondary,
     ChangeGroup,
@@ -32,6 +31,7 @@ from moorage.htools.requests import (
     Request,
     Response,
 )
+from moorage.htools.policy import Policy, Spec
 from moorage.htools.words import ALLOC_POLICIES, SPELLINGS
 
 
@@ -264,7 +264,7 @@ def _relocate(value: Value, fleet: Fleet) -> Relocate:
 
 
 def _evacuate(value: Value, fleet: Fleet) -> NodeEvacuate:
-    from moorage.htools.evacuation import MODES  # noqa: PLC0415 - start-up time
+    from moorage.htools.placement.evacuation import MODES  # noqa: PLC0415 - start-up time
 
     return NodeEvacuate(_insts(value, fleet), value["evac_mode"].one_of(MODES))
 

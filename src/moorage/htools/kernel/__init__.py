@@ -3,6 +3,6 @@
 
 Compiled they are fast, as they are they are their own reference. The types stand in the
 ``.pxd`` files. `moorage.htools.grid` fills the arrays from a state and reads them back;
-`moorage.htools.balancing`, `redundancy` and `allocate` say the same in the words of
-nodes and instances.
+`plans.balancing`, `survival.redundancy` and `placement.allocate` say the same in the
+words of nodes and instances.
 """

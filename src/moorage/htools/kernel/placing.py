@@ -173,7 +173,7 @@ class Kernel(Leaving):
     def pairs(self, i, p, others, force):
         """Return refusals and scores of a new mirrored instance on p and others.
 
-        The scores come from running sums, as `moorage.htools.allocate.Sums`
+        The scores come from running sums, as `moorage.htools.placement.allocate.Sums`
         computes them.
         """
         why: cython.int = self.enter(i, p, force)

@@ -14,9 +14,9 @@ from moorage.cli.htools.picture.pools import pool_table
 from moorage.cli.htools.picture.scenes import Scene
 from moorage.cli.htools.picture.scoring import metric_table
 from moorage.cli.htools.picture.sheet import facts, page, scrolled, section
-from moorage.htools.balancing import Plan, Step
-from moorage.htools.cost import total_cost
-from moorage.htools.plan import commands, job_sets, place
+from moorage.htools.plans.balancing import Plan, Step
+from moorage.htools.plans.cost import total_cost
+from moorage.htools.plans.plan import commands, job_sets, place
 from moorage.htools.words import fixed
 from moorage.units import format_size
 

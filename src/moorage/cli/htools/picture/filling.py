@@ -13,7 +13,7 @@ from moorage.cli.htools.picture.origin import Origin
 from moorage.cli.htools.picture.pools import pool_table
 from moorage.cli.htools.picture.scenes import Scene
 from moorage.cli.htools.picture.sheet import facts, page, scrolled, section
-from moorage.htools.space import Filled, Size
+from moorage.htools.placement.space import Filled, Size
 from moorage.htools.state import State
 from moorage.htools.totals import Totals
 from moorage.htools.words import Fail, fixed

@@ -21,7 +21,7 @@ from moorage.cli.htools.picture.scenes import (
 from moorage.cli.htools.picture.sheet import legend
 from moorage.htools.inst import NOWHERE
 from moorage.htools.node import Node
-from moorage.htools.redundancy import unlosable
+from moorage.htools.survival.redundancy import unlosable
 from moorage.units import format_size
 
 MOST: Final = 100

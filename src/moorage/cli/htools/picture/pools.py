@@ -5,8 +5,8 @@ from moorage.cli.htools.picture.bars import percent
 from moorage.cli.htools.picture.markup import Markup, el
 from moorage.cli.htools.picture.sheet import scrolled, section
 from moorage.htools.fleet import UnitName
-from moorage.htools.pool import Pool, pools
 from moorage.htools.state import State
+from moorage.htools.survival.pool import Pool, pools
 from moorage.units import format_size
 
 

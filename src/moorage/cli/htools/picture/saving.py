@@ -8,9 +8,9 @@ from moorage.cli.htools import source
 from moorage.cli.htools.picture.balancing import balancing_page
 from moorage.cli.htools.picture.filling import filling_page
 from moorage.cli.htools.picture.origin import Origin, origin
-from moorage.htools.balancing import Plan
 from moorage.htools.metrics import score
-from moorage.htools.space import Filled, Size
+from moorage.htools.placement.space import Filled, Size
+from moorage.htools.plans.balancing import Plan
 from moorage.htools.state import State
 
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Steps outside the greedy plan, under the rules of the greedy plan.
+
+Whoever reorders a plan or makes a detour asks here, and more strictly than the
+greedy plan does: no node may lose the memory that its failovers need, and a
+cluster that can lose any node still can, whatever its disks are.
+"""
+
+from collections.abc import Container, Sequence
+
+from moorage.htools.metrics import score
+from moorage.htools.moves import Move, Moved, apply
+from moorage.htools.node import Node
+from moorage.htools.plans.balancing import Filter, Rules, Step
+from moorage.htools.state import State
+from moorage.htools.survival.redundancy import Guard
+from moorage.htools.words import Fail
+
+
+def newly_short(state: State, moved: Moved) -> set[int]:
+    """Return the nodes that a move makes fail N+1.
+
+    Only moves off offline nodes, and forced ones, do that. A node that failed
+    already, or that has more memory to spare than before, does not count (a
+    node that reports more than it can have passes until it is first touched).
+    """
+    return {
+        node.idx
+        for node in moved.nodes
+        if node.fails_n1
+        and not state.nodes[node.idx].fails_n1
+        and _spare(node) < _spare(state.nodes[node.idx])
+    }
+
+
+def _spare(node: Node) -> int:
+    """Return the memory beyond what failovers need, MiB; it may be negative."""
+    return node.unallocated - node.reserved
+
+
+def short_nodes(start: State, steps: Sequence[Step]) -> set[int]:
+    """Return the nodes that some step of a plan makes fail N+1."""
+    found: set[int] = set()
+    state = start
+    for step in steps:
+        found |= newly_short(state, step.moved)
+        state = state.after(step.moved)
+    return found
+
+
+def careful(*filters: Filter, excused: Container[int] = ()) -> Filter:
+    """Return a filter that also refuses moves that make a node fail N+1.
+
+    Parameters
+    ----------
+    filters
+        All must allow a move.
+    excused
+        Nodes that may come to fail.
+    """
+
+    def fits(state: State, moved: Moved) -> bool:
+        short = newly_short(state, moved)
+        if any(at not in excused for at in short):
+            return False
+        return all(allowed(state, moved) for allowed in filters)
+
+    return fits
+
+
+class Losable:
+    """A filter: a cluster that can lose any node still can after a move."""
+
+    def __init__(self) -> None:
+        self.guard = Guard()
+
+    def __call__(self, state: State, moved: Moved) -> bool:
+        """Say whether a move leaves a cluster redundant that is so now."""
+        return self.guard(state.after(moved)) or not self.guard(state)
+
+
+def legal_step(state: State, at: int, move: Move, rules: Rules) -> Step | None:
+    """Return the step of moving instance `at`; None when a node refuses it."""
+    inst = state.insts[at]
+    moved = apply(state.nodes, inst, move, force=rules.force)
+    return (
+        None
+        if isinstance(moved, Fail)
+        else Step(inst, move, moved, after(state, moved))
+    )
+
+
+def after(state: State, moved: Moved) -> float:
+    """Return the score after a move."""
+    nodes = moved.on(state.nodes)
+    return score([nodes[at] for at in state.view])
