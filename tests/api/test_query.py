@@ -3,13 +3,16 @@
 
 import asyncio
 import dataclasses
+import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
+from moorage.api.cluster_info import cluster_info
 from moorage.api.query import (
     RESOURCES,
     Scene,
@@ -21,6 +24,7 @@ from moorage.api.query import (
 )
 from moorage.api.query.select import Selection
 from moorage.errors import BadInput, NotFound
+from moorage.htools.formats import luxi
 from moorage.model import Config, Instance, Nic, load
 from moorage.ops.storage.directories import directories
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -192,6 +196,22 @@ async def test_a_node_that_hangs_does_not_hang_the_query(sim):
     answer = await query("node", ["name", "mfree"], None, sources(sim, patience=0.01))
     assert all(row[1] == (2, None) for row in answer["data"])
     sim.nodes.hold.set()
+
+
+@pytest.mark.requirement("S4-02", "S4-05")
+async def test_the_planner_reads_the_storage_units_of_the_masters_answers(sim):
+    names = {"nodes": "node", "groups": "group", "instances": "instance"}
+    answers = {
+        key: await query(names[key], arguments[1], None, sources(sim))
+        for key, (method, arguments) in luxi.CALLS.items()
+        if method == "Query"
+    }
+    config = sim.truth.config
+    answers["info"] = cluster_info(config)
+    told = json.loads(msgspec.json.encode(answers))
+    units = {unit.name: unit for unit in luxi.parse(told).nodes[0].units}
+    assert set(units) == set(directories(config.cluster).items())
+    assert all(unit.free == 1024 * 1024 for unit in units.values())
 
 
 async def test_room_is_that_of_the_first_enabled_template(sim):

@@ -40,6 +40,14 @@ def _room(name: str) -> Callable[[Scene, NodeFacts], Any]:
     return lambda scene, facts: getattr(_unit(scene, facts), name, None)
 
 
+def _storage(_scene: Scene, facts: NodeFacts) -> list[dict[str, Any]]:
+    """Return the storage units as planners read them."""
+    return [
+        {"sunit": [unit.template, unit.key], "free": unit.free, "total": unit.total}
+        for unit in facts.units
+    ]
+
+
 LIVE = (
     _live("bootid", "BootID", "text", "Changes at each boot", lambda _s, f: f.bootid),
     _live("mtotal", "MTotal", "unit", "Memory", lambda _s, f: f.memory_total),
@@ -47,6 +55,7 @@ LIVE = (
     _live("mfree", "MFree", "unit", "Memory to use", lambda _s, f: f.memory_free),
     _live("dtotal", "DTotal", "unit", "Room for disks", _room("total")),
     _live("dfree", "DFree", "unit", "Room to use", _room("free")),
+    _live("storage", "Storage", "other", "Its storage units", _storage),
     _live("ctotal", "CTotal", "number", "Processors", lambda _s, f: f.cpus),
     _live("cnodes", "CNodes", "number", "NUMA nodes", lambda _s, _f: None),
     _live("csockets", "CSockets", "number", "Sockets", lambda _s, _f: None),

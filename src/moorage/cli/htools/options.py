@@ -138,6 +138,20 @@ MOND: Final = ("mond", "mond_data", "mond_xen", "mond_exit")
 LEVELS: Final = ("verbose", "quiet")
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Help as wide as the terminal, asked without what argparse would load for it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (OSError, ValueError):
+        return 80
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose complaint is one line, with exit status 1."""
 
@@ -161,7 +175,12 @@ class _Version(argparse.Action):
 
 def parser(program: str, about: str, *names: str) -> argparse.ArgumentParser:
     """Return a parser that knows the options named."""
-    made = _Parser(prog=program, description=about, allow_abbrev=False)
+    made = _Parser(
+        prog=program,
+        description=about,
+        allow_abbrev=False,
+        formatter_class=_Formatter,
+    )
     made.add_argument("-V", "--version", action=_Version)
     for name in names:
         flags, how = _OPTIONS[name]

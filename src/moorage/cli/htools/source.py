@@ -4,7 +4,6 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from moorage.cli.htools.files import read_text
@@ -122,17 +121,15 @@ def save(path: str | None, suffix: str, what: str, state: State) -> None:
     """Write the cluster to ``path.suffix`` as text, if a path is given."""
     if not path:
         return
-    target = Path(f"{path}.{suffix}")
-    try:
-        target.write_text(text.dump(saved(state)), encoding="utf-8")
-    except OSError as error:
-        raise NotFound(f"cannot write {target}: {error.strerror}") from error
+    target = f"{path}.{suffix}"
+    write(target, text.dump(saved(state)))
     sys.stderr.write(f"The cluster state {what} has been written to file '{target}'\n")
 
 
 def write(path: str, content: str) -> None:
     """Write a file, or say why not."""
     try:
-        Path(path).write_text(content, encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - start-up time
+            file.write(content)
     except OSError as error:
         raise NotFound(f"cannot write {path}: {error.strerror}") from error
