@@ -59,6 +59,17 @@ async def test_what_fits_nowhere_is_refused_with_reasons_and_a_remedy(sim):
     await add(sim, "big", memory=70_000 - less)
 
 
+@pytest.mark.requirement("S4-03", "S4-09", "S2-14")
+@pytest.mark.parametrize("template", ["file", "sharedfile"])
+async def test_a_disk_larger_than_the_room_is_refused_with_its_unit(sim, template):
+    room = 1024 * 1024  # what each simulated directory has
+    with pytest.raises(NoCapacity) as caught:
+        await add(sim, "big", disk_template=template, disks=[{"size": room + 64}])
+    assert f"{template}/" in caught.value.message
+    assert f"asked {room + 64} MiB" in caught.value.message
+    await add(sim, "big", disk_template=template, disks=[{"size": room}])
+
+
 @pytest.mark.requirement("S0-12")
 async def test_migration_and_failover_choose_their_target(sim):
     await add(sim, "web", pnode="node1")

@@ -16,11 +16,12 @@ from moorage.errors import BadInput, MoorageError, NoCapacity
 from moorage.htools.policy import DEFAULT, Spec
 from moorage.htools.why.explain import Answer
 from moorage.jobs import Question, View
-from moorage.model import DISKLESS, Config, Instance, Node, NodeFacts, NodeGroup
+from moorage.model import DISKLESS, Config, Instance, Node, NodeFacts, NodeGroup, Unit
 from moorage.storage import Mirror, Reach
 from moorage.storage.templates import template_named
 
 from .calls import beparams
+from .storage.directories import directories
 
 NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
@@ -88,22 +89,23 @@ def able(
     return found
 
 
-def ask_room(nodes: Iterable[Node]) -> Iterator[Question]:
+def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
     """Ask nodes how much room they have."""
     for node in nodes:
-        yield room_on(node)
+        yield room_on(config, node)
 
 
-def room_on(node: Node) -> Question:
-    """Ask a node how much room it has, and not what runs there."""
-    return Question(node.uuid, "facts", (("brief", True),))
+def room_on(config: Config, node: Node) -> Question:
+    """Ask a node how much room it has, for disks too, and not what runs there."""
+    where = tuple(directories(config.cluster).items())
+    return Question(node.uuid, "facts", (("brief", True), ("directories", where)))
 
 
 def room(view: View) -> dict[str, NodeFacts]:
     """Return what the nodes said of their room, by uuid; silent ones are left out."""
     found = {}
     for question, answer in view.answers.items():
-        asked = question == room_on(view.config.node(question.node))
+        asked = question == room_on(view.config, view.config.node(question.node))
         if asked and isinstance(answer, dict):
             found[question.node] = convert(answer, NodeFacts)
     return found
@@ -128,7 +130,7 @@ def place(view: View, wanted: Newcomer, allowed: Sequence[Node]) -> Node:
     """
     state = _state(view, {node.group for node in allowed}, room(view))
     request = htools.Allocate(
-        _newcomer(wanted), 1, restrict=tuple(node.name for node in allowed)
+        _newcomer(view.config, wanted), 1, restrict=tuple(node.name for node in allowed)
     )
     asking = _asking(allowed)
     found = htools.place(state, request, asking)
@@ -268,7 +270,15 @@ def _node(
         cpus_own=0,
         offline=node.offline or said is None,
         tags=node.tags,
+        units=tuple(map(_unit, told.units)) or None,
     )
+
+
+def _unit(unit: Unit) -> htools.Unit:
+    """Return a storage unit; where a template reaches the group, nodes share it."""
+    reach = template_named(unit.template).capabilities.reach
+    name = (unit.template, unit.key)
+    return htools.Unit(name, unit.free, unit.total, reach is Reach.GROUP)
 
 
 def _memory(config: Config, instance: Instance) -> int:
@@ -288,11 +298,11 @@ def _instance(config: Config, instance: Instance, home: int) -> htools.InstanceR
         auto_balance=bool(backend["auto_balance"]),
         template=_template([disk.dev_type for disk in disks]),
         tags=instance.tags,
-        disks=tuple(htools.Disk(disk.size) for disk in disks),
+        disks=_disks(config, [(disk.dev_type, disk.size) for disk in disks]),
     )
 
 
-def _newcomer(wanted: Newcomer) -> htools.InstanceRow:
+def _newcomer(config: Config, wanted: Newcomer) -> htools.InstanceRow:
     return htools.InstanceRow(
         wanted.name,
         mem=wanted.memory,
@@ -300,7 +310,17 @@ def _newcomer(wanted: Newcomer) -> htools.InstanceRow:
         vcpus=wanted.vcpus,
         template=_template([name for name, _ in wanted.disks]),
         tags=wanted.tags,
-        disks=tuple(htools.Disk(size) for _, size in wanted.disks),
+        disks=_disks(config, wanted.disks),
+    )
+
+
+def _disks(config: Config, disks: Iterable[tuple[str, int]]) -> tuple[htools.Disk, ...]:
+    """Return the disks that take room of a node's directories, and where they do."""
+    kept = directories(config.cluster)
+    return tuple(
+        htools.Disk(size, unit=(name, kept[name]))
+        for name, size in disks
+        if name in kept
     )
 
 

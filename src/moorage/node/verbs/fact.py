@@ -19,7 +19,8 @@ class FactArgs(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     directories
-        Directory by disk template: where the cluster keeps image files.
+        Directory by disk template, or pairs of both: where the cluster keeps image
+        files.
     path
         A block device.
     uuid
@@ -28,7 +29,7 @@ class FactArgs(Struct, frozen=True, kw_only=True):
         Leave out guests and held disks: they may be thousands.
     """
 
-    directories: dict[str, str] = {}
+    directories: dict[str, str] | tuple[tuple[str, str], ...] = {}
     path: str = ""
     uuid: str = ""
     brief: bool = False
@@ -45,7 +46,7 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
-        units=tuple(at.machine.units(args.directories)),
+        units=tuple(at.machine.units(dict(args.directories))),
         guests=() if args.brief else tuple(await _all_guests(at)),
         held=() if args.brief else tuple(at.held.all()),
     )

@@ -152,7 +152,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             for wanted in self.wishes():
                 yield from birth.ask(view.config, wanted, view.config.group(uuid))
         for node in hosts:
-            yield placement.room_on(node)
+            yield placement.room_on(view.config, node)
             if self._installs():
                 yield calls.oses_on(node.uuid)
 
@@ -173,7 +173,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Raise unless a node takes instances, answers, and has the system."""
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
-        view.answer(placement.room_on(node))
+        view.answer(placement.room_on(view.config, node))
         if self._installs():
             self._check_os(view, node)
 

@@ -83,7 +83,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             yield calls.guest_on(node.uuid, instance)
             yield from ask_reach(view.config.disks_of(instance), node)
         if not self.target_node:
-            yield from placement.ask_room(self._group_nodes(view))
+            yield from placement.ask_room(view.config, self._group_nodes(view))
 
     def _group_nodes(self, view: View) -> list[Node]:
         home = view.config.node(self.instance(view).primary_node)

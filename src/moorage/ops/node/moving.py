@@ -75,7 +75,7 @@ class Moving(Operation, frozen=True, kw_only=True):
             yield guests_on(self.node(view))
         if not self.wanted():
             group = view.config.group(self.node(view).group)
-            yield from placement.ask_room(view.config.nodes_in(group))
+            yield from placement.ask_room(view.config, view.config.nodes_in(group))
 
     def targets(self, view: View, moving: Sequence[Instance]) -> dict[str, Node]:
         """Return where each of some instances goes, by uuid.
