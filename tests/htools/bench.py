@@ -93,6 +93,23 @@ def cluster(kind: str, nodes: int, insts: int, cpus: float | None = 64.0):
     return fleet.replaced(instances=rows)
 
 
+@cache
+def grown(nodes: int, insts: int):
+    """Return a cluster whose nodes were doubled: one half of them is empty."""
+    fleet = cluster("drbd", nodes // 2, insts)
+    new = tuple(
+        replace(
+            node,
+            name=f"new{at:03d}.example.com",
+            mem_free=int(node.mem_total) - node.mem_own,
+            disk_free=int(node.disk_total),
+            master=False,
+        )
+        for at, node in enumerate(fleet.nodes)
+    )
+    return fleet.replaced(nodes=(*fleet.nodes, *new))
+
+
 class Files:
     """Writes clusters and messages into a folder."""
 
@@ -103,6 +120,12 @@ class Files:
         """Return the options that name a cluster's file."""
         path = self.folder / "-".join(map(str, (*size, cpus)))
         path.write_text(text.dump(cluster(*size, cpus)))
+        return "-t", str(path)
+
+    def grown(self, nodes: int, insts: int) -> tuple[str, str]:
+        """Return the same for a cluster half of whose nodes are new."""
+        path = self.folder / f"grown-{nodes}"
+        path.write_text(text.dump(grown(nodes, insts)))
         return "-t", str(path)
 
     def allocate(self, *size) -> tuple[str]:
@@ -160,9 +183,12 @@ def balancing_cases(files: Files) -> Iterator[Case]:
         (40, 400, 1000, 2000),
         (80, 1000, 3000, 5000),
     ):
-        words = files.saved("drbd", nodes, insts)
-        title = f"hbal drbd {nodes}x{insts}"
-        yield Case(title, "hbal", words, asked, aimed, steps=True)
+        for words, what in (
+            (files.saved("drbd", nodes, insts), ""),
+            (files.grown(nodes, insts), " half new"),
+        ):
+            title = f"hbal drbd {nodes}x{insts}{what}"
+            yield Case(title, "hbal", words, asked, aimed, steps=True)
     words = files.saved("drbd", 160, 3000)
     yield Case("hbal drbd 160x3000", "hbal", words, 16, 8, beside=False)
     words, memory = files.saved("shared", 1000, 10000), (1024.0, 1024.0)

@@ -17,7 +17,7 @@ EVEN_LOAD: Final[Load] = (1.0, 1.0, 1.0, 1.0)
 NO_LOAD: Final[Load] = (0.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(slots=True)
+@dataclass
 class Inst:
     """An instance; never changed in place, `moved` returns a copy.
 
@@ -76,9 +76,7 @@ class Inst:
     def moved(self, p: int, s: int, location: int | None = None) -> Self:
         """Return the instance on other nodes."""
         copy = object.__new__(type(self))
-        for name in _SLOTS:
-            setattr(copy, name, getattr(self, name))
-        copy.p, copy.s = p, s
+        copy.__dict__.update(self.__dict__, p=p, s=s)
         if location is not None:
             copy.location = location
         return copy
@@ -92,9 +90,6 @@ class Inst:
     def is_running(self) -> bool:
         """Whether a live migration is possible."""
         return self.status in ("running", "ERROR_up")
-
-
-_SLOTS: Final = tuple(Inst.__dataclass_fields__)
 
 
 def from_row(idx: int, row: InstanceRow) -> Inst:

@@ -10,7 +10,7 @@ the node said. The difference is fixed when the cluster is loaded
 """
 
 from math import floor
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from moorage.htools.fleet import NodeRow
 from moorage.htools.inst import NO_LOAD
@@ -59,19 +59,6 @@ class Node:
     units : Units or None
         Storage units; None to count the node's disk as a whole.
     """
-
-    __slots__ = (
-        "_row", "alias", "cpu_limit", "cpu_speed", "cpu_used", "cpu_used_all",
-        "cpus", "cpus_own", "disk_floor", "disk_floor_ratio", "disk_free",
-        "disk_free_all", "disk_total", "domains", "excl", "exclusive",
-        "fails_n1", "group", "hypervisor", "idx", "load", "location",
-        "location_tags", "master", "mem_base", "mem_free", "mem_free_all",
-        "mem_inst", "mem_missing", "mem_own", "mem_total", "mig_from",
-        "mig_into", "name", "offline", "peers", "policy", "primaries",
-        "reserved", "row", "secondaries", "spindle_limit", "spindles",
-        "spindles_free", "spindles_free_all", "spindles_used",
-        "spindles_used_all", "tags", "units",
-    )  # fmt: skip
 
     idx: int
     name: str
@@ -125,11 +112,7 @@ class Node:
     def copy(self, **changes: Any) -> Self:  # noqa: ANN401 - any field
         """Return the node with some fields changed."""
         new = object.__new__(type(self))
-        for name in _FIELDS:
-            setattr(new, name, getattr(self, name))
-        for name, value in changes.items():
-            setattr(new, name, value)
-        new.row = None
+        new.__dict__.update(self.__dict__, **changes, row=None)
         return new
 
     @property
@@ -192,9 +175,6 @@ class Node:
     def with_memory_own(self, own: int) -> Self:
         """Return the node with another size of its own system, MiB."""
         return self.copy(mem_own=own)
-
-
-_FIELDS: Final = tuple(name for name in Node.__slots__ if not name.startswith("_"))
 
 
 def from_row(idx: int, row: NodeRow, policy: Policy = DEFAULT) -> Node:

@@ -8,7 +8,6 @@ from typing import Any
 from moorage.cli.htools import longer, source
 from moorage.cli.htools import options as opts
 from moorage.errors import BadInput
-from moorage.htools import tables
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import least_score, score
 from moorage.htools.node import Node
@@ -126,6 +125,8 @@ def _picture(options: Any, group: str, found: Plan | State) -> None:  # noqa: AN
 
 
 def _print_cluster(state: State) -> None:
+    from moorage.htools import tables  # noqa: PLC0415 - start-up time
+
     print("Loaded cluster tags: " + ",".join(state.fleet.tags))
     print("Loaded cluster ipolicy: " + tables.policy_text(state.policy))
 
@@ -206,6 +207,10 @@ def listed(words: Iterable[str]) -> str:
 
 
 def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
+    if not options.print_instances and options.print_nodes is None:
+        return
+    from moorage.htools import tables  # noqa: PLC0415 - start-up time
+
     if options.print_instances:
         sys.stderr.write(f"\n{when} instance map:\n{tables.instance_table(state)}")
     if options.print_nodes is not None:
@@ -213,12 +218,18 @@ def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
         sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
 
 
+def _print_metrics(state: State) -> None:
+    from moorage.htools import tables  # noqa: PLC0415 - start-up time
+
+    print(tables.metric_table(state.seen), end="")
+
+
 def _is_balanced(verbose: int, state: State, how: Rules) -> bool:
     """Print the score; say whether there is nothing to gain."""
     now, least = score(state.seen), least_score(state.seen)
     if verbose > 2:
         print(f"Initial coefficients: overall {fixed(now, 8)}")
-        print(tables.metric_table(state.seen), end="")
+        _print_metrics(state)
     else:
         print(f"Initial score: {fixed(now, 8)}")
     if now - least >= how.min_score or now != now:  # noqa: PLR0124 - NaN
@@ -240,12 +251,11 @@ def general(value: float) -> str:
 
 
 def _conclude(options: Any, verbose: int, found: Plan) -> None:  # noqa: ANN401
-    nodes = found.end.seen
     if not found.steps:
         print("No solution found")
     elif verbose > 2:
         print(f"Final coefficients:   overall {fixed(found.last_score, 8)}")
-        print(tables.metric_table(nodes), end="")
+        _print_metrics(found.end)
     else:
         print(
             f"Cluster score improved from {fixed(found.first_score, 8)} "

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
-from moorage.htools.placement.spots import place_one
 from moorage.htools.state import State
 from moorage.htools.survival.losses import Losses, in_order, is_shared
 from moorage.htools.words import Fail, Mirror
@@ -137,6 +136,8 @@ class _Walk:
         return score([nodes[at] for at in self.mates])
 
     def _anew(self, inst: Inst) -> Restart:
+        from moorage.htools.placement.spots import place_one  # noqa: PLC0415 - start-up
+
         results = [
             (at, place_one(self.state, inst, at, force=True)) for at in self.refuges
         ]
