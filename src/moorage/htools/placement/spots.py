@@ -8,6 +8,7 @@ why both exist.
 
 from collections import Counter
 
+from moorage.htools.fleet import UnitName
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import Moved, shared_domains
@@ -53,23 +54,24 @@ def _admitted(state: State, inst: Inst, node: Node, *, force: bool) -> Node | Fa
 
 def shared_room(state: State, inst: Inst, node: Node) -> bool:
     """Say whether shared units have room for disks that do not exist yet."""
+    return full_pool(state, inst, node) is None
+
+
+def full_pool(state: State, inst: Inst, node: Node) -> tuple[UnitName, int, int] | None:
+    """Return a shared unit without room for new disks, what they ask, what is free."""
     if node.units is None or inst.idx < len(state.insts):
-        return True
-    need: Counter[tuple[str, ...]] = Counter()
+        return None
+    need: Counter[UnitName] = Counter()
     for name, size in inst.wants:
         if name is not None:
             need[name] += size
     for name, size in need.items():
         at = node.units.place(name)
         free = None if at is None else node.units.free[at]
-        if (
-            at is not None
-            and node.units.shared[at]
-            and free is not None
-            and free < size
-        ):
-            return False
-    return True
+        if at is None or free is None or not node.units.shared[at] or free >= size:
+            continue
+        return name, size, free
+    return None
 
 
 def on_pair(

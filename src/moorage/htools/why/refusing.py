@@ -6,13 +6,13 @@ say no in one word: here the same checks are asked in the same order, for the
 name and the numbers of the first that fails.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.moves import FA, FR, FRF, RF, F, Move, R, shared_domains
 from moorage.htools.node import Node
+from moorage.htools.placement.spots import full_pool
 from moorage.htools.state import State
 from moorage.htools.verbs import add_primary, drop_primary, drop_secondary
 from moorage.htools.why.constraints import (
@@ -69,20 +69,12 @@ def _pair(state: State, inst: Inst, nodes: Sequence[int], force: bool) -> Findin
 
 def shared_finding(state: State, inst: Inst, node: Node) -> Finding | None:
     """Return which pool has no room for disks that do not exist yet."""
-    if node.units is None or inst.idx < len(state.insts):
+    found = full_pool(state, inst, node)
+    if found is None:
         return None
-    need: Counter[tuple[str, ...]] = Counter()
-    for name, size in inst.wants:
-        if name is not None:
-            need[name] += size
-    for name, size in need.items():
-        at = node.units.place(name)
-        free = None if at is None else node.units.free[at]
-        if at is None or free is None or not node.units.shared[at] or free >= size:
-            continue
-        facts = {"pool": "/".join(name), "asked": size, "free": free}
-        return Finding(node.idx, Fail.DISK, "pool", facts, MIB, size - free)
-    return None
+    name, asked, free = found
+    facts = {"pool": "/".join(name), "asked": asked, "free": free}
+    return Finding(node.idx, Fail.DISK, "pool", facts, MIB, asked - free)
 
 
 def why_move(
