@@ -23,7 +23,7 @@ from moorage.htools import (
 )
 from moorage.htools.grid import COMPILED
 from moorage.htools.placement import placer as placing
-from moorage.htools.placement import space
+from moorage.htools.placement import shrinking
 from moorage.htools.placement.allocate import targets
 from moorage.htools.placement.requests import Relocate, newcomer
 from moorage.htools.placement.space import Filling, Safety, Size, fill, model
@@ -177,10 +177,10 @@ def test_every_refusal_has_a_name_and_numbers(make, some_node, some_inst):
 def test_shrinkings_are_those_that_stepping_finds(make, some_node, size, fail):
     mem, disk, cpu, spindles = size
     state = load(make([some_node("n0")], [])).state
-    first = space.model(state, space.Size(mem, disk, cpu, spindles), "plain", 1)
+    first = model(state, Size(mem, disk, cpu, spindles), "plain", 1)
     stepped, one = [], first
-    while (smaller := space.shrunk(one, fail)) is not None:
+    while (smaller := shrinking.shrunk(one, fail)) is not None:
         stepped.append(one)
         one = smaller
-    found = space.Shrinkings(first, fail)
+    found = shrinking.Shrinkings(first, fail)
     assert list(found) == stepped

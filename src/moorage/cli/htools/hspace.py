@@ -23,9 +23,9 @@ from moorage.htools.placement.space import (
     Safety,
     Size,
     fill,
-    fill_tiered,
     model,
 )
+from moorage.htools.placement.tiers import fill_tiered
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
 from moorage.htools.survival.redundancy import is_redundant

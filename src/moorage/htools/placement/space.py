@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How much still fits: the allocation step of `hail`, iterated.
 
-*Standard*: the same size again and again, until nothing fits. *Tiered*: from
-the largest size, shrinking whatever failed most often, until nothing fits.
+The same size again and again, until nothing fits. `moorage.htools.placement.tiers`
+goes on with smaller ones.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,17 @@ from moorage.htools.placement.allocate import (
     Asking,
     Places,
     Predicate,
-    tally,
     try_allocate,
 )
-from moorage.htools.placement.allocation import FAILS
 from moorage.htools.placement.placer import Shelf
 from moorage.htools.placement.requests import newcomer
-from moorage.htools.placement.shrinking import Shrinkings, shrunk
-from moorage.htools.policy import Policy
 from moorage.htools.state import State
 from moorage.htools.survival.redundancy import Guard
 from moorage.htools.words import Fail
 
 BIG_STEP: Final = 10
 HUGE_STEP: Final = 20
-_ASKING: Final = Asking()
+ASKING: Final = Asking()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +143,15 @@ class Safety:
 
 def fill(state: State, inst: Inst, how: Filling) -> Filled:
     """Place the same instance until nothing fits any more."""
-    return _fill(Filled({}, state), inst, how)
+    return fill_on(Filled({}, state), inst, how)
 
 
-def _fill(start: Filled, inst: Inst, how: Filling) -> Filled:
+def fill_on(start: Filled, inst: Inst, how: Filling) -> Filled:
+    """Return a filling carried on with an instance of some size."""
     if how.safe is None or inst.template == "drbd":
         return _one_by_one(start, inst, replace(how, safe=None))
     if how.limit != 0:
-        first = _try(start.state, inst, len(start.new), how)
+        first = try_next(start.state, inst, len(start.new), how)
         if first.best is None:
             return Filled(first.failures, start.state, start.new)
     return _in_batches(start, inst, how, how.safe)
@@ -175,7 +172,7 @@ def _one_by_one(
             trail.append(Filled({}, state, tuple(new)))
         if trail is not None and left == 0:
             return Filled({}, state, tuple(new))
-        found = _try(state, inst, len(new), how)
+        found = try_next(state, inst, len(new), how)
         if found.best is None or left == 0:
             return Filled(found.failures, state, tuple(new))
         state = state.with_new(found.best.moved)
@@ -183,12 +180,13 @@ def _one_by_one(
         left = None if left is None else left - 1
 
 
-def _try(state: State, inst: Inst, number: int, how: Filling) -> Allocation:
-    new = _named(state, inst, number)
-    return try_allocate(state, new, how.places, _ASKING, how.safe, how.shelf)
+def try_next(state: State, inst: Inst, number: int, how: Filling) -> Allocation:
+    """Return where the next one goes."""
+    new = numbered(state, inst, number)
+    return try_allocate(state, new, how.places, ASKING, how.safe, how.shelf)
 
 
-def _named(state: State, inst: Inst, number: int) -> Inst:
+def numbered(state: State, inst: Inst, number: int) -> Inst:
     """Return an instance as the next one of a state."""
     new = inst.moved(inst.p, inst.s)
     new.idx, new.name = len(state.insts), f"new-{number}"
@@ -215,7 +213,7 @@ def _in_batches(start: Filled, inst: Inst, how: Filling, safe: Predicate) -> Fil
             continue
         if len(batch.new) - len(start.new) < limit:
             return batch
-        start, how = batch, _less(how, limit)
+        start, how = batch, less(how, limit)
         if how.limit == 0:
             # Ganeti does not check here whether the next one would be safe.
             return _one_by_one(start, inst, replace(how, safe=None))
@@ -230,7 +228,7 @@ def _along(
             break
         if not safe(part.state):
             break
-        start, how = part, _less(how, BIG_STEP)
+        start, how = part, less(how, BIG_STEP)
     return start, how
 
 
@@ -242,163 +240,7 @@ def _huge_step(state: State, inst: Inst) -> int:
     return max(HUGE_STEP, guess)
 
 
-def fill_tiered(state: State, sizes: Sequence[Inst], how: Filling) -> Filled:
-    """Place ever smaller instances, starting from each of some sizes in turn."""
-    result = Filled({}, state)
-    for inst in sizes:
-        left = None if how.limit is None else how.limit - len(result.new)
-        if how.limit is not None and how.limit <= len(result.new):
-            break
-        result = _tiered(result, inst, replace(how, limit=left))
-    return result
-
-
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """Sizes at which nothing fitted, most often for the same reason.
-
-    Attributes
-    ----------
-    inst : Inst
-        The first of them.
-    count : int
-        How many they are, each a step smaller than the one before.
-    done : Filled
-        What trying the first looked like.
-    """
-
-    inst: Inst
-    count: int
-    done: Filled
-    how: Filling
-
-    @property
-    def fail(self) -> Fail:
-        """What they are short of."""
-        return _causes(self.done.failures)[0]
-
-    @property
-    def next(self) -> Inst | None:
-        """The first size after them."""
-        return shrunk(self.inst, self.fail, self.count)
-
-
-def _tiered(start: Filled, first: Inst, how: Filling) -> Filled:
-    """Fill; shrink what failed most often; fill again.
-
-    When shrinking step by step ends without a place, go back up and look, from
-    the smallest size to the largest, whether shrinking one resource alone helps.
-    """
-    levels: list[_Level] = []
-    inst: Inst | None = first
-    while inst is not None:
-        done = _fill(start, inst, how)
-        stopped = how.limit is not None and how.limit <= len(done.new)
-        if len(done.new) > len(start.new):
-            if stopped:
-                return done
-            levels.clear()
-        if stopped and not levels:
-            return done
-        how = _less(how, len(done.new))
-        if not stopped:
-            levels.append(_Level(inst, _alike(inst, done, how), done, how))
-        start, inst = done, None if stopped else levels[-1].next
-        if inst is None:
-            inst, how = _big_step(levels, how)
-            levels[1:] = []
-    return levels[0].done
-
-
-def _alike(inst: Inst, done: Filled, how: Filling) -> int:
-    """Return how many sizes, from one at which nothing fits, are short of the same.
-
-    They are those that need not be filled one by one: nothing fits there.
-    """
-    fail = _causes(done.failures)[0]
-    chain = Shrinkings(inst, fail)
-    # With a limit, each size takes off it what was placed so far.
-    if done.failures[Fail.N1] or (how.limit is not None and done.new) or not chain:
-        return 1
-
-    def likewise(smaller: Inst) -> bool:
-        counts = _tally(done.state, smaller, how)
-        return not counts[0] and _causes(_failures(counts))[0] is fail
-
-    found = chain.first(likewise, _policies(done.state, how), above=1)
-    return max(1, len(chain)) if found is None else found
-
-
-def _less(how: Filling, placed: int) -> Filling:
+def less(how: Filling, placed: int) -> Filling:
+    """Return how to go on once so many were placed."""
     # Ganeti subtracts all that was placed so far at every size anew.
     return replace(how, limit=None if how.limit is None else how.limit - placed)
-
-
-def _big_step(levels: Sequence[_Level], how: Filling) -> tuple[Inst | None, Filling]:
-    """Return a size at which something fits, shrunk in one resource alone.
-
-    What a size was short of was tried at the next one, which is smaller in it.
-    """
-    tried: Fail | None = None
-    for level in reversed(levels):
-        for steps in range(level.count - 1, -1, -1):
-            inst = shrunk(level.inst, level.fail, steps) if steps else level.inst
-            assert inst is not None  # noqa: S101 - it was tried
-            found = _bigger_step(level, inst, tried and level.fail)
-            if found is not None:
-                return found, level.how
-            tried = level.fail
-    return None, how
-
-
-def _bigger_step(level: _Level, inst: Inst, tried: Fail | None) -> Inst | None:
-    """Return a size shrunk in one resource, but not in the one that was tried."""
-    state, how = level.done.state, level.how
-    failures = level.done.failures
-    if inst is not level.inst:
-        failures = _failures(_tally(state, inst, how))
-    ways = (
-        _shrunk_enough(state, inst, fail, how)
-        for fail in _causes(failures)
-        if fail is not tried and failures[fail]
-    )
-    return next((found for found in ways if found is not None), None)
-
-
-def _causes(failures: dict[Fail, int]) -> list[Fail]:
-    """Return the reasons, most frequent first; of equals the last one first."""
-    often = sorted(failures.items(), key=lambda pair: pair[1])
-    return [fail for fail, _ in reversed(often)]
-
-
-def _shrunk_enough(state: State, inst: Inst, fail: Fail, how: Filling) -> Inst | None:
-    """Return the first shrinking that fits, if each one before fails for `fail`."""
-
-    def fails(smaller: Inst) -> bool:
-        counts = _tally(state, smaller, how)
-        if counts[0] and (how.safe is None or _fits(state, smaller, how)):
-            return False
-        return counts[FAILS.index(fail, 1)] > 0
-
-    chain = Shrinkings(inst, fail)
-    at = chain.first(fails, _policies(state, how)) if len(chain) else None
-    return chain[at] if at is not None and _fits(state, chain[at], how) else None
-
-
-def _fits(state: State, inst: Inst, how: Filling) -> bool:
-    return _try(state, inst, 0, how).best is not None
-
-
-def _tally(state: State, inst: Inst, how: Filling) -> list[int]:
-    """Return how many places would do, safe or not, and how many fail for what."""
-    new = _named(state, inst, 0)
-    return tally(state, new, how.places, _ASKING, how.shelf)
-
-
-def _failures(counts: Sequence[int]) -> dict[Fail, int]:
-    return dict(zip(FAILS[1:], counts[1:], strict=True))
-
-
-def _policies(state: State, how: Filling) -> list[Policy]:
-    policies = (state.nodes[at].policy for at, _ in how.places)
-    return list({id(policy): policy for policy in policies}.values())
