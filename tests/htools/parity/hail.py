@@ -22,14 +22,15 @@ _OTHERWISE = {
 STATES = {"running": "up", "ERROR_up": "up", "ADMIN_offline": "offline"}
 
 
-def _spec(spec: Spec) -> dict[str, int]:
+def spec(one: Spec) -> dict[str, int]:
+    """Return a size as messages have it."""
     return {
-        "memory-size": spec.memory,
-        "cpu-count": spec.cpus,
-        "disk-size": spec.disk,
-        "disk-count": spec.disks,
-        "nic-count": spec.nics,
-        "spindle-use": spec.spindles,
+        "memory-size": one.memory,
+        "cpu-count": one.cpus,
+        "disk-size": one.disk,
+        "disk-count": one.disks,
+        "nic-count": one.nics,
+        "spindle-use": one.spindles,
     }
 
 
@@ -41,8 +42,8 @@ def _group(group: Group) -> dict[str, Any]:
         "networks": list(group.networks),
         "tags": list(group.tags),
         "ipolicy": {
-            "std": _spec(policy.standard),
-            "minmax": [{"min": _spec(a), "max": _spec(b)} for a, b in policy.ranges],
+            "std": spec(policy.standard),
+            "minmax": [{"min": spec(a), "max": spec(b)} for a, b in policy.ranges],
             "disk-templates": list(policy.templates),
             "vcpu-ratio": policy.vcpu_ratio,
             "spindle-ratio": policy.spindle_ratio,

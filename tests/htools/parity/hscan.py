@@ -8,11 +8,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import hail
 import runs
 
 from moorage.htools import sample
 from moorage.htools.fleet import Fleet, InstanceRow, NodeRow
-from moorage.htools.policy import Policy, Spec
+from moorage.htools.policy import Policy
 
 
 def answers(fleet: Fleet, hypervisor: str = "xen-pvm") -> dict[str, Any]:
@@ -43,23 +44,13 @@ def answers(fleet: Fleet, hypervisor: str = "xen-pvm") -> dict[str, Any]:
 def _policy(policy: Policy) -> dict[str, Any]:
     return {
         "minmax": [
-            {"min": _spec(low), "max": _spec(high)} for low, high in policy.ranges
+            {"min": hail.spec(low), "max": hail.spec(high)}
+            for low, high in policy.ranges
         ],
-        "std": _spec(policy.standard),
+        "std": hail.spec(policy.standard),
         "disk-templates": list(policy.templates),
         "vcpu-ratio": policy.vcpu_ratio,
         "spindle-ratio": policy.spindle_ratio,
-    }
-
-
-def _spec(spec: Spec) -> dict[str, int]:
-    return {
-        "memory-size": spec.memory,
-        "cpu-count": spec.cpus,
-        "disk-size": spec.disk,
-        "disk-count": spec.disks,
-        "nic-count": spec.nics,
-        "spindle-use": spec.spindles,
     }
 
 

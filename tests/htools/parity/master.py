@@ -3,21 +3,20 @@
 
 import json
 import socket
-import threading
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import hscan
+import servers
 
 from moorage.htools.fleet import Fleet
 
-_END: Final = b"\x03"
 _KNOWN, _UNKNOWN = 0, 1
 _NESTED: Final = {"ndp": "ndparams", "be": "beparams"}
 
 
-class Master:
-    """A socket with somebody behind it, for the time of a ``with`` block.
+class Master(servers.Peer):
+    """A master, for the time of a ``with`` block.
 
     Attributes
     ----------
@@ -31,45 +30,16 @@ class Master:
 
     def __init__(self, path: Path, fleet: Fleet, status: str = "success") -> None:
         self.path = str(path)
+        super().__init__(socket.AF_UNIX, self.path, servers.END, self._replied)
         self.answers = hscan.answers(fleet)
         for inst in self.answers["instances"]:
             inst["beparams"]["memory"] = inst["beparams"]["maxmem"]
         self.status = status
         self.jobs: list[list[dict[str, Any]]] = []
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Self:
-        """Start to listen."""
-        self.socket.bind(self.path)
-        self.socket.listen()
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Stop, and wait until it has stopped."""
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.thread.join(5)
-        self.socket.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                link, _ = self.socket.accept()
-            except OSError:
-                return
-            with link:
-                self._talk(link)
-
-    def _talk(self, link: socket.socket) -> None:
-        rest = b""
-        while more := link.recv(65536):
-            *whole, rest = (rest + more).split(_END)
-            for message in whole:
-                asked = json.loads(message)
-                result = self._answer(asked["method"], asked["args"])
-                reply = {"success": True, "result": result}
-                link.sendall(json.dumps(reply).encode() + _END)
+    def _replied(self, request: bytes) -> bytes:
+        asked = json.loads(request)
+        return servers.result(json.dumps(self._answer(asked["method"], asked["args"])))
 
     def _answer(self, method: str, args: Any) -> Any:
         if method == "Query":
