@@ -24,6 +24,7 @@ from moorage.api.query import (
 )
 from moorage.api.query.select import Selection
 from moorage.errors import BadInput, NotFound
+from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi
 from moorage.model import Config, Instance, Nic, load
 from moorage.ops.storage.directories import directories
@@ -198,20 +199,45 @@ async def test_a_node_that_hangs_does_not_hang_the_query(sim):
     sim.nodes.hold.set()
 
 
-@pytest.mark.requirement("S4-02", "S4-05")
-async def test_the_planner_reads_the_storage_units_of_the_masters_answers(sim):
+async def planned(sim: SimCluster) -> Fleet:
+    """Return the fleet that the planner reads from the master's answers."""
     names = {"nodes": "node", "groups": "group", "instances": "instance"}
     answers = {
         key: await query(names[key], arguments[1], None, sources(sim))
         for key, (method, arguments) in luxi.CALLS.items()
         if method == "Query"
     }
-    config = sim.truth.config
-    answers["info"] = cluster_info(config)
-    told = json.loads(msgspec.json.encode(answers))
-    units = {unit.name: unit for unit in luxi.parse(told).nodes[0].units}
-    assert set(units) == set(directories(config.cluster).items())
+    answers["info"] = cluster_info(sim.truth.config)
+    return luxi.parse(json.loads(msgspec.json.encode(answers)))
+
+
+@pytest.mark.requirement("S4-02", "S4-05")
+async def test_the_planner_reads_the_storage_units_of_the_masters_answers(sim):
+    units = {unit.name: unit for unit in (await planned(sim)).nodes[0].units}
+    assert set(units) == set(directories(sim.truth.config.cluster).items())
     assert all(unit.free == 1024 * 1024 for unit in units.values())
+
+
+@pytest.mark.parametrize(
+    ("templates", "seen"),
+    [
+        (("ext", "sharedfile"), "ext"),
+        (("ext", "file"), "file"),
+        (("sharedfile", "sharedfile"), "sharedfile"),
+    ],
+)
+async def test_the_planner_reads_disks_of_several_templates(tmp_path, templates, seen):
+    builder = ClusterBuilder(nodes=2)
+    for number, template in enumerate(templates):
+        builder.disk(f"d{number}", template)
+    builder.instance("web", disks=("d0", "d1"))
+    sim = await SimCluster.start(tmp_path, builder)
+    inst = (await planned(sim)).instances[0]
+    assert inst.template == seen
+    if len(set(templates)) > 1:
+        units = [disk.unit and disk.unit[0] for disk in inst.disks]
+        assert units == [None if one == "ext" else one for one in templates]
+    await sim.stop()
 
 
 async def test_room_is_that_of_the_first_enabled_template(sim):

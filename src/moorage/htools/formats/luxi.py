@@ -29,7 +29,7 @@ _NODE: Final = {
     "ndp/cpu_speed": "cpu_speed",
     "storage": "storage",
 }
-# Ganeti's master knows no storage: it says so in the cell.
+# Ganeti's master knows no storage and no disk.templates: it says so in the cell.
 _INSTANCE: Final = {
     "name": "name",
     "disk_usage": "disk_usage",
@@ -44,6 +44,7 @@ _INSTANCE: Final = {
     "be/spindle_use": "beparams.spindle_use",
     "disk.sizes": "disk.sizes",
     "disk.spindles": "disk.spindles",
+    "disk.templates": "disk.templates",
     "forthcoming": "forthcoming",
 }
 _GROUP: Final = {

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A cluster from RAPI's answers: groups, nodes, instances and info."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from moorage.htools.fleet import Disk, Fleet, Group, InstanceRow, NodeRow
+from moorage.htools.fleet import (
+    Disk,
+    Fleet,
+    Group,
+    InstanceRow,
+    NodeRow,
+    UnitName,
+)
 from moorage.htools.formats import jsontext
 from moorage.htools.formats.brief import brief
 from moorage.htools.formats.iallocator import policy, template, units
 from moorage.htools.formats.jsontext import Value
-from moorage.htools.words import ALLOC_POLICIES, STATUSES
+from moorage.htools.words import ALLOC_POLICIES, MIRRORS, MOVABLE, STATUSES, Mirror
 
 DEFAULT_SPINDLES: Final = 1
+_MIXED: Final = "mixed"
+"""What a master calls the template of an instance with disks of several."""
 EMPTY: Final[Mapping[str, str]] = {}
 
 
@@ -46,7 +55,7 @@ def assembled(values: Mapping[str, Value]) -> Fleet:
     nodes = [_of_cluster(node, info) for node in nodes]
     homes = {node.name: at for at, node in enumerate(nodes)}
     rows = _apart("name", values["instances"])
-    insts = tuple(_instance(value, homes) for value in rows)
+    insts = tuple(_in_units(_instance(value, homes), value, nodes) for value in rows)
     tags = info["tags"].texts()
     return Fleet(tuple(groups), tuple(nodes), insts, tags, policy(info["ipolicy"]))
 
@@ -130,6 +139,44 @@ def _memory(value: Value) -> int:
     return params["memory" if params.has("memory") else "maxmem"].size()
 
 
+def _template(value: Value) -> str:
+    """Return an instance's disk template; disks of several count by what they can do.
+
+    They move as one where all of them are on shared storage, else they stay.
+    """
+    if value["disk_template"].data != _MIXED:
+        return template(value["disk_template"])
+    kinds = _kinds(value)
+    mobile = kinds and all(
+        kind in MOVABLE and MIRRORS[kind] is Mirror.EXTERNAL for kind in kinds
+    )
+    return "ext" if mobile else "file"
+
+
+def _kinds(value: Value) -> list[str]:
+    """Return the template of each disk, where the master tells."""
+    told = value.has("disk.templates")
+    return [template(disk) for disk in value["disk.templates"].items()] if told else []
+
+
+def _in_units(inst: InstanceRow, value: Value, nodes: Iterable[NodeRow]) -> InstanceRow:
+    """Return an instance of several templates with the storage unit of each disk."""
+    if value["disk_template"].data != _MIXED:
+        return inst
+    names = {unit.name for node in nodes for unit in node.units or ()}
+    disks = tuple(
+        replace(disk, unit=_only(names, kind))
+        for disk, kind in zip(inst.disks, _kinds(value), strict=False)
+    )
+    return replace(inst, disks=disks or inst.disks)
+
+
+def _only(names: Iterable[UnitName], kind: str) -> UnitName | None:
+    """Return the unit of a type, where there is one alone."""
+    found = [name for name in names if name[0] == kind]
+    return found[0] if len(found) == 1 else None
+
+
 def _instance(value: Value, homes: Mapping[str, int]) -> InstanceRow:
     params = value["beparams"]
     primary = _home(value["pnode"], homes)
@@ -149,7 +196,7 @@ def _instance(value: Value, homes: Mapping[str, int]) -> InstanceRow:
         secondary=secondary,
         status=value["status"].one_of(STATUSES),
         auto_balance=params["auto_balance"].flag(),
-        template=template(value["disk_template"]),
+        template=_template(value),
         tags=value["tags"].texts(),
         spindle_use=params.get("spindle_use", Value.count, 1),
         disks=tuple(
