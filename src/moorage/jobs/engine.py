@@ -238,6 +238,8 @@ class Engine:
             await self._lock(job, op, operation)
             view = self._view(job, await self._ask(job, operation))
             operation.check(view)
+            for text in operation.warnings(view):
+                self.note(job, op, f"Warning: {text}")
             tasks = list(operation.tasks(view))
             if op.input.get("dry_run"):
                 op.result = [self._shown(task) for task in tasks]

@@ -118,6 +118,11 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""
 
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say what was asked for and will not happen; the job's log tells it."""
+        del view
+        return iter(())
+
     def tasks(self, view: View) -> Iterator[Task]:
         """Say what to do, in order. Pure: nothing has happened yet."""
         del view
