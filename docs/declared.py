@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from moorage.jobs.unread import Idle, Moot, Unread, Unsupported
+
 Lines = Iterator[str]
 
 
@@ -72,8 +74,9 @@ def fields(kind: type[msgspec.Struct]) -> Lines:
     """Yield a table of the fields of a struct."""
     told = attributes(kind)
     rows = [
-        [code(one.name), code(_type(one.type)), _default(one), told.get(one.name, "")]
+        [code(one.name), code(_type(one.type)), _default(one), meaning]
         for one in msgspec.structs.fields(kind)
+        for meaning in [told.get(one.name, "") or _unread(one)]
     ]
     if rows:
         yield from table(("field", "type", "default", "meaning"), rows)
@@ -81,7 +84,21 @@ def fields(kind: type[msgspec.Struct]) -> Lines:
         yield from ("No fields.", "")
 
 
+_UNREAD = {
+    Moot: "has no effect",
+    Idle: "has no effect, and the job's log says so",
+    Unsupported: "refused if it asks for something",
+}
+
+
+def _unread(one: msgspec.structs.FieldInfo) -> str:
+    marks = getattr(one.type, "__metadata__", ())
+    found = (mark for mark in marks if isinstance(mark, Unread))
+    return "; ".join(f"{_UNREAD[type(mark)]}: {mark.why}" for mark in found)
+
+
 def _type(kind: object) -> str:
+    kind = getattr(kind, "__origin__", kind) if hasattr(kind, "__metadata__") else kind
     text = kind.__name__ if isinstance(kind, type) and not _args(kind) else str(kind)
     text = re.sub(r"\b(?:[a-z_]+\.)+(\w+)", r"\1", text)
     return text.replace("NoneType", "None").replace(" | UnsetType", "")

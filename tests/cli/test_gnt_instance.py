@@ -173,10 +173,22 @@ def test_add(master, typed) -> None:
         "nics": [{"mode": "bridged", "link": "br0"}],
         "tags": ["a", "b"],
         "start": False,
-        "wait_for_sync": False,
-        "ip_check": False,
-        "name_check": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("-t ext -s 1G -n a:b x", "snode"),
+        ("-t file -s 1G --file-storage-dir sub x", "file_storage_dir"),
+        ("-t file -s 1G --file-driver blktap x", "file_driver"),
+    ],
+)
+def test_add_refuses_what_there_is_not(typed, line, field) -> None:
+    screen = typed(f"gnt-instance add {line}")
+    assert screen.status == 1
+    assert f"{field} is not supported" in screen.err
+    assert "nothing was changed" in screen.err
 
 
 @pytest.mark.parametrize(
@@ -187,7 +199,6 @@ def test_add(master, typed) -> None:
         ("-t diskless --no-nics x", {"nics": []}),
         ("-t diskless x", {"nics": [{}]}),
         ("-t diskless --net 1:link=b x", {"nics": [{}, {"link": "b"}]}),
-        ("-t drbd -s 1G -n a:b x", {"pnode": "a", "snode": "b"}),
         ("-t ext -s 1G -I hail x", {"iallocator": "hail"}),
         (
             "-t blockdev --disk 0:adopt=/dev/disk/by-id/x x",

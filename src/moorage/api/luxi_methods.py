@@ -14,6 +14,7 @@ from msgspec import Struct, ValidationError, convert
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
 from moorage.jobs.record import encode
+from moorage.model.misfit import misfit
 
 from .cluster_info import cluster_info, config_value, tags
 from .luxi import NOCHANGE, error_to_wire
@@ -367,4 +368,4 @@ def method(name: str, args: list[Any]) -> Method:
     try:
         return convert(args, kind, strict=False)
     except ValidationError as error:
-        raise BadInput(f"{name}: {error}") from None
+        raise BadInput(f"{name}: {misfit(error, 'the list of arguments')}") from None

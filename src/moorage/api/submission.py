@@ -7,6 +7,7 @@ from msgspec import ValidationError, convert
 
 from moorage.errors import BadInput
 from moorage.jobs import Engine
+from moorage.model.misfit import misfit
 
 PRIORITIES = range(-20, 20)
 """From first to last."""
@@ -37,7 +38,8 @@ def _dependencies(value: object) -> list[tuple[int, list[str]]]:
         return convert(value, list[tuple[int, list[str]]], strict=False)
     except ValidationError as error:
         raise BadInput(
-            f"'depends' is a list of pairs [job, [status, …]]: {error}"
+            "'depends' is a list of pairs [job, [status, …]]: "
+            f"{misfit(error, 'the list')}"
         ) from None
 
 

@@ -40,6 +40,8 @@ class Option(NamedTuple):
         Value of the option when it is given without one of its choices.
     dest
         Name of the value; the long form's when empty.
+    moot
+        Whether it is Ganeti's and asks for what is so here in any case.
     """
 
     flags: tuple[str, ...]
@@ -51,6 +53,7 @@ class Option(NamedTuple):
     choices: tuple[str, ...] = ()
     bare: str = ""
     dest: str = ""
+    moot: bool = False
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .environment import token_of
 from .follow import fetch, perform
 from .main import run
-from .options import DEBUG, IALLOCATOR, JOB, JSON, names
+from .options import DEBUG, IALLOCATOR, JOB, JSON, moot, names
 from .table import moment
 from .words import backend_parameters, ident_key_values
 from .yamlish import Flow, lines
@@ -265,10 +265,10 @@ PROGRAM = Program(
                 Option(("--token",), "what the node's agent printed", "TEXT"),
                 Option(("--node-name",), "name of the first node (node1)", "NAME"),
                 Option(("--no-start",), "do not start the master"),
-                Option(("--no-lvm-storage",), "accepted, as in Ganeti"),
-                Option(("--no-drbd-storage",), "accepted, as in Ganeti"),
-                Option(("--no-etc-hosts",), "accepted, as in Ganeti"),
-                Option(("--no-ssh-init",), "accepted, as in Ganeti"),
+                moot("--no-lvm-storage", "no template uses LVM"),
+                moot("--no-drbd-storage", "no template uses DRBD"),
+                moot("--no-etc-hosts", "/etc/hosts is never written"),
+                moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
                 DEBUG,
             ),
             examples=(

@@ -12,7 +12,7 @@ from .environment import token_of
 from .follow import fetch, follow_many, perform
 from .listing import Listing
 from .main import run
-from .options import ASKING, DEBUG, FORCE, IALLOCATOR, JOB, JSON, TARGET, truth
+from .options import ASKING, DEBUG, FORCE, IALLOCATOR, JOB, JSON, TARGET, moot, truth
 from .table import moment
 from .words import key_values
 
@@ -230,7 +230,7 @@ PROGRAM = Program(
                     "TEXT",
                 ),
                 Option(("--readd",), "take a known node back"),
-                Option(("--no-ssh-key-check",), "accepted, as in Ganeti"),
+                moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
                 *JOB,
             ),
             examples=(Example("gnt-node add --token 5f2a... node2", "node2 joins"),),

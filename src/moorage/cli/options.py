@@ -27,7 +27,18 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces")
+def moot(flag: str, why: str) -> Option:
+    """Return a switch of Ganeti's that asks for what is so here in any case.
+
+    Parameters
+    ----------
+    why
+        The end of the sentence "accepted, as in Ganeti: ...".
+    """
+    return Option((flag,), f"accepted, as in Ganeti: {why}", moot=True)
+
+
+DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
 JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
 FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
 YES = Option(("--yes",), "answer every question with yes")
@@ -60,6 +71,4 @@ SHUTDOWN_TIMEOUT = Option(
     ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", int
 )
 IGNORE_FAILURES = Option(("--ignore-failures",), "go on when a node fails")
-NO_WAIT_FOR_SYNC = Option(
-    ("--no-wait-for-sync",), "do not wait until mirrors are in sync"
-)
+NO_WAIT_FOR_SYNC = moot("--no-wait-for-sync", "no template mirrors a disk by itself")

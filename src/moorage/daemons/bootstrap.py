@@ -26,6 +26,7 @@ from moorage.model import (
     NodeGroup,
     hvparams,
 )
+from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text
 from moorage.node.client import HttpNodes
 from moorage.node.join import let_in
@@ -136,7 +137,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     try:
         cluster = convert(fresh() | given | known, Cluster)
     except ValidationError as error:
-        raise BadInput(f"cluster settings: {error}") from None
+        raise BadInput(f"cluster settings: {misfit(error)}") from None
     _check(cluster, node)
     return Change((group, node, cluster))
 

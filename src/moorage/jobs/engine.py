@@ -27,6 +27,7 @@ from .record import (
     stamp,
 )
 from .task import Call, Task
+from .unread import idle
 from .world import REAL, World
 
 COMMON = frozenset(
@@ -238,7 +239,7 @@ class Engine:
             await self._lock(job, op, operation)
             view = self._view(job, await self._ask(job, operation))
             operation.check(view)
-            for text in operation.warnings(view):
+            for text in (*idle(operation), *operation.warnings(view)):
                 self.note(job, op, f"Warning: {text}")
             tasks = list(operation.tasks(view))
             if op.input.get("dry_run"):

@@ -13,6 +13,8 @@ from msgspec import Struct, ValidationError, convert
 
 from moorage.errors import BadInput
 
+from .misfit import misfit
+
 _PASSED_OVER = frozenset(
     [
         "cdrom2_image_path",
@@ -177,7 +179,7 @@ def parameters(hvparams: Mapping[str, Any]) -> Parameters:
     try:
         read = convert(given, Parameters, strict=False)
     except ValidationError as error:
-        raise BadInput(f"hypervisor parameters of kvm: {error}") from None
+        raise BadInput(f"hypervisor parameters of kvm: {misfit(error)}") from None
     _check(read)
     return read
 

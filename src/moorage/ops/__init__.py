@@ -8,6 +8,8 @@ from msgspec import ValidationError, convert
 
 from moorage.errors import BadInput
 from moorage.jobs import COMMON, Operation
+from moorage.jobs.unread import check_unread
+from moorage.model.misfit import misfit
 
 from . import cluster, disk, group, instance, node, storage
 
@@ -26,6 +28,8 @@ def parse(opcode: dict[str, Any]) -> Operation:
     ------
     BadInput
         If there is none, or a field is off.
+    NotSupported
+        If a field asks for what the operation does not do.
     """
     name = str(opcode.get("OP_ID"))
     if name not in OPERATIONS:
@@ -34,6 +38,8 @@ def parse(opcode: dict[str, Any]) -> Operation:
         raise BadInput(f"there is no operation '{name}'", hint=hint)
     own = {key: value for key, value in opcode.items() if key not in COMMON}
     try:
-        return convert(own, OPERATIONS[name])
+        operation = convert(own, OPERATIONS[name])
     except ValidationError as error:
-        raise BadInput(f"{name}: {error}") from None
+        raise BadInput(f"{name}: {misfit(error, 'the opcode')}") from None
+    check_unread(operation)
+    return operation

@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import IALLOCATOR, JOB, NO_WAIT_FOR_SYNC, names
+from moorage.cli.options import IALLOCATOR, JOB, NO_WAIT_FOR_SYNC, moot, names
 from moorage.cli.words import (
     backend_parameters,
     hypervisor,
@@ -98,9 +98,6 @@ def _guest(call: Call) -> dict[str, Any]:
 _SWITCHES = {
     "no_install": ("no_install", True),
     "no_start": ("start", False),
-    "no_wait_for_sync": ("wait_for_sync", False),
-    "no_ip_check": ("ip_check", False),
-    "no_name_check": ("name_check", False),
 }
 
 
@@ -162,13 +159,17 @@ COMMAND = Command(
         Option(("--no-install",), "leave the disks as they are"),
         Option(("--no-start",), "do not start it"),
         NO_WAIT_FOR_SYNC,
-        Option(("--no-ip-check",), "accepted, as in Ganeti"),
-        Option(("--no-name-check",), "accepted, as in Ganeti"),
-        Option(("--no-conflicts-check",), "accepted, as in Ganeti"),
-        Option(("--file-storage-dir",), "directory below the storage's own", "DIR"),
+        moot("--no-ip-check", "nobody pings an address"),
+        moot("--no-name-check", "no name is resolved"),
+        moot("--no-conflicts-check", "no address is looked for in networks"),
+        Option(
+            ("--file-storage-dir",),
+            "refused: the files of an instance are in a directory of its name",
+            "DIR",
+        ),
         Option(
             ("--file-driver",),
-            "how files are opened",
+            "loop; others are refused: QEMU itself opens image files",
             "NAME",
             choices=("loop", "blktap", "blktap2"),
         ),

@@ -11,7 +11,6 @@ def grow(call: Call) -> int:
     """Make a disk of an instance larger."""
     name, which, amount = call.words
     disk = int(which) if which.isdecimal() else which
-    fields = {"wait_for_sync": False} if call.option("no_wait_for_sync") else {}
     perform(
         call,
         "OP_INSTANCE_GROW_DISK",
@@ -19,7 +18,6 @@ def grow(call: Call) -> int:
         disk=disk,
         amount=parse_size(amount),
         absolute=bool(call.option("absolute")),
-        **fields,
     )
     return 0
 

@@ -74,10 +74,7 @@ def _state(call: Call) -> dict[str, bool]:
 def _ways(call: Call) -> dict[str, bool]:
     """Return how the change is to be made."""
     switches = ("force", "hotplug", "hotplug_if_possible")
-    ways = {name: True for name in switches if call.option(name)}
-    if call.option("no_wait_for_sync"):
-        ways["wait_for_sync"] = False
-    return ways
+    return {name: True for name in switches if call.option(name)}
 
 
 def changes_of_nics(given: Sequence[tuple[str, dict[str, Any]]]) -> list[list[Any]]:

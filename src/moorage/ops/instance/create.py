@@ -3,13 +3,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import convert, field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
+from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import (
     DISKLESS,
     Change,
@@ -57,7 +58,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     disks: list[dict[str, Any]] = field(default_factory=list)
     nics: list[dict[str, Any]] = field(default_factory=list)
     pnode: str | None = None
-    snode: str | None = None
+    snode: Annotated[
+        str | None, Unsupported("no template keeps a second copy on another node")
+    ] = None
     iallocator: str | None = None
     group_name: str | None = None
     os_type: str | None = None
@@ -68,16 +71,25 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     hvparams: dict[str, Any] = field(default_factory=dict)
     beparams: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
-    file_storage_dir: str | None = None
-    file_driver: str | None = None
+    file_storage_dir: Annotated[
+        str | None,
+        Unsupported("the files of an instance are in a directory of its name"),
+    ] = None
+    file_driver: Annotated[
+        str | None, Unsupported("image files are opened by QEMU itself", ("loop",))
+    ] = None
     # Ganeti's clients send these; each asks for what is always or never done here.
-    wait_for_sync: bool = True
-    ip_check: bool = True
-    name_check: bool = True
-    conflicts_check: bool = True
-    ignore_ipolicy: bool = False
-    force_variant: bool = False
-    opportunistic_locking: bool = False
+    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
+    ip_check: Annotated[bool, Moot("nobody pings an address")] = True
+    name_check: Annotated[bool, Moot("no name is resolved")] = True
+    conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
+        True
+    )
+    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
+    force_variant: Annotated[
+        bool, Unsupported("an OS has the variants that its list names")
+    ] = False
+    opportunistic_locking: Annotated[bool, Moot("locks of nodes are shared")] = False
 
     def wishes(self) -> list[birth.Wish]:
         """Return the disks that are wanted."""

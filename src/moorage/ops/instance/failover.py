@@ -2,9 +2,11 @@
 """``gnt-instance failover``: an instance starts again on another node."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Run, Task, View, commit
+from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Disk, Node
 from moorage.ops import calls
 from moorage.ops.guests import check_known, holds, runs
@@ -24,9 +26,13 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_FAILOVER"
 
-    ignore_consistency: bool = False
+    ignore_consistency: Annotated[
+        bool, Moot("no template has a mirror that could be degraded")
+    ] = False
     shutdown_timeout: float = PATIENCE
-    cleanup: bool = False
+    cleanup: Annotated[
+        bool, Unsupported("a failover that broke is undone by itself")
+    ] = False
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the old node still runs it."""

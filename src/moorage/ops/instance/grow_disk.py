@@ -2,8 +2,10 @@
 """``gnt-instance grow-disk``: :mod:`moorage.ops.disk.grow` by slot."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs.unread import Moot
 from moorage.model import Disk
 from moorage.ops.disk.grow import (
     check_growth,
@@ -32,8 +34,8 @@ class InstanceGrowDisk(Operation, frozen=True, kw_only=True):
     disk: int | str
     amount: int
     absolute: bool = False
-    wait_for_sync: bool = True
-    ignore_ipolicy: bool = False
+    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
+    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
 
     def _disk(self, view: View) -> Disk:
         instance = view.config.instance(self.instance_name)

@@ -6,13 +6,14 @@ the target opens; after the transfer the source closes, and the target is alone.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import convert
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Run, Task, View, Witness, commit
+from moorage.jobs.unread import Moot
 from moorage.model import Disk, GuestState, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
@@ -53,8 +54,12 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     live: bool | None = None
     cleanup: bool = False
     allow_failover: bool = False
-    allow_runtime_changes: bool = True
-    ignore_hvversions: bool = False
+    allow_runtime_changes: Annotated[bool, Moot("a guest's memory stays as it is")] = (
+        True
+    )
+    ignore_hvversions: Annotated[
+        bool, Moot("no version of a hypervisor is compared")
+    ] = False
 
     def candidates(self, view: View) -> list[Node]:
         """Return the target; to find out where it runs, every node of the group."""

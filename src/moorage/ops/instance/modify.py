@@ -8,13 +8,14 @@ once, with or without ``--hotplug``.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
+from moorage.jobs.unread import Idle, Moot
 from moorage.model import Change, Disk, Instance, apply, hvparams, successor
 from moorage.model import change as changes
 from moorage.ops import backend, birth, calls
@@ -108,14 +109,20 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     os_name: str | None = None
     offline: bool | None = None
     disk_template: str | None = None
-    hotplug: bool = False
-    hotplug_if_possible: bool = False
+    hotplug: Annotated[bool, Moot("what can be plugged is plugged at once")] = False
+    hotplug_if_possible: Annotated[
+        bool, Moot("what can be plugged is plugged at once")
+    ] = False
     keep_disks: bool = False
-    wait_for_sync: bool = True
-    force: bool = False
-    force_variant: bool = False
-    ignore_ipolicy: bool = False
-    conflicts_check: bool = True
+    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
+    force: Annotated[bool, Idle("there is nothing to insist on")] = False
+    force_variant: Annotated[
+        bool, Moot("the OS that an instance is said to have is not looked up")
+    ] = False
+    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
+    conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
+        True
+    )
 
     # -- what is meant --------------------------------------------------------------
 

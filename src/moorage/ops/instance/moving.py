@@ -2,9 +2,11 @@
 """Going to another node: which ones can be it, and what changes when it is."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
+from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import calls, placement
 from moorage.ops.instance.power import OnInstance
@@ -25,7 +27,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
 
     target_node: str | None = None
     iallocator: str | None = None
-    ignore_ipolicy: bool = False
+    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
 
     def target(self, view: View) -> Node:
         """Return the node to go to; raise `Refused` if it cannot be one."""

@@ -2,10 +2,11 @@
 """``gnt-instance startup``, ``shutdown`` and ``reboot``; and its disks without it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
+from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Instance, Node, successor
 from moorage.ops import calls
 from moorage.ops.guests import runs
@@ -67,11 +68,27 @@ class InstanceStartup(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_STARTUP"
 
-    force: bool = False
-    startup_paused: bool = False
-    hvparams: dict[str, Any] = {}
-    beparams: dict[str, Any] = {}
-    no_remember: bool = False
+    force: Annotated[bool, Moot("no disk has a second copy that could be missing")] = (
+        False
+    )
+    startup_paused: Annotated[bool, Unsupported("a guest begins to run at once")] = (
+        False
+    )
+    hvparams: Annotated[
+        dict[str, Any],
+        Unsupported(
+            "gnt-instance modify -H changes parameters, from the next start on"
+        ),
+    ] = {}
+    beparams: Annotated[
+        dict[str, Any],
+        Unsupported(
+            "gnt-instance modify -B changes parameters, from the next start on"
+        ),
+    ] = {}
+    no_remember: Annotated[
+        bool, Unsupported("the state of an instance is always recorded")
+    ] = False
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and whether the node reaches its disks."""
@@ -115,10 +132,14 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SHUTDOWN"
 
     timeout: float = PATIENCE
-    force: bool = False
-    ignore_offline_nodes: bool = False
-    no_remember: bool = False
-    admin_state_source: str = "admin"
+    force: Annotated[bool, Idle("there is nothing to insist on")] = False
+    ignore_offline_nodes: Annotated[
+        bool, Unsupported("what still runs on an offline node is not known")
+    ] = False
+    no_remember: Annotated[
+        bool, Unsupported("the state of an instance is always recorded")
+    ] = False
+    admin_state_source: Annotated[str, Idle("who asked is not recorded")] = "admin"
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop the guest, detach the disks, record it."""
@@ -137,7 +158,7 @@ class InstanceReboot(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_REBOOT"
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
-    ignore_secondaries: bool = False
+    ignore_secondaries: Annotated[bool, Moot("there are no secondaries")] = False
     shutdown_timeout: float = PATIENCE
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -163,8 +184,8 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_ACTIVATE_DISKS"
 
-    ignore_size: bool = False
-    wait_for_sync: bool = False
+    ignore_size: Annotated[bool, Moot("no size is compared")] = False
+    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = False
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach, and record it."""
@@ -190,7 +211,9 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_DEACTIVATE_DISKS"
 
-    force: bool = False
+    force: Annotated[
+        bool, Idle("the disks of a guest that runs are never detached")
+    ] = False
 
     def check(self, view: View) -> None:
         """Refuse while it runs."""

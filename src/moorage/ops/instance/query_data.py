@@ -2,12 +2,13 @@
 """``gnt-instance info``: all that is known of some instances."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import convert, to_builtins
 
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, NodeFacts
 from moorage.ops import calls
 from moorage.ops.guests import runs
@@ -26,7 +27,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
 
     instances: list[str] = []
     static: bool = False
-    use_locking: bool = False
+    use_locking: Annotated[bool, Moot("queries take no locks")] = False
 
     def _named(self, view: View) -> list[Instance]:
         if not self.instances:

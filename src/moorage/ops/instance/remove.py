@@ -2,9 +2,11 @@
 """``gnt-instance remove``: an instance and its attached disks; detached ones stay."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from moorage.errors import WrongState
 from moorage.jobs import Task, View, commit
+from moorage.jobs.unread import Idle, Moot
 from moorage.model import Change, successor
 from moorage.ops import calls
 from moorage.ops.guests import runs
@@ -21,9 +23,11 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_REMOVE"
 
-    ignore_failures: bool = False
+    ignore_failures: Annotated[
+        bool, Idle("a disk that cannot be removed is left detached")
+    ] = False
     shutdown_timeout: float = PATIENCE
-    force: bool = False
+    force: Annotated[bool, Moot("only people are asked")] = False
 
     def check(self, view: View) -> None:
         """Refuse on a node that is offline or silent: nothing could be removed."""

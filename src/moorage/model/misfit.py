@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What does not fit its type, in a sentence: a decoder's words are not a person's."""
+
+import re
+
+from msgspec import ValidationError
+
+_PLACE = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
+_EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<found>[^`]*)`")
+_INVALID = re.compile(r"Invalid enum value (?P<value>.*)")
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "null": "nothing",
+    "array": "a list",
+    "object": "a map of names and values",
+}
+
+
+def misfit(error: ValidationError, whole: str = "it") -> str:
+    """Return the sentence, without a full stop.
+
+    Parameters
+    ----------
+    whole
+        What to call the value that does not fit, when it is not a part of it.
+
+    >>> from msgspec import convert
+    >>> try:
+    ...     convert({"a": ["x"]}, dict[str, list[int]])
+    ... except ValidationError as error:
+    ...     misfit(error, "the list")
+    'an item of it is a whole number, not text'
+    """
+    text = str(error)
+    place = _PLACE.search(text)
+    subject = _subject(place["path"]) if place else ""
+    said = text[: place.start()] if place else text
+    expected = _EXPECTED.fullmatch(said)
+    if expected:
+        wanted, found = _kinds(expected["wanted"]), _kinds(expected["found"])
+        return f"{subject or whole} is {wanted}, not {found}"
+    invalid = _INVALID.fullmatch(said)
+    if invalid:
+        return f"{subject or whole} cannot be {invalid['value']}"
+    said = said.replace("Object missing required field", "there is no field")
+    said = said.replace(
+        "Object contains unknown field", "there is no use for the field"
+    )
+    said = said.replace("`", "'")
+    return f"{subject}: {said[:1].lower()}{said[1:]}" if subject else said
+
+
+def _subject(path: str) -> str:
+    """Return a place in a value: ``.disks[0].size`` is the size in disks.
+
+    >>> _subject(".disks[0]"), _subject("[...]"), _subject(".a.b")
+    ("an item of 'disks'", 'an item of it', "'a.b'")
+    """
+    name, bracket, rest = path.partition("[")
+    name = name.lstrip(".")
+    tail = rest.partition("]")[2].lstrip(".[")
+    if not bracket:
+        return f"'{name}'" if name else ""
+    owner = f"'{name}'" if name else "it"
+    inner = tail.partition("[")[0].rstrip(".]")
+    return (
+        f"'{inner}' in {owner}" if inner and inner != "..." else f"an item of {owner}"
+    )
+
+
+def _kinds(words: str) -> str:
+    kinds = [_WORDS.get(word.strip(), word.strip()) for word in words.split("|")]
+    told = [kind for kind in kinds if kind != "nothing"] or kinds
+    return " or ".join(told)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every option of every command is read, or says that it asks for nothing."""
+
+import ast
+import inspect
+import sys
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+from moorage.cli import command, details, follow, help, listing, main  # noqa: A004
+from moorage.cli.command import Command, Option, Program
+
+PROGRAMS = (
+    "moorage",
+    "gnt_cluster",
+    "gnt_node",
+    "gnt_group",
+    "gnt_instance",
+    "gnt_disk",
+    "gnt_storage",
+    "gnt_job",
+    "gnt_os",
+    "gnt_debug",
+)
+SHARED = (command, details, follow, listing, main, help)
+
+
+def programs() -> list[Program]:
+    return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
+
+
+COMMANDS = [
+    pytest.param(one, id=f"{program.name} {one.name}")
+    for program in programs()
+    for one in program.commands
+]
+
+
+@cache
+def words(module: ModuleType) -> frozenset[str]:
+    """Return the texts and attributes in a module, but for the declarations."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+    return frozenset(found)
+
+
+def is_read(option: Option, one: Command) -> bool:
+    modules = (sys.modules[one.handler.__module__], *SHARED)
+    return any(option.name in words(module) for module in modules)
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_each_option_is_read_or_says_that_it_asks_for_nothing(one: Command) -> None:
+    silent = [o.flags[-1] for o in one.options if not o.moot and not is_read(o, one)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_no_flag_stands_for_two_options(one: Command) -> None:
+    flags = [flag for option in one.options for flag in option.flags]
+    assert len(flags) == len(set(flags))
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_what_asks_for_nothing_says_so(one: Command) -> None:
+    for option in one.options:
+        if option.moot:
+            assert option.help.startswith("accepted"), option.flags
