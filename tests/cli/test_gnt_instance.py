@@ -283,7 +283,6 @@ def test_modify_the_rest(master, typed) -> None:
             "hotplug": True,
             "hotplug_if_possible": True,
             "force": True,
-            "wait_for_sync": False,
         }
     ]
 
