@@ -61,14 +61,11 @@ def _subject(path: str) -> str:
     """
     name, bracket, rest = path.partition("[")
     name = name.lstrip(".")
-    tail = rest.partition("]")[2].lstrip(".[")
     if not bracket:
         return f"'{name}'" if name else ""
     owner = f"'{name}'" if name else "it"
-    inner = tail.partition("[")[0].rstrip(".]")
-    return (
-        f"'{inner}' in {owner}" if inner and inner != "..." else f"an item of {owner}"
-    )
+    inner = rest.rpartition("].")[2] if "]." in rest else ""
+    return f"'{inner}' in {owner}" if inner else f"an item of {owner}"
 
 
 def _kinds(words: str) -> str:
