@@ -268,7 +268,7 @@ def test_modify_the_rest(master, typed) -> None:
     typed(
         "gnt-instance modify -B memory=1G,-vcpus -H kvm:acpi=true,-kernel_path "
         "-O a=b --os-type tiny --hotplug --hotplug-if-possible -f --online "
-        "--no-wait-for-sync --net 0:link=b --net add:mode=routed web1"
+        "--no-wait-for-sync web1"
     )
     assert master.ops == [
         {
@@ -279,7 +279,6 @@ def test_modify_the_rest(master, typed) -> None:
             "osparams": {"a": "b"},
             "os_name": "tiny",
             "offline": False,
-            "nics": [["modify", 0, {"link": "b"}], ["add", -1, {"mode": "routed"}]],
             "hotplug": True,
             "hotplug_if_possible": True,
             "force": True,
@@ -382,3 +381,19 @@ def test_errors_of_the_master_pass(master, typed) -> None:
     master.answers["SubmitJob"] = BadInput("Missing provider for template 'ext'")
     screen = typed("gnt-instance add -t ext --disk 0:size=1G x")
     assert "error type: wrong_input, error details:\nMissing provider" in screen.err
+
+
+def test_modify_says_that_cards_do_not_change(master, typed) -> None:
+    screen = typed("gnt-instance modify --net add:link=br0 web1")
+    assert screen.status == 1
+    assert "network cards are given when an instance is made" in screen.err
+    assert master.ops == []
+    assert "refused" in typed("gnt-instance modify --help").out
+
+
+def test_a_hundred_thousand_cards_are_refused_at_once(master, typed) -> None:
+    screen = typed("gnt-instance add -t diskless --net 99999:link=a web1")
+    assert (screen.status, master.calls) == (1, [])
+    assert "99999" in screen.err
+    twice = typed("gnt-instance add -t diskless --net 0:link=a --net 0:link=b web1")
+    assert "--net 0 is given twice" in twice.err

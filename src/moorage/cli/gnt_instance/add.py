@@ -60,6 +60,10 @@ def _disks(call: Call) -> list[dict[str, Any]]:
     return [{"size": int(size)}] if size is not None else new_disks(given)
 
 
+_DIGITS = 2
+"""Of the largest number of a card that is worth asking the master about."""
+
+
 def _nics(call: Call) -> list[dict[str, Any]]:
     given = call.option("net")
     if call.option("no_nics"):
@@ -70,6 +74,10 @@ def _nics(call: Call) -> list[dict[str, Any]]:
     for ident, keys in given:
         if not ident.isdecimal():
             raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
+        if len(ident) > _DIGITS:
+            raise BadInput(f"no instance has so many cards: --net {ident}:...")
+        if int(ident) in found:
+            raise BadInput(f"--net {ident} is given twice")
         found[int(ident)] = keys
     return [found.get(number, {}) for number in range(max(found, default=0) + 1)]
 
@@ -150,7 +158,7 @@ COMMAND = Command(
         ),
         Option(
             ("--net",),
-            "a network card: ip=, mac=, mode=, link=, name=",
+            "a network card: mac=, ip=, name=, mode=bridged,link=BRIDGE",
             "N:KEY=VALUE,...",
             ident_key_values,
             repeats=True,

@@ -7,8 +7,8 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import FORCE, JOB, NO_WAIT_FOR_SYNC
-from moorage.cli.words import backend_parameters, ident_key_values, key_values
-from moorage.errors import BadInput
+from moorage.cli.words import backend_parameters, key_values
+from moorage.errors import BadInput, NotSupported
 
 from .disk_options import changes, disk_option
 
@@ -26,9 +26,11 @@ def modify(call: Call) -> int:
     disks = changes(call.option("disk"))
     if disks:
         fields["disks"] = [list(change) for change in disks]
-    nics = changes_of_nics(call.option("net"))
-    if nics:
-        fields["nics"] = nics
+    if call.option("net"):
+        raise NotSupported(
+            "network cards are given when an instance is made",
+            hint="gnt-instance add --help",
+        )
     if not fields:
         raise BadInput(
             "nothing to modify", hint="gnt-instance modify --help lists what there is"
@@ -77,20 +79,6 @@ def _ways(call: Call) -> dict[str, bool]:
     return {name: True for name in switches if call.option(name)}
 
 
-def changes_of_nics(given: Sequence[tuple[str, dict[str, Any]]]) -> list[list[Any]]:
-    """Return what to do with an instance's network cards: [action, which, keys]."""
-    found = []
-    for ident, keys in given:
-        if ident in ("add", "remove"):
-            found.append([ident, -1, keys])
-            continue
-        action = next((a for a in ("add", "remove") if a in keys), "modify")
-        which = int(ident) if ident.removeprefix("-").isdecimal() else ident
-        rest = {k: v for k, v in keys.items() if k not in (action, "modify")}
-        found.append([action, which, rest])
-    return found
-
-
 def _hypervisor_keys(text: str) -> dict[str, Any]:
     """Return the keys of ``-H kvm:acpi=false``, or without the hypervisor's name."""
     ident, colon, rest = text.partition(":")
@@ -113,9 +101,8 @@ COMMAND = Command(
         ),
         Option(
             ("--net",),
-            "N:add,..., N:remove, N:modify,...",
+            "refused: network cards are given when an instance is made",
             "N:ACTION,KEY=VALUE,...",
-            ident_key_values,
             repeats=True,
         ),
         Option(

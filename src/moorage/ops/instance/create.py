@@ -16,13 +16,12 @@ from moorage.model import (
     Change,
     Disk,
     Instance,
-    Nic,
     Node,
     NodeGroup,
     Os,
     hvparams,
 )
-from moorage.ops import backend, birth, calls, placement
+from moorage.ops import backend, birth, calls, nics, placement
 from moorage.ops.disk.attach import MOST
 from moorage.storage.templates.ext import metadata
 
@@ -215,6 +214,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         if self.hypervisor and self.hypervisor not in enabled:
             told = ", ".join(enabled)
             raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
+        nics.check(view.config, self.nics)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
 
@@ -270,7 +270,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             beparams=backend.aliased(self.beparams),
             osparams=self.osparams,
             admin_state="up" if self.start else "down",
-            nics=tuple(_nic(view, given) for given in self.nics),
+            nics=nics.new(view, self.nics),
             disks=tuple(disk.uuid for disk in disks),
             disks_active=self.start,
             ctime=view.now,
@@ -302,25 +302,6 @@ def _install(view: View, instance: Instance, disks: list[Disk], node: Node) -> R
             osparams=view.config.cluster.osparams.get(instance.os.partition("+")[0], {})
             | instance.osparams,
         ),
-    )
-
-
-def _nic(view: View, given: dict[str, Any]) -> Nic:
-    """Return a network card; a new hardware address unless one was given."""
-    known = {"mac", "ip", "name", "network"}
-    mac = given.get("mac") or "auto"
-    if mac in ("auto", "generate"):
-        tail = view.fresh().replace("-", "")[-6:]
-        octets = [tail[i : i + 2] for i in (0, 2, 4)]
-        mac = ":".join([view.config.cluster.mac_prefix, *octets])
-    params = {key: value for key, value in given.items() if key not in known}
-    return Nic(
-        uuid=view.fresh(),
-        mac=mac,
-        ip=given.get("ip"),
-        name=given.get("name"),
-        network=given.get("network"),
-        nicparams=params,
     )
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
-from moorage.jobs.unread import Idle, Moot
+from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Disk, Instance, apply, hvparams, successor
 from moorage.model import change as changes
 from moorage.ops import backend, birth, calls
@@ -102,7 +102,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SET_PARAMS"
 
     disks: list[list[Any]] = []
-    nics: list[list[Any]] = []
+    nics: Annotated[
+        list[list[Any]],
+        Unsupported("network cards are given when an instance is made"),
+    ] = []
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
@@ -165,8 +168,6 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse before anything is done, whatever part of the request is off."""
-        if self.nics:
-            raise BadInput("network cards are given when an instance is made")
         if not self._anything():
             raise BadInput("nothing to change was named", hint="see --help")
         instance = self.instance(view)
