@@ -263,7 +263,7 @@ def test_red_only_where_it_shows(typed) -> None:
 # -- start-up --------------------------------------------------------------------------
 
 HEAVY = {
-    *("aiohttp", "asyncio", "cryptography", "msgspec", "numpy", "rich", "rpds"),
+    *("aiohttp", "asyncio", "cryptography", "msgspec", "rich", "rpds"),
     *("sqlite3", "difflib", "importlib.metadata", "moorage.model", "moorage.daemons"),
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cluster as it was reported: rows, and the same rows as arrays.
+"""The cluster as it was reported, in rows.
 
 Letters used for shapes everywhere in this package:
 
@@ -16,14 +16,10 @@ moves into a `moorage.htools.state.State` first.
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.errors import BadInput
 from moorage.htools.policy import DEFAULT, Policy
-
-if TYPE_CHECKING:  # NumPy costs a tenth of a second, text needs none of it
-    import numpy as np
-    from numpy.typing import NDArray
 
 UnitName = tuple[str, ...]
 """Type, key and further parameters of a storage unit, as in ``("file", "/srv")``."""
@@ -208,62 +204,10 @@ class Fleet:
         return {row.name: at for at, row in enumerate(self.nodes)}
 
     @cached_property
-    def mem_total(self) -> "NDArray[np.float64]":
-        """Memory of each node, shape (n,)."""
-        return _floats([row.mem_total for row in self.nodes])
-
-    @cached_property
-    def mem_free(self) -> "NDArray[np.float64]":
-        """Memory each node reports free, shape (n,)."""
-        return _floats([row.mem_free for row in self.nodes])
-
-    @cached_property
-    def home(self) -> "NDArray[np.float64]":
-        """Primary node of each instance, shape (i,)."""
-        return _floats([row.primary for row in self.instances]).astype(int)
-
-    @cached_property
-    def mem(self) -> "NDArray[np.float64]":
-        """Memory of each instance, shape (i,)."""
-        return _floats([row.mem for row in self.instances])
-
-    @cached_property
     def units(self) -> tuple[UnitName, ...]:
         """Every storage unit's name, shape (u,), in order of appearance."""
         rows = [unit.name for node in self.nodes for unit in node.units or ()]
         return tuple(dict.fromkeys(rows))
-
-    @cached_property
-    def unit_total(self) -> "NDArray[np.float64]":
-        """Space of each node's units, shape (n, u); NaN where there is none."""
-        return self._unit_column("total")
-
-    @cached_property
-    def unit_free(self) -> "NDArray[np.float64]":
-        """Free space of each node's units, shape (n, u); NaN where there is none."""
-        return self._unit_column("free")
-
-    def _unit_column(self, column: str) -> "NDArray[np.float64]":
-        values = [
-            [
-                next(
-                    (getattr(u, column) for u in node.units or () if u.name == name),
-                    None,
-                )
-                for name in self.units
-            ]
-            for node in self.nodes
-        ]
-        missing = float("nan")
-        return _floats([[missing if v is None else v for v in row] for row in values])
-
-
-def _floats(values: list[Any]) -> "NDArray[np.float64]":
-    import numpy as np  # noqa: PLC0415 - see the top of the file
-
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
-    return array
 
 
 def _distinct(what: str, names: list[str]) -> None:
