@@ -19,7 +19,14 @@ from moorage.htools.kernel.columns import (
     W,
 )
 from moorage.htools.node import Node
-from moorage.htools.sidetables import UnitTables, domains, paths, reach, unit_tables
+from moorage.htools.sidetables import (
+    UnitTables,
+    domains,
+    free_choices,
+    paths,
+    reach,
+    unit_tables,
+)
 from moorage.htools.state import State
 from moorage.htools.words import Mirror
 
@@ -168,10 +175,13 @@ class Grid:
     def _tell(self, state: State, insts: Sequence[Inst], room: int) -> None:
         """Tell the kernel what few clusters have."""
         ways, known = paths(state.seen), reach(state.seen, insts, room)
+        choices = free_choices(state.seen, insts, room)
         if ways is not None:
             self.kernel.know_paths(ways)
         if known is not None:
             self.kernel.know_reach(known)
+        if choices is not None:
+            self.kernel.know_choices(*choices)
         if self.domains is not None:
             tables = self.domains.stands, self.domains.wishes, self.domains.crowd
             self.kernel.know_places(len(self.domains.names), *tables)

@@ -7,6 +7,7 @@ Each is made only where somebody uses it; without it the kernel does not ask.
 from array import array
 from collections.abc import Sequence
 
+from moorage.htools.fleet import UnitName
 from moorage.htools.inst import Inst
 from moorage.htools.kernel.columns import BOUNDLESS, COUNTED
 from moorage.htools.metrics import merged_domains
@@ -37,6 +38,50 @@ def reach(
             for j, node in enumerate(nodes):
                 table[place * len(nodes) + j] = int(node.idx in inst.reach)
     return table
+
+
+def free_choices(
+    nodes: Sequence[Node], insts: Sequence[Inst], room: int
+) -> "tuple[array[int], array[int]] | None":
+    """Return on which nodes memory alone decides; None where it is so everywhere.
+
+    Returns
+    -------
+    classes : (room,)
+        The class of each instance; 0 for all nodes, -1 where room for its disks
+        decides, too.
+    open : (classes * n,)
+        1 where instances of a class may run if there is memory for them.
+    """
+    if all(inst.reach is None and not inst.wants for inst in insts):
+        return None
+    everywhere = (1,) * len(nodes)
+    known: dict[tuple[int, ...] | None, int] = {None: -1, everywhere: 0}
+    choices: dict[tuple[object, ...], int] = {}
+    classes = array("i", bytes(4 * max(1, room)))
+    for place, inst in enumerate(insts):
+        names = tuple(dict.fromkeys(name for name, _ in inst.wants if name is not None))
+        if (inst.reach, names) not in choices:
+            choice = _choice(nodes, inst.reach, names)
+            choices[inst.reach, names] = known.setdefault(choice, len(known) - 1)
+        classes[place] = choices[inst.reach, names]
+    flags = [flag for choice in known if choice is not None for flag in choice]
+    return classes, array("i", flags)
+
+
+def _choice(
+    nodes: Sequence[Node], reach: frozenset[int] | None, names: Sequence[UnitName]
+) -> tuple[int, ...] | None:
+    """Return 1 for each node that offers some units; None where one may be full."""
+    flags = []
+    for node in nodes:
+        units = node.units
+        places = [] if units is None else [units.place(name) for name in names]
+        if units and any(at is not None and units.is_bound(at) for at in places):
+            return None
+        reached = reach is None or node.idx in reach
+        flags.append(int(reached and None not in places))
+    return tuple(flags)
 
 
 class Domains:
@@ -129,8 +174,7 @@ class UnitTables:
             units, place = node.units, j * len(self.names) + self.names[name]
             assert units is not None  # noqa: S101 - it has names
             free, total = units.free[at], units.total[at]
-            bound = free is not None and not units.shared[at]
-            self.kinds[place] = COUNTED if bound else BOUNDLESS
+            self.kinds[place] = COUNTED if units.is_bound(at) else BOUNDLESS
             self.totals[place] = total or 0
             self.floors[place] = units.floor[at]
             self.seen[place] = float(free is not None and total is not None)

@@ -77,6 +77,10 @@ class Units:
         """Return where a unit stands in the tuples; None when it is not here."""
         return self.names.index(name) if name in self.names else None
 
+    def is_bound(self, at: int) -> bool:
+        """Say whether moving an instance changes the room of a unit, if it has any."""
+        return self.free[at] is not None and not self.shared[at]
+
     def share(self, name: UnitName) -> float | None:
         """Return the free share of a unit; None when absent or unknown."""
         at = self.place(name)

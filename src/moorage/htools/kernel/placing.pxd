@@ -5,7 +5,7 @@ from moorage.htools.kernel.leaving cimport Leaving
 
 cdef class Kernel(Leaving):
     cdef bint needs_memory_alone(self, int i) noexcept
-    cdef int foresee(self, int lost, double rest, double largest) noexcept
+    cdef int foresee(self, int lost, int kind, double rest, double largest) noexcept
     cdef double alone(self, int i, int t) noexcept
     cdef void arrive(self, int i, int t) noexcept
     cdef int enter(self, int i, int p, bint force) noexcept

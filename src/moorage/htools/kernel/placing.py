@@ -64,12 +64,16 @@ class Kernel(Leaving):
         """
         rest: cython.double = 0.0
         largest: cython.double = 0.0
+        kind: cython.int = -1
         for i in order:
             if not self.needs_memory_alone(i):
                 return 0
+            if kind >= 0 and self.kind(i) != kind:
+                return 0
+            kind = self.kind(i)
             rest += self.inst(i)[col.I_RUNS]
             largest = max(largest, self.inst(i)[col.I_RUNS])
-        return self.foresee(lost, rest, largest)
+        return self.foresee(lost, max(kind, 0), rest, largest)
 
     def lose(self, order, lost):
         """Restart instances of a lost node in order; say whether all find room."""
@@ -82,23 +86,25 @@ class Kernel(Leaving):
         return True
 
     def needs_memory_alone(self, i):
-        """Say whether an instance may restart wherever there is memory for it."""
-        if self.barred or self.bounded or self.units > 0:
+        """Say whether an instance may restart on each node of its class with memory."""
+        if self.barred or self.kind(i) < 0:
             return False
         return (self.verbs(i) & 1) == 0 and self.inst(i)[col.I_LOCAL] == 0.0
 
-    def foresee(self, lost, rest, largest):
+    def foresee(self, lost, kind, rest, largest):
         """Return 1 when all are sure to find memory, -1 when some will not, else 0.
 
-        Who is placed somewhere takes memory from `free`, the sum over the
-        refuges. An instance is stranded when no refuge has more than it needs;
-        then `free` is at most that many times its need.
+        All are of one class, so they have the same refuges. Who is placed somewhere
+        takes memory from `free`, the sum over them. An instance is stranded when no
+        refuge has more than it needs; then `free` is at most that many times its need.
         """
         refuges = 0.0
         free = 0.0
         top = 0.0
         for t in range(self.n):
-            if t != lost and self.row(t)[col.OFFLINE] == 0.0:
+            if t == lost or not self.chooses(kind, t):
+                continue
+            if self.row(t)[col.OFFLINE] == 0.0:
                 refuges += 1.0
                 if self.row(t)[col.FREE] > 0.0:
                     free += self.row(t)[col.FREE]

@@ -4,7 +4,7 @@ from moorage.htools.kernel cimport columns as col
 
 cdef class Tables:
     cdef readonly int n, m, tags, units, counted, k
-    cdef bint force, barred, bounded
+    cdef bint force, barred, bounded, classed
     cdef list held
     cdef double *rows
     cdef double *insts
@@ -16,6 +16,8 @@ cdef class Tables:
     cdef int actives
     cdef int *paths
     cdef int *reach
+    cdef int *classes
+    cdef int *choices
     cdef int places
     cdef double *stands
     cdef double *wishes
@@ -45,6 +47,10 @@ cdef class Tables:
     cdef int last(self, int i, int column) noexcept
     cdef inline bint is_off(self, int j) noexcept:
         return self.rows[j * col.W + col.OFFLINE] != 0.0
+    cdef inline int kind(self, int i) noexcept:
+        return self.classes[i] if self.classed else 0
+    cdef inline bint chooses(self, int kind, int j) noexcept:
+        return not self.classed or self.choices[kind * self.n + j] != 0
     cdef inline bint migrates(self, int a, int b) noexcept:
         return not self.barred or self.paths[a * self.n + b] != 0
     cdef inline bint reaches(self, int i, int j) noexcept:

@@ -46,7 +46,7 @@ class Tables:
         self.peers, self.tagged = self.doubles(arrays[2]), self.doubles(arrays[3])
         self.taglist, self.active = self.integers(arrays[4]), self.integers(arrays[5])
         self.merged, self.actives = self.doubles(arrays[6]), len(arrays[5])
-        self.barred = self.bounded = False
+        self.barred = self.bounded = self.classed = False
         self.places = 0
 
     def know_paths(self, paths):
@@ -70,6 +70,20 @@ class Tables:
         """
         self.held.append(reach)
         self.reach, self.bounded = self.integers(reach), True
+
+    def know_choices(self, classes, choices):
+        """Take on which nodes memory alone decides.
+
+        Parameters
+        ----------
+        classes : (m,) of int
+            The class of each instance; -1 where the room for its disks decides, too.
+        choices : (classes * n,) of int
+            1 where instances of a class may run if there is memory for them.
+        """
+        self.held += [classes, choices]
+        self.classes, self.choices = self.integers(classes), self.integers(choices)
+        self.classed = True
 
     def know_places(self, places, stands, wishes, crowd):
         """Take the failure domains.
@@ -152,6 +166,14 @@ class Tables:
         def is_off(self, j):
             """Say whether a node is offline."""
             return self.row(j)[col.OFFLINE] != 0.0
+
+        def kind(self, i):
+            """Return the class of an instance, by the nodes that it may choose."""
+            return self.classes[i] if self.classed else 0
+
+        def chooses(self, kind, j):
+            """Say whether instances of a class may run on a node."""
+            return not self.classed or self.choices[kind * self.n + j] != 0
 
         def migrates(self, a, b):
             """Say whether live migration may go from a to b."""
