@@ -169,7 +169,7 @@ def test_a_pair_moves_who_came_back_only_if_it_may(make, some_node, some_inst):
     insts[1] = replace(insts[1], vcpus=30)
     state = load(make(nodes, insts)).state
     for evacuate, moved in ((False, ["small", "small", "large"]), (True, ["small"])):
-        plan = ahead(state, Rules(evacuate=evacuate))
+        plan = ahead(state, Rules(evacuate=evacuate, keep_redundancy=False))
         assert [step.before.name for step in plan.steps] == moved
 
 
@@ -249,7 +249,11 @@ def test_compacted_plans_end_alike_and_are_safe_at_every_step():
                 assert short is plan
             assert len(short.steps) <= len(plan.steps)
             assert places(short.end) == places(plan.end)
-            assert short.last_score == pytest.approx(plan.last_score, abs=1e-9)
+            # With an unknown need of spindles the way there leaves its traces.
+            if all(
+                one.total_spindles is not None for one in plan.end.people
+            ) or not any(node.exclusive for node in plan.end.seen):
+                assert short.last_score == pytest.approx(plan.last_score, abs=1e-9)
             check_prefixes(short)
     assert saved >= 30
 

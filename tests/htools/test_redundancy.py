@@ -25,7 +25,8 @@ from moorage.htools import (
 )
 from moorage.htools.placement.allocate import targets, try_allocate
 from moorage.htools.placement.space import Size, model
-from moorage.htools.survival.redundancy import Guard, Keeper, has_shared
+from moorage.htools.survival.keeping import Keeper
+from moorage.htools.survival.redundancy import Guard, has_shared
 from moorage.htools.words import Fail
 
 

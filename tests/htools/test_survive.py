@@ -10,7 +10,8 @@ import pytest
 from moorage.htools import Disk, Unit, load, sample, survive
 from moorage.htools.grid import COMPILED
 from moorage.htools.survival.certificate import certify
-from moorage.htools.survival.losing import Homes, another_way, lose
+from moorage.htools.survival.losing import Homes, lose
+from moorage.htools.survival.ways import another_way
 
 IDLE = {"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"}
 LOCAL = {"plain", "drbd"}
@@ -230,6 +231,16 @@ def test_the_fast_certificate_is_the_slow_one():
 def test_the_search_for_a_way_gives_up_and_says_so(make, some_node, some_inst):
     nodes = [some_node(f"n{at}") for at in range(9)]
     people = [some_inst(f"big{at}", 0, 900) for at in range(9)]
-    rest = [some_inst(f"f{at}", at, 7290 - at) for at in range(1, 9)]
+    rest = [some_inst(f"f{at}", at, 6900 - at) for at in range(1, 9)]
     state = load(make(nodes, [*people, *rest])).state
     assert another_way(state, 0, tries=5) == (None, False)
+
+
+def test_where_memory_is_short_in_sum_there_is_no_way_to_look_for(
+    make, some_node, some_inst
+):
+    nodes = [some_node(f"n{at}") for at in range(9)]
+    people = [some_inst(f"big{at}", 0, 900) for at in range(9)]
+    rest = [some_inst(f"f{at}", at, 7290 - at) for at in range(1, 9)]
+    state = load(make(nodes, [*people, *rest])).state
+    assert another_way(state, 0, tries=5) == (None, True)

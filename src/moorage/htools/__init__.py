@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from moorage.htools.policy import Policy, Spec
     from moorage.htools.state import State
     from moorage.htools.survival.certificate import certify
+    from moorage.htools.survival.keeping import keeps_redundancy
     from moorage.htools.survival.pool import Pool, pools
     from moorage.htools.survival.redundancy import (
         Restart,
         Survival,
         is_redundant,
-        keeps_redundancy,
         survive,
         unlosable,
     )
@@ -97,7 +97,7 @@ _HOMES: Final = {
     "evacuate": ("placement.evacuation", "evacuate"),
     "explain_balance": ("why.unmoved", "explain_balance"),
     "is_redundant": ("survival.redundancy", "is_redundant"),
-    "keeps_redundancy": ("survival.redundancy", "keeps_redundancy"),
+    "keeps_redundancy": ("survival.keeping", "keeps_redundancy"),
     "load": ("loading", "load"),
     "look_ahead": ("plans.lookahead", "look_ahead"),
     "place": ("why.explain", "place"),

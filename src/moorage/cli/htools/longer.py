@@ -9,7 +9,7 @@ from moorage.htools.plans import plan
 from moorage.htools.plans.balancing import Plan, Rules, Step, balance
 from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import Keeper
+from moorage.htools.survival.keeping import Keeper
 from moorage.htools.words import fixed
 
 

@@ -4,8 +4,8 @@
 An instance passes through places, ``p0:s0``, ``p1:s1``, and so on. Its *route*
 is the shortest way through some of them that single moves allow. The moves of
 all routes keep the order of the plan as far as every check allows: a move is
-legal, no node fails N+1 that did not in the plan as it was, and a cluster that
-can lose any node still can (unless the plan as it was ends otherwise). Of the
+legal, no node fails N+1 that did not in the plan as it was, and what can be lost
+stays losable (unless the plan as it was ends otherwise). Of the
 next few moves that are safe the best goes first. Where no safe order is found,
 some instances keep their old moves; with all of them that is the plan itself.
 """
@@ -19,8 +19,9 @@ from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, Move, R
 from moorage.htools.plans.balancing import DEFAULT_RULES, Plan, Rules, Step, candidates
-from moorage.htools.plans.steps import Losable, careful, legal_step, short_nodes
+from moorage.htools.plans.steps import careful, legal_step, short_nodes
 from moorage.htools.state import State
+from moorage.htools.survival.keeping import Losing
 from moorage.htools.words import Mirror
 
 WINDOW: Final = 4
@@ -170,14 +171,12 @@ class _Merger:
             at: Route.of(plan.start, legs, rules)
             for at, legs in _journeys(plan.steps).items()
         }
-        losable = Losable()
+        losing = Losing()
         # A greedy plan may end otherwise without shared storage: there only the
         # score decides.
-        guarded = rules.keep_redundancy and (
-            losable.guard(plan.end) or not losable.guard(plan.start)
-        )
+        guarded = rules.keep_redundancy and losing.keeps(plan.start, plan.end)
         excused = short_nodes(plan.start, plan.steps)
-        self.allowed = careful(*([losable] if guarded else []), excused=excused)
+        self.allowed = careful(*([losing] if guarded else []), excused=excused)
 
     def merge(self, some: Sequence[int]) -> None:
         """Let some more instances take their shortest routes, or as many as can."""

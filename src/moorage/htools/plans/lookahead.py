@@ -30,8 +30,9 @@ from moorage.htools.plans.balancing import (
     movers,
 )
 from moorage.htools.plans.search import VERBS, Searcher, supported
-from moorage.htools.plans.steps import Losable, after, careful
+from moorage.htools.plans.steps import after, careful
 from moorage.htools.state import State
+from moorage.htools.survival.keeping import Losing
 from moorage.htools.words import Fail, Mirror
 
 BUDGET: Final = 25_600
@@ -109,7 +110,7 @@ class _Walk:
     ) -> None:
         self.rules = rules
         self.allowed = allowed
-        filters = [Losable()] if rules.keep_redundancy else []
+        filters = [Losing()] if rules.keep_redundancy else []
         self.careful = careful(*filters, *([] if allowed is None else [allowed]))
         self.told = told
         self.beam = beam

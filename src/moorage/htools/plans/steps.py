@@ -2,8 +2,9 @@
 """Steps outside the greedy plan, under the rules of the greedy plan.
 
 Whoever reorders a plan or makes a detour asks here, and more strictly than the
-greedy plan does: no node may lose the memory that its failovers need, and a
-cluster that can lose any node still can, whatever its disks are.
+greedy plan does: no node may lose the memory that its failovers need, and what
+can be lost stays losable, whatever the disks are
+(`moorage.htools.survival.keeping.Losing`).
 """
 
 from collections.abc import Container, Sequence
@@ -13,7 +14,6 @@ from moorage.htools.moves import Move, Moved, apply
 from moorage.htools.node import Node
 from moorage.htools.plans.balancing import Filter, Rules, Step
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import Guard
 from moorage.htools.words import Fail
 
 
@@ -66,17 +66,6 @@ def careful(*filters: Filter, excused: Container[int] = ()) -> Filter:
         return all(allowed(state, moved) for allowed in filters)
 
     return fits
-
-
-class Losable:
-    """A filter: a cluster that can lose any node still can after a move."""
-
-    def __init__(self) -> None:
-        self.guard = Guard()
-
-    def __call__(self, state: State, moved: Moved) -> bool:
-        """Say whether a move leaves a cluster redundant that is so now."""
-        return self.guard(state.after(moved)) or not self.guard(state)
 
 
 def legal_step(state: State, at: int, move: Move, rules: Rules) -> Step | None:

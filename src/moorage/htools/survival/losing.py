@@ -4,26 +4,22 @@
 `moorage.htools.survival.redundancy` simulates a loss; here the outcome is replayed step
 by step, so that whoever is stranded has the numbers of the moment in which
 nobody took them. Restarting one after the other is what happens in practice,
-and can strand somebody though a way exists: `another_way` looks for it.
+and can strand somebody though a way exists (`moorage.htools.survival.ways`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from moorage.htools.fleet import UnitName
 from moorage.htools.inst import Inst
-from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
-from moorage.htools.placement.allocate import place_one
+from moorage.htools.moves import FA, FAILOVER, Move
 from moorage.htools.state import State
-from moorage.htools.survival.losses import Losses, in_order, is_shared
+from moorage.htools.survival.losses import Losses, is_shared
 from moorage.htools.survival.redundancy import Guard, Restart, Survival, survive
+from moorage.htools.survival.ways import another_way, mates, restarted
 from moorage.htools.why.constraints import Finding
 from moorage.htools.why.refusing import why_move, why_not_second, why_place
 from moorage.htools.words import Fail, Mirror
-
-TRIES: Final = 20_000
-"""Restarts that `another_way` tries before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,28 +162,10 @@ def _outcomes(state: State, found: Survival) -> Iterator[Outcome]:
 
 
 def _restarted(state: State, inst: Inst, restart: Restart) -> State:
-    after = _try(state, inst, restart.node)
+    after = restarted(state, inst, restart.node)
     if after is None:
         raise RuntimeError(f"two answers for {inst.name} on {restart.node}")
     return after
-
-
-def _try(state: State, inst: Inst, at: int) -> State | None:
-    """Restart an instance on a node; None when that cannot be."""
-    if not (inst.mirror is Mirror.INTERNAL or is_shared(inst)):
-        placed = place_one(state, inst, at, force=True)
-        if isinstance(placed, Fail):
-            return None
-        return state.with_nodes(placed.moved.nodes)
-    move = FAILOVER if inst.mirror is Mirror.INTERNAL else Move(FA, at)
-    moved = apply(state.nodes, inst, move, force=True)
-    return state.after(moved) if isinstance(moved, Moved) else None
-
-
-def mates(state: State, lost: int) -> list[int]:
-    """Return the other nodes of a node's group."""
-    group = state.nodes[lost].group
-    return [at for at in state.view if at != lost and state.nodes[at].group == group]
 
 
 def why_stranded(state: State, inst: Inst, lost: int) -> Iterator[Finding]:
@@ -212,72 +190,6 @@ def _why_here(state: State, inst: Inst, at: int) -> Finding | None:
     if is_shared(inst):
         return why_move(state, inst, Move(FA, at), force=True)
     return why_place(state, inst, (at,), force=True)
-
-
-# -- another way -----------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Search:
-    """Every assignment of the stranded, tried until one holds."""
-
-    refuges: Sequence[int]
-    tries: int = TRIES
-
-    def rest(
-        self, state: State, people: Sequence[Inst]
-    ) -> tuple[tuple[int, int], ...] | None:
-        """Return places for everybody; None when there is no way, or no time."""
-        if not people:
-            return ()
-        inst = people[0]
-        seen: set[tuple[object, ...]] = set()
-        for at in self._places(inst):
-            self.tries -= 1
-            if self.tries < 0:
-                return None
-            after = self._placed(state, inst, at, seen)
-            rest = None if after is None else self.rest(after, people[1:])
-            if rest is not None:
-                return ((inst.idx, at), *rest)
-        return None
-
-    def _places(self, inst: Inst) -> Sequence[int]:
-        if inst.mirror is Mirror.INTERNAL:
-            return [inst.s] if inst.s in self.refuges else []
-        return self.refuges
-
-    def _placed(
-        self, state: State, inst: Inst, at: int, seen: set[tuple[object, ...]]
-    ) -> State | None:
-        """Try a node, unless one just like it was tried."""
-        node = state.nodes[at]
-        reached = inst.reach is None or at in inst.reach
-        kind = (node.unallocated, node.disk_free, node.units, reached)
-        like = (*kind, node.mig_into, node.policy, node.spindles_free)
-        if like in seen:
-            return None
-        seen.add(like)
-        return _try(state, inst, at)
-
-
-def another_way(
-    state: State, lost: int, tries: int = TRIES
-) -> tuple[tuple[tuple[int, int], ...] | None, bool]:
-    """Return a way for everybody to restart, and whether every way was tried.
-
-    Parameters
-    ----------
-    tries
-        How many single restarts to try before giving up.
-    """
-    people = in_order(state, lost)
-    # The largest first: what cannot be placed is found out early.
-    people.sort(key=lambda one: (one.mirror is not Mirror.INTERNAL, -one.mem))
-    refuges = [at for at in mates(state, lost) if not state.nodes[at].offline]
-    search = _Search(refuges, tries)
-    way = search.rest(state, people)
-    return way, way is not None or search.tries >= 0
 
 
 # -- what an allocation or a move would break ------------------------------------------
@@ -311,6 +223,13 @@ class Breach:
                 told = _told_loss(state.group_view(group), loss)
                 return _breach(state, at, told, already=already)
         return None
+
+
+def strands(state: State, lost: int) -> Finding:
+    """Return whom a change strands, if it leads to a state that cannot lose a node."""
+    view = state.group_view(state.nodes[lost].group)
+    told = _told_loss(view, survive(view, lost, thorough=True))
+    return _breach(state, lost, told, already=False)
 
 
 def _told_loss(state: State, found: Survival) -> Loss:

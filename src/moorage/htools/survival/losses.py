@@ -25,8 +25,15 @@ _SPARE = 256
 
 
 def in_order(state: State, lost: int) -> list[Inst]:
-    """Return who must restart: mirrored, shared, then local, largest first."""
-    people = [state.insts[at] for at in state.nodes[lost].primaries]
+    """Return who must restart: mirrored, shared, then local, largest first.
+
+    Of equals the last one of the cluster begins. That is the order of a node that was
+    just loaded; the order in which moves brought them here would give another answer
+    before a plan is saved than after.
+    """
+    people = [
+        state.insts[at] for at in sorted(state.nodes[lost].primaries, reverse=True)
+    ]
     mirrored = [i for i in people if i.mirror is Mirror.INTERNAL]
     if len(mirrored) == len(people):
         return mirrored

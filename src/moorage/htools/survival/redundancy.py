@@ -4,12 +4,13 @@
 Losing a node is simulated, not counted: its mirrored instances fail over to
 their secondaries, then its instances on shared storage restart one by one on
 the node that is best for the score, then local ones are made anew, the largest
-first. What is placed takes its room before the next one is tried, so offcuts
+first; of equals the last of the cluster begins, whoever came to the node when.
+What is placed takes its room before the next one is tried, so offcuts
 count. Nobody restarts on an offline or drained node, nor where one of their
 disks cannot be used. Instances of other nodes do not move.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from moorage.htools.inst import Inst
@@ -234,12 +235,29 @@ class Guard:
 
     def unlosable(self, state: State) -> list[int]:
         """Return the nodes in view whose loss would strand somebody."""
-        return sorted(
+        return sorted(set(state.view).difference(self.losable(state, state.view)))
+
+    def losable(self, state: State, nodes: Collection[int]) -> frozenset[int]:
+        """Return those of some nodes in view that can be lost."""
+        asked = frozenset(nodes)
+        return frozenset(
             at
             for group, view in _parts(state)
-            for at in view.view
-            if not _survives(self._losses(group, view), at)
+            for at in asked.intersection(view.view)
+            if _survives(self._losses(group, view), at)
         )
+
+    def first_unlosable(self, state: State, nodes: Collection[int]) -> int | None:
+        """Return one of some nodes that cannot be lost; ask first who failed last."""
+        asked = frozenset(nodes)
+        for group, view in _parts(state):
+            losses, suspect = self._losses(group, view), self.suspects.get(group)
+            order = sorted(asked.intersection(view.view), key=lambda at: at != suspect)
+            for at in order:
+                if not _survives(losses, at):
+                    self.suspects[group] = at
+                    return at
+        return None
 
     def _losses(self, group: int, view: State) -> Losses:
         losses = self.losses.get(group)
@@ -264,41 +282,5 @@ def _parts(state: State) -> list[tuple[int, State]]:
 
 
 def has_shared(state: State) -> bool:
-    """Say whether somebody in view lives on shared storage."""
-    return any(is_shared(inst) for inst in state.people)
-
-
-def keeps_redundancy(state: State, moved: Moved) -> bool:
-    """Say whether a move leaves a cluster redundant that is so now.
-
-    A cluster of mirrored and local disks alone is left to the score, which
-    weighs their failover memory; one that is not redundant may only gain.
-    """
-    return Keeper()(state, moved)
-
-
-class Keeper:
-    """`keeps_redundancy` as a filter for one plan, which asks it step after step."""
-
-    def __init__(self) -> None:
-        self.guard = Guard()
-        self.shared: bool | None = None
-        self.last: tuple[State, bool] | None = None
-
-    def __call__(self, state: State, moved: Moved) -> bool:
-        """Say whether a move leaves a cluster redundant that is so now."""
-        if self.shared is None:
-            self.shared = has_shared(state)
-        if not self.shared or not self._is_safe(state):
-            return True
-        after = state.after(moved)
-        safe = self.guard(after)
-        if safe:
-            self.last = after, True
-        return safe
-
-    def _is_safe(self, state: State) -> bool:
-        """Say whether a state is redundant, which is often the one allowed last."""
-        if self.last is None or self.last[0].nodes != state.nodes:
-            self.last = state, self.guard(state)
-        return self.last[1]
+    """Say whether somebody in view lives on shared storage, be it set up anew."""
+    return any(inst.mirror is Mirror.EXTERNAL for inst in state.people)

@@ -23,8 +23,8 @@ from moorage.htools.plans.balancing import (
 from moorage.htools.plans.plan import letters, place
 from moorage.htools.plans.search import Searcher, supported
 from moorage.htools.state import State
-from moorage.htools.survival.losing import Breach
-from moorage.htools.survival.redundancy import has_shared
+from moorage.htools.survival.keeping import Keeper
+from moorage.htools.survival.losing import strands
 from moorage.htools.units import Units
 from moorage.htools.why.constraints import Finding
 from moorage.htools.why.reason import listed
@@ -303,13 +303,13 @@ def _by_loss(
     state: State, rules: Rules, now: float, shown: int
 ) -> tuple[list[RefusedMove], RefusedMove | None]:
     """Return the best moves that survival refuses, and the best that it allows."""
-    breach = Breach(state) if rules.keep_redundancy and has_shared(state) else None
-    if breach is not None and breach.already is not None:
-        breach = None
+    keeper = Keeper() if rules.keep_redundancy else None
     lost: list[RefusedMove] = []
     allowed: list[RefusedMove] = []
     for step in _better(state, rules, now, shown):
-        found = None if breach is None else breach.finding(state.after(step.moved))
+        found = None
+        if keeper is not None and not keeper(state, step.moved):
+            found = strands(state.after(step.moved), keeper.broken)
         one = RefusedMove(step, now - step.score, found)
         (allowed if found is None else lost).append(one)
     return lost, allowed[0] if allowed else None
