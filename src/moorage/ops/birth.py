@@ -214,10 +214,10 @@ def offers(view: View, wanted: Wish, node: Node) -> bool:
     if not wanted.kind.capabilities.provider:
         return True
     try:
-        check_provider(view, bear(view, wanted, node), node)
+        found = usable(providers(view, node)).get(str(wanted.params.get("provider")))
     except MoorageError:
         return False
-    return True
+    return found is not None and found.valid
 
 
 def warnings(view: View, wanted: Wish, worker: Node) -> Iterator[str]:
