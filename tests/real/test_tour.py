@@ -21,7 +21,7 @@ BIN = Path(sys.executable).parent
 def moorage(*words: str | Path) -> str:
     run = [BIN / "moorage", *words]
     done = subprocess.run(
-        run, capture_output=True, text=True, check=False, cwd=ROOT, timeout=240
+        run, capture_output=True, text=True, check=False, cwd=ROOT, timeout=1000
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

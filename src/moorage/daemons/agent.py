@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, json
 
-from moorage.errors import NotFound
+from moorage.errors import MoorageError, NotFound
 from moorage.node import join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
@@ -98,9 +98,10 @@ async def _serve(
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     places.serving.write_text(f"{os.getpid()}\n")
+    chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for one in waits:
+    for one in (*waits, *chores):
         one.cancel()
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
@@ -109,6 +110,14 @@ async def _serve(
         # The next cluster counts its terms from one.
         shutil.rmtree(places.run / "fence", ignore_errors=True)
         _LOG.info("node %s has left its cluster", name)
+
+
+async def _tended(hypervisor: Hypervisor) -> None:
+    """Do a hypervisor's chores; what stops them is told, and stops nothing else."""
+    try:
+        await hypervisor.tend()
+    except (OSError, MoorageError):
+        _LOG.exception("the chores of hypervisor %s have ended", hypervisor.name)
 
 
 async def _wait_outside(
