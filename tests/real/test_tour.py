@@ -36,6 +36,7 @@ def test_the_tour_and_its_end(
     try:
         told = moorage("tour", at)
         assert "All 10 steps hold" in told
+        assert "guests are executed by " in told
         alive = leftovers(at)
         for what in ("qemu-system-x86_64", "moorage agent", "moorage master"):
             assert any(what in line for line in alive), what

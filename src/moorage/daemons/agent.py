@@ -9,9 +9,10 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, ValidationError, json
 
-from moorage.errors import MoorageError, NotFound
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.model.misfit import misfit
 from moorage.node import join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
@@ -59,11 +60,20 @@ def write_settings(places: NodePlaces, settings: Settings) -> None:
 
 
 def read_settings(places: NodePlaces) -> Settings:
-    """Return the settings that were written; the defaults if none were."""
+    """Return the settings that were written; the defaults if none were.
+
+    Raises
+    ------
+    BadInput
+        If the file holds something else.
+    """
     try:
         return json.decode(places.settings.read_bytes(), type=Settings)
     except FileNotFoundError:
         return Settings()
+    except DecodeError as error:
+        told = misfit(error) if isinstance(error, ValidationError) else error
+        raise BadInput(f"{places.settings} does not hold settings: {told}") from None
 
 
 def run(directory: Path) -> None:

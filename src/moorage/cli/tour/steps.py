@@ -51,6 +51,8 @@ def two_instances(at: Stage) -> str:
     kernel = f" -H {KERNEL.format(at.scratch.guest)}" if at.scratch.guest else ""
     at.typist.type(f"gnt-instance add -t diskless -n node2 --no-nics{kernel} web2")
     at.typist.type("gnt-instance list -o +disk_template")
+    if not at.simulated:
+        at.typist.say(f"guests are executed by {at.accelerator()}")
     greetings = {name: at.inside(name).greet() for name in ("web1", "web2")}
     for name, greeting in greetings.items():
         at.typist.say(f"{name} answers: {greeting}")
