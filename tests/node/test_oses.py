@@ -172,7 +172,7 @@ def test_a_script_is_told_all_about_disks_and_cards() -> None:
 async def test_create_runs_in_its_directory_and_leaves_a_log(tmp_path: Path) -> None:
     definition(tmp_path / "os/tiny", create="pwd; echo $OS_VARIANT; echo $#")
     (tmp_path / "log").mkdir()
-    go = partial(run, log_dir=tmp_path / "log", timeout=30)
+    go = partial(run, log_dir=tmp_path / "log", timeout=120)
     found = usable(scan([tmp_path / "os"]))
     await create(found, Install(instance="web1", os="tiny"), go)
     (log,) = (tmp_path / "log").glob("create-tiny-web1-*.log")
@@ -181,7 +181,7 @@ async def test_create_runs_in_its_directory_and_leaves_a_log(tmp_path: Path) -> 
 
 async def test_a_script_that_fails_is_quoted(tmp_path: Path) -> None:
     definition(tmp_path / "os/tiny", create="echo no room >&2; exit 7")
-    go = partial(run, log_dir=tmp_path, timeout=30)
+    go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
     with pytest.raises(CommandFailed) as caught:
         await create(found, Install(instance="web1", os="tiny"), go)
@@ -234,7 +234,7 @@ async def test_the_definition_itself_verifies_its_parameters(tmp_path: Path) -> 
     definition(
         tmp_path / "os/tiny", create='[ "$1 $OSP_IMAGE" = "parameters /i" ] || exit 3'
     )
-    go = partial(run, log_dir=tmp_path, timeout=30)
+    go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
     good = Install(instance="web1", os="tiny", osparams={"image": "/i"})
     await verify(found, good, go)
@@ -245,7 +245,7 @@ async def test_the_definition_itself_verifies_its_parameters(tmp_path: Path) -> 
 async def test_an_old_definition_verifies_nothing(tmp_path: Path) -> None:
     path = definition(tmp_path / "os/old", ganeti_api_version="15\n")
     (path / "verify").unlink()
-    go = partial(run, log_dir=tmp_path, timeout=30)
+    go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
     await verify(found, Install(instance="web1", os="old", osparams={"any": 1}), go)
 

@@ -2,17 +2,21 @@
 """Real guests that QEMU stops: seen as what they are, woken, watched, and quiet."""
 
 import asyncio
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import Failed, Unreachable
 from moorage.guest import build
 from moorage.node.hypervisors.base import Drive
-from moorage.node.hypervisors.kvm import consoles
+from moorage.node.hypervisors.kvm import Kvm, consoles
+from moorage.node.hypervisors.kvm.accelerator import Accelerators
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.storage import Where
 from moorage.testing.lab import Lab
@@ -144,3 +148,45 @@ async def test_qemu_runs_in_its_sandbox(lab: Lab) -> None:
     assert "Seccomp:\t2" in status
     assert "NoNewPrivs:\t1" in status
     await lab.one.stop(spec.uuid, 0)
+
+
+STUB = """#!{python}
+import os, sys
+
+words = sys.argv[1:]
+if "-qmp" in words:  # a trial: a firmware runs, and no kernel is one that we know
+    sys.exit(33 if "-bios" in words else 1)
+if "kvm" in words:  # a guest: it comes up, and stands still
+    place = words.index("kvm")
+    words[place : place + 1] = ["tcg", "-S"]
+    words[words.index("host")] = "max"
+os.execv("{qemu}", ["qemu-system-x86_64", *words])
+"""
+
+
+async def test_the_first_guest_is_watched_where_no_kernel_could_be_tried(
+    lab: Lab,
+) -> None:
+    """KVM stops it at once: it is started again, emulated, and so is the next one."""
+    stub, device = lab.top / "stub", lab.top / "kvm"
+    qemu = shutil.which("qemu-system-x86_64")
+    stub.write_text(STUB.format(python=sys.executable, qemu=qemu))
+    stub.chmod(0o755)
+    device.touch()
+    node = Kvm(lab.top / "watched", program=str(stub))
+    node._accelerators = Accelerators(lab.top / "verdicts", str(stub), device)
+    first = replace(lab.spec(lab.drive("file")), hvparams={})
+    second = replace(lab.spec(lab.drive("file")), hvparams={})
+    try:
+        for spec in (first, second):
+            await node.start(spec)
+            found = await node.find(spec.uuid)
+            assert found
+            assert (found.state, found.cause) == ("running", "")
+        known = node.accelerator()
+        assert known
+        assert (known.name, known.proof) == ("tcg", "guest")
+        assert known.reason == "QEMU stopped the first guest with prelaunch"
+    finally:
+        for spec in (first, second):
+            await node.stop(spec.uuid, 0)

@@ -27,7 +27,7 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls, placement, policy
+from moorage.ops import backend, birth, calls, osparams, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
@@ -170,6 +170,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
         yield from OnInstance.questions(self, view)
+        yield from self._about_os(view)
         node = view.config.node(self.instance(view).primary_node)
         group = view.config.group(node.group)
         for wanted in self._wishes():
@@ -191,6 +192,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
+        for question in self._about_os(view):
+            new = self._with_os(view)
+            node = view.config.node(question.node)
+            osparams.check(view, node, new.os, new.osparams)
         if self.disks:
             self._check_disks(view, instance)
         if self.offline and runs(view, instance):
@@ -227,6 +232,23 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         made = self._made(view, node)
         if made:
             yield Claim(node=node.uuid, disks=made)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the hypervisor parameters that will have no effect."""
+        return hvparams.warnings(self.instance(view).hypervisor, self.hvparams)
+
+    def _with_os(self, view: View) -> Instance:
+        """Return the instance with the OS and the OS parameters that it is to have."""
+        old = self.instance(view)
+        params = _merged(old.osparams, self.osparams)
+        return with_fields(old, os=self.os_name or old.os, osparams=params)
+
+    def _about_os(self, view: View) -> Iterator[Question]:
+        """Ask for OS definitions, if the OS changes and its node can be asked."""
+        new = self._with_os(view)
+        node = view.config.node(new.primary_node)
+        if (self.osparams or self.os_name) and new.os and not node.offline:
+            yield calls.oses_on(node.uuid)
 
     def _anything(self) -> bool:
         told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
@@ -314,6 +336,9 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             new["os"] = self.os_name
         if self.offline is not None:
             new["admin_state"] = "offline" if self.offline else "down"
+        for question in self._about_os(view):
+            node = view.config.node(question.node)
+            yield osparams.verify(view, self._with_os(view), node)
         if new:
             change = Change((successor(instance, view.now, **new),))
             what = f"change {instance.name}"
