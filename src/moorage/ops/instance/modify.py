@@ -8,9 +8,8 @@ once, with or without ``--hotplug``.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
@@ -33,69 +32,11 @@ from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
 from moorage.ops.guests import runs
 from moorage.ops.instance.common import find_disk
+from moorage.ops.instance.disk_mods import Mod, parse_mods
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach
 from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
-
-ACTIONS = ("add", "attach", "modify", "remove", "detach")
-
-
-class Mod(Struct, frozen=True):
-    """One change of one disk.
-
-    Attributes
-    ----------
-    ident
-        For a new disk, the slot (-1 is the end); for one that is there, its slot,
-        name or uuid.
-    params
-        As they were given.
-    """
-
-    action: Literal["add", "attach", "modify", "remove", "detach"]
-    ident: str
-    params: dict[str, Any]
-
-
-def parse_mods(given: list[list[Any]]) -> list[Mod]:
-    """Return the changes of a request in Ganeti's two forms.
-
-    ``[action, ident, params]``, or the old ``[action or slot, params]``.
-
-    Raises
-    ------
-    BadInput
-        If an action is not known, or takes no parameters and got some.
-    """
-    mods = []
-    for one in given:
-        if len(one) == 3:
-            action, ident, params = one
-        elif len(one) == 2 and one[0] in ACTIONS:
-            action, ident, params = one[0], -1, one[1]
-        elif len(one) == 2:
-            action, ident, params = "modify", one[0], one[1]
-        else:
-            raise BadInput(f"a disk change is [action, disk, parameters], not {one}")
-        mods.append(_mod(action, str(ident), dict(params or {})))
-    return mods
-
-
-def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
-    if action not in ACTIONS:
-        raise BadInput(f"disks can be {', '.join(ACTIONS)}ed, not '{action}'")
-    if action in ("remove", "detach") and params:
-        raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
-    if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
-        raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
-    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
-        raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
-    if action == "modify" and "size" in params:
-        raise BadInput(
-            "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
-        )
-    return Mod(action, ident, params)  # type: ignore[arg-type]
 
 
 class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
