@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
-from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
@@ -13,6 +12,7 @@ from moorage.model import Change, Node
 from moorage.ops import birth, calls
 from moorage.ops.reach import online, only_group
 from moorage.storage import Reach
+from moorage.storage.templates.ext import plain
 
 
 class DiskAdd(Operation, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     node, group
         Where: a node for templates that stay on one, else a group; the only group
         when there is one.
-    force
+    force_params
         Accept parameters that the provider does not list.
     """
 
@@ -43,21 +43,33 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
-    force: bool = False
+    force_params: bool = False
     tags: tuple[str, ...] = ()
 
     def wish(self) -> birth.Wish:
         """Return the disk that is wanted."""
-        given = self.params | {
-            "name": self.name,
-            "size": self.size,
-            "mode": self.mode,
-            "adopt": self.adopt,
-            "provider": self.provider,
-            "access": self.access,
-        }
-        wanted = birth.wish(given, self.disk_template)
-        return replace(wanted, force=self.force, tags=self.tags)
+        return birth.Wish(
+            template=self.disk_template,
+            size=birth.checked_size(self.size),
+            mode=birth.checked_mode(self.mode),
+            name=birth.checked_name(self.name),
+            adopt=self.adopt,
+            params=self._params(),
+            force=self.force_params,
+            tags=self.tags,
+        )
+
+    def _params(self) -> dict[str, Any]:
+        """Return the parameters; two of them may be given as fields too."""
+        fields = {"provider": self.provider, "access": self.access}
+        given = {name: value for name, value in fields.items() if value is not None}
+        for name in given.keys() & self.params.keys():
+            if self.params[name] != given[name]:
+                raise BadInput(
+                    f"the disk's {name} is given twice: '{given[name]}' and "
+                    f"'{self.params[name]}'"
+                )
+        return self.params | given
 
     def where(self, view: View) -> Node:
         """Return the node that makes the disk."""
@@ -76,10 +88,9 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         return nodes[0]
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Share the node; hold the device that is adopted, if one is."""
+        """Share the node; hold the name, and the device that is adopted."""
         yield Lock("node", self.where(view).uuid, shared=True)
-        if self.adopt:
-            yield Lock("disk", self.adopt)
+        yield from birth.hold([self.wish()])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""
@@ -95,11 +106,17 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         birth.check(view, self.wish(), node)
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Make the volume, then let the cluster know the disk."""
+        """Make the volume, look whether it is there, then record the disk.
+
+        As in Ganeti it is attached once: a provider may say yes and make nothing.
+        """
         node, wanted = self.where(view), self.wish()
         disk = birth.bear(view, wanted, node)
         if not wanted.adopt:
             yield calls.create(view.config, disk, node)
+        yield calls.attach(view.config, disk, node)
+        yield calls.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
+        yield calls.detach(view.config, disk, node)
         yield commit(f"record disk {disk.label}", Change((disk,)), {})
 
     def result(self, view: View, results: Sequence[Any]) -> str:
