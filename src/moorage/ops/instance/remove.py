@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import calls
@@ -31,8 +31,9 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     Attributes
     ----------
     ignore_failures
-        Let the instance go although its node is off, or storage fails; the job is a
-        success, and its warnings say what stays behind.
+        Let the instance go although its node is marked offline, or storage fails; the
+        job is a success, and its warnings say what stays behind. A guest that cannot
+        be stopped is no failure to ignore: it may still write.
     """
 
     op_id = "OP_INSTANCE_REMOVE"
@@ -86,13 +87,12 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         node = config.node(instance.primary_node)
         disks = config.disks_of(instance)
         if runs(view, instance):
-            yield self._forgiving(
-                calls.stop(config, instance, disks, node, self.shutdown_timeout)
-            )
+            yield calls.stop(config, instance, disks, node, self.shutdown_timeout)
         if not node.offline:
             held = holds(view, instance)
             for disk in disks:
-                yield self._forgiving(calls.detach(config, disk, node, held=held))
+                detach = calls.detach(config, disk, node, held=held)
+                yield replace(detach, tolerant=self.ignore_failures)
         left = tuple(_freed(view, instance, disk) for disk in disks)
         change = Change(left, (instance,))
         what = f"forget {instance.name}"
@@ -116,9 +116,6 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             hint=forgetting(disk),
         )
         yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
-
-    def _forgiving(self, task: Run) -> Run:
-        return replace(task, tolerant=True, undo=None) if self.ignore_failures else task
 
     def _elsewhere(self, view: View) -> list[Disk]:
         """Return the disks that another node must remove, for their own is off."""
