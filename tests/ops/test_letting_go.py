@@ -293,3 +293,31 @@ async def test_an_instance_of_a_silent_node_stays(cluster: SimCluster) -> None:
     fields = {"instance_name": "web", "ignore_failures": True}
     error = await cluster.refused(REMOVE, **fields)
     assert "may still run there" in str(error)
+
+
+@pytest.mark.parametrize("door", ["disk", "instance"])
+async def test_a_disk_is_taken_from_an_instance_of_a_dead_node(
+    cluster: SimCluster, door: str
+) -> None:
+    await instance(cluster)
+    await off(cluster, "node3")
+    if door == "disk":
+        await cluster.run("OP_DISK_DETACH", disk="local")
+    else:
+        mods = {"disks": [["detach", "local", {}]]}
+        await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web", **mods)
+    assert cluster.config.owner(cluster.config.disk("local")) is None
+
+
+async def test_a_removal_from_an_instance_names_the_way_out(
+    cluster: SimCluster,
+) -> None:
+    """As of a provider whose `remove` fails where there is no volume."""
+    await instance(cluster)
+    node = cluster.nodes.nodes["node3"]
+    node.machine.refuse = lambda _, command: command.argv[0].endswith("/remove")
+    mods = {"disks": [["remove", "shared", {}]]}
+    error = await cluster.refused("OP_INSTANCE_SET_PARAMS", instance_name="web", **mods)
+    assert error.hint.endswith("gnt-disk forget --reason WHY shared")
+    await cluster.run("OP_DISK_FORGET", disk="shared", why="its volume is gone")
+    assert [disk.label for disk in cluster.config.all(Disk)] == ["local"]

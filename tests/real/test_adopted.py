@@ -4,22 +4,17 @@
 The nodes' agents are real; a loop device plays the LUN, and no guest runs.
 """
 
-import io
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-
-from moorage.cli.tour.typist import Typist
-from moorage.daemons import scratch
 
 pytestmark = pytest.mark.real
 
 BELOW = Path("/dev/disk/moorage-adopted")
-BIN = Path(sys.executable).parent
 PRECIOUS = b"PRECIOUS CUSTOMER DATA"
 CREATE = (
     '#!/bin/sh\nprintf "FRESHLY INSTALLED OS" | dd conv=notrunc "of=$DISK_0_PATH"\n'
@@ -27,23 +22,16 @@ CREATE = (
 
 
 @pytest.fixture
-def hands(tmp_path: Path) -> Iterator[Typist]:
+def hands(quay: Any) -> Any:
     """Return somebody who types at a cluster that has the OS ``wiper``."""
-    at = tmp_path / "c"
-    start = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
-    try:
-        start.type(f"moorage up {at} --nodes 1 --hypervisor fake")
-        wiper = at / "os" / "wiper"
-        wiper.mkdir(parents=True)
-        for script in ("create", "import", "export", "rename", "verify"):
-            (wiper / script).write_text(CREATE)
-            (wiper / script).chmod(0o755)
-        (wiper / "ganeti_api_version").write_text("20\n")
-        (wiper / "parameters.list").write_text("")
-        yield Typist(scratch.read(at).environment(), io.StringIO())
-    finally:
-        if at.exists():
-            scratch.down(at)
+    wiper = quay.path / "os" / "wiper"
+    wiper.mkdir(parents=True)
+    for script in ("create", "import", "export", "rename", "verify"):
+        (wiper / script).write_text(CREATE)
+        (wiper / script).chmod(0o755)
+    (wiper / "ganeti_api_version").write_text("20\n")
+    (wiper / "parameters.list").write_text("")
+    return quay
 
 
 @pytest.fixture
@@ -71,7 +59,7 @@ def begins(lun: Path) -> bytes:
 
 
 @pytest.mark.requirement("S0-19")
-def test_the_data_of_an_adopted_device_stays(hands: Typist, lun: Path) -> None:
+def test_the_data_of_an_adopted_device_stays(hands: Any, lun: Path) -> None:
     """Part of the row: adopted data is used as it is, whatever OS is named."""
     add = f"gnt-instance add -t blockdev --disk 0:adopt={lun} -o wiper --no-nics"
     hands.type(f"{add} -n node1 web")

@@ -69,3 +69,23 @@ def test_a_disk_that_cannot_grow_stays_as_it_is(
     assert path.read_bytes() == b"x" * (4 << 20)
     go(file.grow(one, Mib(8)), tmp_path)
     assert path.stat().st_size == 8 << 20
+
+
+def test_nobody_is_told_of_a_disk_that_has_no_room(quay: Any) -> None:
+    """By command: neither the record nor the guest may see more than there is."""
+    shared = quay.path / "shared"
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "none", shared]
+    subprocess.run(mount, check=True)
+    try:
+        add = "gnt-disk add -t sharedfile -D preallocate=yes -s"
+        assert "no room" in quay.refused(f"{add} 200M pre")
+        assert quay.ask("gnt-disk list -o name") == []
+        quay.type(f"{add} 4M pre")
+        assert "no room" in quay.refused("gnt-disk grow pre 300M")
+        assert quay.ask("gnt-disk list -o name,size") == [{"name": "pre", "size": 4}]
+        quay.type("gnt-disk grow pre 4M")
+        (file,) = shared.glob("*/*.disk0")
+        assert file.stat().st_size == 8 << 20
+        quay.type("gnt-disk remove -f pre")
+    finally:
+        subprocess.run(["umount", shared], check=True)

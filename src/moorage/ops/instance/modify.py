@@ -24,10 +24,10 @@ from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed
 from moorage.ops.disk_names import hold_names, sought
 from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
-from moorage.ops.guests import runs
+from moorage.ops.guests import check_known, runs
 from moorage.ops.instance.common import find_disk
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import ask_reach
+from moorage.ops.reach import ask_reach, forgetting
 from moorage.storage.templates.ext import metadata
 
 ACTIONS = ("add", "attach", "modify", "remove", "detach")
@@ -202,7 +202,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         return any(told) or self.offline is not None
 
     def _check_disks(self, view: View, instance: Instance) -> None:
-        OnInstance.check(self, view)
+        if all(mod.action == "detach" for mod, _ in self.mods(view)):
+            check_known(view, instance)  # as gnt-disk detach: its node may be off
+        else:
+            OnInstance.check(self, view)
         node = view.config.node(instance.primary_node)
         for mod, disk in self.mods(view):
             if disk is None:
@@ -292,7 +295,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         last = view.config.disk(disk.uuid)
         node = view.config.node(self.instance(view).primary_node)
         if not self.keep_disks:
-            yield calls.remove(view.config, last, node)
+            yield calls.remove(view.config, last, node, hint=forgetting(last))
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
