@@ -24,7 +24,7 @@ from moorage.model import change as changes
 from moorage.store import Truth
 
 from .record import Job, Op, encode
-from .task import Call, Commit, Run, Task
+from .task import Call, Commit, Run, Task, today
 
 Report = Callable[[int, int, str, str], None]
 """Progress: done, total, unit, note."""
@@ -253,7 +253,8 @@ class Carrier:
             return []
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._insist(job, op, task.node, task.undo)
+                undo = today(task.undo, self._truth.config)
+                await self._insist(job, op, task.node, undo)
             except MoorageError as error:
                 if self._is_gone(task):
                     return []

@@ -4,7 +4,7 @@
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
 from .config import Config, nice
-from .facts import GuestState, Held, NodeFacts, Os, Provider, Unit
+from .facts import Device, GuestState, Held, NodeFacts, Os, Provider, Unit
 from .objects import (
     DISKLESS,
     MIXED,
@@ -26,6 +26,7 @@ __all__ = [
     "Change",
     "Cluster",
     "Config",
+    "Device",
     "Disk",
     "Entity",
     "GuestState",

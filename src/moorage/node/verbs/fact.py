@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moorage import __version__
-from moorage.model import GuestState, NodeFacts, Os, Provider
+from moorage.model import Device, GuestState, Held, NodeFacts, Os, Provider
 from moorage.node.hypervisors.base import Report
 from moorage.units import Mib
 
@@ -21,8 +23,8 @@ class FactArgs(Struct, frozen=True, kw_only=True):
     directories
         Directory by disk template, or pairs of both: where the cluster keeps image
         files.
-    path
-        A block device.
+    paths
+        Of devices and files.
     uuid
         A guest.
     brief
@@ -30,7 +32,7 @@ class FactArgs(Struct, frozen=True, kw_only=True):
     """
 
     directories: dict[str, str] | tuple[tuple[str, str], ...] = {}
-    path: str = ""
+    paths: tuple[str, ...] = ()
     uuid: str = ""
     brief: bool = False
 
@@ -48,7 +50,7 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         bootid=memory.bootid,
         units=tuple(at.machine.units(dict(args.directories))),
         guests=() if args.brief else tuple(await _all_guests(at)),
-        held=() if args.brief else tuple(at.held.all()),
+        held=() if args.brief else tuple([held async for held in _held(at)]),
     )
 
 
@@ -76,9 +78,20 @@ async def oses(at: Station, _args: FactArgs, _report: Report) -> list[Os]:
     return at.machine.oses()
 
 
-async def device(at: Station, args: FactArgs, _report: Report) -> dict[str, object]:
-    """Return what there is at the path of a block device."""
-    return at.machine.device(args.path)
+async def devices(at: Station, args: FactArgs, _report: Report) -> list[Device]:
+    """Return what there is at some paths, in their order."""
+    return [await at.machine.device(path) for path in args.paths]
+
+
+async def _held(at: Station) -> AsyncIterator[Held]:
+    """Yield the disks that are attached here, with the sizes of their devices."""
+    for held in at.held.all():
+        where = at.held.get(held.disk)
+        if where and where.path and where.block:
+            found = await at.machine.device(where.path)
+            yield replace(held, size=found.size if found.kind == "block" else None)
+        else:
+            yield held
 
 
 async def _all_guests(at: Station) -> list[GuestState]:
@@ -92,6 +105,6 @@ VERBS: dict[str, Any] = {
     "guest": guest,
     "providers": providers,
     "oses": oses,
-    "device": device,
+    "devices": devices,
 }
 """Every reading verb."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Node
-from moorage.ops import birth, calls
+from moorage.ops import birth, calls, identity
 from moorage.ops.reach import online, only_group
 from moorage.storage import Reach
 
@@ -79,7 +79,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         """Share the node; hold the device that is adopted, if one is."""
         yield Lock("node", self.where(view).uuid, shared=True)
         if self.adopt:
-            yield Lock("disk", self.adopt)
+            yield identity.ADOPTION
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""

@@ -21,7 +21,7 @@ from moorage.model import (
     Os,
     hvparams,
 )
-from moorage.ops import backend, birth, calls, nics, placement
+from moorage.ops import backend, birth, calls, identity, nics, placement
 from moorage.ops.disk.attach import MOST
 from moorage.storage.templates.ext import metadata
 
@@ -154,7 +154,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             yield Lock("node", node.uuid, shared=True)
         for wanted in self.wishes():
             if wanted.adopt:
-                yield Lock("disk", wanted.adopt)
+                yield identity.ADOPTION
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
@@ -192,6 +192,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Raise unless the disks can be made on a node, for use in its group."""
         for wanted in self.wishes():
             birth.check(view, wanted, node)
+        adopted = [wanted.adopt for wanted in self.wishes() if wanted.adopt]
+        identity.check_apart(view, adopted, node)
 
     def _check_words(self, view: View) -> None:
         if not _NAME.fullmatch(self.instance_name):

@@ -18,7 +18,7 @@ from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Disk, Instance, apply, hvparams, successor
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls
+from moorage.ops import backend, birth, calls, identity
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
@@ -149,7 +149,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 yield Lock("disk", disk.uuid)
         for wanted in self._wishes():
             if wanted.adopt:
-                yield Lock("disk", wanted.adopt)
+                yield identity.ADOPTION
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
@@ -162,7 +162,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             disk for mod, disk in self.mods(view) if mod.action == "attach" and disk
         ]
         if disks:
-            yield from ask_reach(disks, node)
+            yield from ask_reach(view.config, disks, node)
 
     # -- what is refused ------------------------------------------------------------
 
@@ -196,6 +196,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             elif mod.action == "modify":
                 _modified(disk, mod.params)
         birth.check_distinct(self._wishes())
+        adopted = [wanted.adopt for wanted in self._wishes() if wanted.adopt]
+        identity.check_apart(view, adopted, node)
         try:
             list(self.tasks(view))
         except Conflict as conflict:

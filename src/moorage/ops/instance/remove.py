@@ -9,8 +9,7 @@ from moorage.jobs import Task, View, commit
 from moorage.jobs.unread import Idle, Moot
 from moorage.model import Change, successor
 from moorage.ops import calls
-from moorage.ops.guests import runs
-from moorage.ops.instance.common import detach_all
+from moorage.ops.instance.common import put_down
 from moorage.ops.instance.power import PATIENCE, OnInstance
 
 
@@ -45,9 +44,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         config, instance = view.config, self.instance(view)
         node = config.node(instance.primary_node)
         disks = config.disks_of(instance)
-        if runs(view, instance):
-            yield calls.stop(config, instance, disks, node, self.shutdown_timeout)
-        yield from detach_all(view, instance, node)
+        yield from put_down(view, instance, node, self.shutdown_timeout)
         left = tuple(
             successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
             for disk in disks

@@ -9,8 +9,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Config, Instance, Node
 from moorage.ops import placement
-from moorage.ops.reach import able
-from moorage.storage import Mirror
+from moorage.storage import mirrored
 
 from .residents import guests_on
 
@@ -35,7 +34,7 @@ def _check_takes(source: Node, node: Node) -> None:
 def check_mobile(config: Config, instance: Instance) -> None:
     """Raise `WrongState` if a disk keeps the instance where it is."""
     for disk in config.disks_of(instance):
-        if able(disk).mirror is not Mirror.EXTERNAL:
+        if disk.dev_type not in mirrored():
             raise WrongState(
                 f"instance {instance.name} cannot move: disk {disk.label} of template "
                 f"'{disk.dev_type}' stays on its node",
