@@ -21,6 +21,8 @@ from .calls import devices_on
 
 ADOPTION = Lock("disk", "adoption")
 """Held by whoever adopts: which device a path means is known only when it is asked."""
+PART = "-part"
+"""Between the identity of a device and the number of a part of it."""
 COMPARE = "compare on the nodes: lsblk -o NAME,SIZE,SERIAL,WWN"
 
 
@@ -163,10 +165,13 @@ def same(one: Device, other: Device) -> bool:
     )
 
 
+def whole(identity: str) -> str:
+    """Return the identity of the device that a part is a part of."""
+    return identity.partition(PART)[0]
+
+
 def _overlap(one: str, other: str) -> bool:
-    if not (one and other):
-        return False
-    return one == other or f"{one}-part" in other or f"{other}-part" in one
+    return bool(one) and (one == other or one == whole(other) or whole(one) == other)
 
 
 def _named(identity: str) -> str:
@@ -187,31 +192,32 @@ def check_adoption(view: View, path: str, worker: Node, nodes: list[Node]) -> No
         The nodes of its group; one that gives no answer does not hold the others up.
     """
     group = view.config.group(worker.group)
+    known = adopted(view.config)
     seen: dict[tuple[object, object], str] = {}
     for node in nodes:
         if node != worker and not _reached(view, node):
             continue
-        found = device(view, node, path)
+        told = devices(view, node)
+        found = told.get(path, Device())
         if found.kind != "block":
             raise WrongState(
                 f"node {node.name} of group {group.name} has no block device {path}",
                 hint="every node of the group must see it under this name",
             )
         seen.setdefault((found.size, found.identity), node.name)
-        for disk in adopted(view.config):
-            there = devices(view, node).get(disk.volume)
-            if disk.volume == path or _is_one(disk, there, found):
+        for disk in known:
+            if disk.volume == path or _is_one(disk, told.get(disk.volume), found):
                 named = "" if disk.volume == path else f" ({disk.volume})"
                 raise Exists(
                     f"device {path} is disk {disk.label} already{named}",
                     hint=f"gnt-disk info {disk.uuid}",
                 )
     if len(seen) > 1:
-        told = ", ".join(
+        sides = ", ".join(
             f"{size} MiB{f' ({name})' if name else ''} on {node}"
             for (size, name), node in seen.items()
         )
-        raise WrongState(f"{path} is not the same device on every node: {told}")
+        raise WrongState(f"{path} is not the same device on every node: {sides}")
 
 
 def _reached(view: View, node: Node) -> bool:

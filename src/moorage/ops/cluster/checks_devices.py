@@ -3,6 +3,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import combinations
 
 from moorage.errors import MoorageError
 from moorage.jobs import Question
@@ -75,32 +76,38 @@ def _unequal(
 def shared(seen: Seen) -> Iterator[Finding]:
     """Find devices that are two disks: each can be written to without the other."""
     told = _told(seen)
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    disks = [disk for disk, _ in adopted_disks(seen.config)]
-    for number, one in enumerate(disks):
-        for other in disks[:number]:
-            nodes = [
-                node.name
-                for node in seen.config.named(Node)
-                if _is_one(told.get(node.uuid, {}), one, other)
-            ]
-            if nodes or (one.identity and one.identity == other.identity):
-                found[other.uuid, one.uuid] = nodes
-    for (first, second), nodes in found.items():
+    pairs: dict[tuple[str, str], set[str]] = {}
+    for node, alike in _alike(seen, told):
+        for one, other in combinations(alike, 2):
+            here = told[node.uuid]
+            if identity.same(here[one.volume], here[other.volume]):
+                pairs.setdefault((one.uuid, other.uuid), set()).add(node.name)
+    for (first, second), nodes in pairs.items():
         yield _twice(seen.config.disk(first), seen.config.disk(second), nodes)
 
 
-def _is_one(told: dict[str, Device], one: Disk, other: Disk) -> bool:
-    first, second = told.get(one.volume), told.get(other.volume)
-    return first is not None and second is not None and identity.same(first, second)
+def _alike(
+    seen: Seen, told: dict[str, dict[str, Device]]
+) -> Iterator[tuple[Node, list[Disk]]]:
+    """Yield the disks that may be one device on a node: by number, or by identity."""
+    disks = [disk for disk, _ in adopted_disks(seen.config)]
+    for node in seen.config.named(Node):
+        found: dict[tuple[str, str], list[Disk]] = defaultdict(list)
+        for disk in disks:
+            there = told.get(node.uuid, {}).get(disk.volume)
+            if there and there.number:
+                found["number", there.number].append(disk)
+            if there and there.identity:
+                found["identity", identity.whole(there.identity)].append(disk)
+        for alike in found.values():
+            yield node, alike
 
 
-def _twice(one: Disk, other: Disk, nodes: list[str]) -> Finding:
-    where = f" on node {', '.join(nodes)}" if nodes else ""
+def _twice(one: Disk, other: Disk, nodes: set[str]) -> Finding:
     return Finding(
         f"disk {one.label}",
-        f"it is the same device as disk {other.label}{where}: {one.volume} and "
-        f"{other.volume}",
+        f"it is the same device as disk {other.label} on node "
+        f"{', '.join(sorted(nodes))}: {one.volume} and {other.volume}",
         f"detach one of them, then (its data stays): gnt-disk remove {other.uuid}",
     )
 
