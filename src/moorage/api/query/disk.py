@@ -72,6 +72,7 @@ DISK = Resource(
         Field("node", "Node", "text", "Where it is used, or kept", _node),
         Field("nodes", "Nodes", "other", "Nodes that hold its data", _nodes),
         Field("group", "Group", "text", "Node group that reaches it", _group),
+        attribute("identity", "Identity", "text", "What names an adopted device"),
         attribute("epoch", "Epoch", "number", "Rises with every attach and move"),
         attribute("quarantine", "Quarantine", "text", "Why nobody may use it"),
         attribute("spindles", "Spindles", "number", "Spindles"),
