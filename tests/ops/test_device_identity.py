@@ -277,7 +277,7 @@ async def test_a_device_that_is_too_small_is_not_given_to_a_guest(
         "the device of disk spare has 1000 MiB on node node1, and its record says "
         "1024 MiB"
     )
-    assert error.hint == "gnt-cluster repair-disk-sizes"
+    assert error.hint.startswith("gnt-instance activate-disks --ignore-size")
     assert cluster.config.owner(cluster.config.disk("spare")) is None
     assert cluster.nodes.san.attached.keys() == {
         f"node1 {cluster.config.disk('data1').volume}"
@@ -294,6 +294,10 @@ async def test_a_size_may_be_ignored(cluster: SimCluster) -> None:
     assert not cluster.config.instance("web3").disks_active
     told = await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", **activate, ignore_size=True)
     assert told[0][:2] == ["node3", "disk/0"]
+    repair = {"instances": ["web3"]}
+    fixed = await cluster.run("OP_CLUSTER_REPAIR_DISK_SIZES", **repair)
+    assert fixed == [["web3", 0, "size", 255]]
+    await cluster.run("OP_INSTANCE_STARTUP", **activate)
 
 
 async def test_growth_that_did_not_happen_is_told(cluster: SimCluster) -> None:
@@ -317,13 +321,24 @@ async def test_sizes_are_repaired(cluster: SimCluster) -> None:
     job = await cluster.finished(number)
     assert job.ops[0].result == [["web1", 1, "size", 200]]
     told = [str(entry[3]) for entry in job.ops[0].log]
-    assert told == [
-        "Warning: disk/0 of web1 is left out: it is not attached as a block device",
-        "Warning: disk/0 of web3 is left out: it is not attached as a block device",
-    ]
+    (left,) = told
+    assert left.startswith("Warning: disk/0 of web3 is left out: its node has no file")
     assert cluster.config.disk("data1").size == 200
     assert await verified(cluster) == []
     assert await cluster.run("OP_CLUSTER_REPAIR_DISK_SIZES") == []
+
+
+async def test_a_file_is_measured_where_it_lies(cluster: SimCluster) -> None:
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    volume = cluster.config.disk("root1").volume
+    cluster.nodes.san.files[volume] = {"size": 100 << 20, "data": ""}
+    error = await cluster.refused("OP_INSTANCE_STARTUP", instance_name="web1")
+    assert "has 100 MiB on node node1, and its record says 512 MiB" in error.message
+    assert error.hint == "gnt-cluster repair-disk-sizes"
+    assert await cluster.run("OP_CLUSTER_REPAIR_DISK_SIZES", instances=["web1"]) == [
+        ["web1", 0, "size", 100]
+    ]
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
 
 
 async def test_a_lun_that_grew_is_measured_where_it_lies(lun: SimCluster) -> None:

@@ -19,6 +19,7 @@ from .station import Station
 
 R = TypeVar("R")
 REPAIR = "gnt-cluster repair-disk-sizes"
+MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
 
 
 class DiskArgs(Struct, frozen=True, kw_only=True):
@@ -141,8 +142,10 @@ def _check_device(at: Station, args: DiskArgs, found: Device, report: Report) ->
         f"the device of disk {disk.label} has {found.size} MiB on node {at.name}, and "
         f"its record says {disk.size} MiB"
     )
-    if found.size < disk.size or disk.identity is not None:
+    if disk.identity is not None:
         raise Failed(told, hint=REPAIR, disk=disk.uuid, node=at.name)
+    if found.size < disk.size:
+        raise Failed(told, hint=MEASURE, disk=disk.uuid, node=at.name)
     report(0, 0, "log", f"Warning: {told}; {REPAIR} corrects the record")
 
 

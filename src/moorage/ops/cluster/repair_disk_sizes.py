@@ -12,14 +12,15 @@ from moorage.model import Change, Disk, Instance, Node, NodeFacts, successor
 from moorage.ops import identity
 from moorage.ops.calls import devices_on, facts_on
 from moorage.ops.instance.common import hold
+from moorage.ops.reach import template
 from moorage.units import Mib
 
 
 class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     """Correct the recorded sizes of disks whose devices have another one.
 
-    A device is measured where it is: an adopted one on the node of its instance, any
-    other where it is attached. What is neither is left as it is, with a warning.
+    A file or an adopted device is measured where it lies, a volume of a provider where
+    it is attached. What is neither is left as it is, with a warning.
 
     Attributes
     ----------
@@ -44,12 +45,12 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
             yield from hold(instance)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask their nodes for what is attached, and for devices that were adopted."""
+        """Ask their nodes for what is attached, and for what lies there."""
         config = view.config
         for instance in self.chosen(view):
             yield facts_on(config.node(instance.primary_node))
             disks = config.disks_of(instance)
-            paths = [disk.volume for disk in disks if identity.is_adopted(disk)]
+            paths = [disk.volume for disk in disks if template(disk).at_rest(disk)]
             if paths:
                 yield devices_on(instance.primary_node, sorted(paths))
 
@@ -68,8 +69,8 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
                 else:
                     if size is None:
                         yield (
-                            f"disk/{slot} of {instance.name} is left out: it is not "
-                            "attached as a block device"
+                            f"disk/{slot} of {instance.name} is left out: its node has "
+                            "no file or block device of it"
                         )
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -101,10 +102,12 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     def _measured(view: View, instance: Instance, disk: Disk) -> Mib | None:
         """Return the size of a disk's device in MiB; None if there is none to see."""
         node: Node = view.config.node(instance.primary_node)
-        if identity.is_adopted(disk):
+        at = template(disk).at_rest(disk)
+        if at:
             found = identity.device(view, node, disk.volume)
             same = disk.identity is None or found.identity == disk.identity
-            return found.size if found.kind == "block" and same else None
+            there = found.kind == ("block" if at.block else "file")
+            return found.size if there and same else None
         facts = convert(view.answer(facts_on(node)), NodeFacts)
         sizes = {held.disk: held.size for held in facts.held}
         return sizes.get(disk.uuid)
