@@ -194,11 +194,13 @@ async def test_lines_may_be_long_and_come_in_pieces(
     assert notes == [(1, 2, "MiB", long)]
 
 
-async def test_many_calls_at_once(served: Any, nodes: HttpNodes) -> None:
+async def test_many_calls_at_once(served: Any, authority: tls.Authority) -> None:
+    nodes = HttpNodes(authority, connect=60)
     calls = [
         nodes.call(served.node, Call("facts"), 1, lambda *_: None) for _ in range(120)
     ]
     assert len(await asyncio.gather(*calls)) == 120
+    await nodes.close()
 
 
 async def test_a_garbled_token_asks_nobody(served: Any, nodes: HttpNodes) -> None:

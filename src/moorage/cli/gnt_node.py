@@ -9,7 +9,7 @@ from moorage.errors import BadInput
 from . import details
 from .command import Call, Command, Example, Operand, Option, Program
 from .environment import token_of
-from .follow import fetch, follow_many, perform
+from .follow import failures, fetch, perform
 from .listing import Listing
 from .main import run
 from .options import ASKING, DEBUG, FORCE, IALLOCATOR, JOB, JSON, TARGET, moot, truth
@@ -73,18 +73,25 @@ def modify(call: Call) -> int:
 
 
 def _jobs_of(call: Call, op_id: str, fields: Mapping[str, Any]) -> int:
-    """Carry out an operation that answers with jobs, and follow them."""
+    """Carry out an operation that answers with jobs, follow them, say who stayed."""
     (name,) = call.words
-    result = fetch(call, op_id, node_name=name, **fields)
-    jobs = (result or {}).get("jobs") or []
-    if not jobs:
+    result = fetch(call, op_id, node_name=name, **fields) or {}
+    jobs, stayed = result.get("jobs") or [], dict(result.get("stayed") or {})
+    if not jobs and not stayed:
         call.terminal.print(f"There is nothing to move away from node {name}")
         return 0
+    names = result.get("names") or [f"number {n}" for n, _ in enumerate(jobs, 1)]
     answers = {
-        f"instances of {name} ({number})": (bool(taken), what)
-        for number, (taken, what) in enumerate(jobs, 1)
+        instance: (bool(taken), what)
+        for instance, (taken, what) in zip(names, jobs, strict=True)
     }
-    return follow_many(call, answers)
+    failed = failures(call, answers)
+    stayed |= {instance: failed[instance].message for instance in failed}
+    if stayed:
+        call.terminal.print(f"{len(stayed)} instances stayed on node {name}:")
+    for instance, why in stayed.items():
+        call.terminal.print(f"  - {instance}: {why}")
+    return int(bool(stayed))
 
 
 def migrate(call: Call) -> int:

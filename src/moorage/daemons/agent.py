@@ -36,6 +36,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
     extstorage_path, os_path
         Where providers and OS definitions are looked for.
+    file_storage_paths
+        Ganeti's list of the directories that image files may be kept below; where
+        there is no such file, all are allowed.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -45,6 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hypervisor: str = "kvm"
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
+    file_storage_paths: str = "/etc/ganeti/file-storage-paths"
     san: str = ""
 
 
@@ -136,7 +140,12 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
-    machine = LocalMachine(places.logs, extstorage, [Path(p) for p in settings.os_path])
+    machine = LocalMachine(
+        places.logs,
+        extstorage,
+        [Path(one) for one in settings.os_path],
+        Path(settings.file_storage_paths),
+    )
     return machine, {settings.hypervisor: _hypervisor(places, settings)}
 
 

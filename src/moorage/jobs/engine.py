@@ -5,12 +5,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from moorage.errors import BadInput, Failed, MoorageError, NotFound, WrongState
+from moorage.errors import BadInput, Failed, NotFound, WrongState
 from moorage.store import Truth
 
-from .carrier import Carrier, Nodes, reachable, sentence
+from .carrier import Carrier, Nodes, sentence
+from .deciding import Deciding
 from .locks import Locks
-from .operation import Operation, Question, View
+from .operation import Operation, View
 from .record import (
     CANCELED,
     CANCELING,
@@ -26,8 +27,7 @@ from .record import (
     encode,
     stamp,
 )
-from .task import Call, Task
-from .unread import idle
+from .task import Task
 from .world import REAL, World
 
 COMMON = frozenset(
@@ -62,6 +62,7 @@ class Engine:
         self._parse = parse
         self._world = world
         self._clock = world.clock
+        self._deciding = Deciding(truth, nodes, world, self.jobs)
         self._carrier = Carrier(
             truth, nodes, self, clock=world.clock, sleep=world.sleep
         )
@@ -227,7 +228,7 @@ class Engine:
         """
         try:
             operation = self._operation(op.input)
-            return operation.result(self._view(job, {}), op.results)
+            return operation.result(self._deciding.view(job), op.results)
         except Exception:  # noqa: BLE001
             return None
 
@@ -237,11 +238,10 @@ class Engine:
         try:
             operation = self._operation(op.input)
             await self._lock(job, op, operation)
-            view = self._view(job, await self._ask(job, operation))
-            operation.check(view)
-            for text in (*idle(operation), *operation.warnings(view)):
+            decision = await self._deciding.decide(job, operation)
+            for text in decision.warnings:
                 self.note(job, op, f"Warning: {text}")
-            tasks = list(operation.tasks(view))
+            view, tasks = decision.view, decision.tasks
             if op.input.get("dry_run"):
                 op.result = [self._shown(task) for task in tasks]
             else:
@@ -266,34 +266,20 @@ class Engine:
         op.result = operation.result(view, op.results)
         follow = operation.jobs(view)
         if follow:
-            op.result = {"jobs": [[True, await self.submit(one)] for one in follow]}
+            jobs = [[True, await self.submit(one)] for one in follow]
+            op.result = {**(op.result or {}), "jobs": jobs}
 
     async def _lock(self, job: Job, op: Op, operation: Operation) -> None:
         """Take the locks; again, if what they are changed while others held them."""
         op.status = WAITING
         self._tell(job)
         while True:
-            wanted = set(operation.locks(self._view(job, {})))
+            wanted = set(operation.locks(self._deciding.view(job)))
             await self.locks.acquire(job.id, wanted, job.priority)
-            if set(operation.locks(self._view(job, {}))) <= wanted:
+            if set(operation.locks(self._deciding.view(job))) <= wanted:
                 op.locks = sorted(wanted)
                 return
             self.locks.release(job.id)
-
-    async def _ask(self, job: Job, operation: Operation) -> dict[Question, Any]:
-        questions = list(dict.fromkeys(operation.questions(self._view(job, {}))))
-        answers = await asyncio.gather(*(self._answer(one) for one in questions))
-        return dict(zip(questions, answers, strict=True))
-
-    async def _answer(self, question: Question) -> Any:  # noqa: ANN401
-        call = Call(question.verb, dict(question.args))
-        try:
-            node = self.truth.config.node(question.node)
-            if not question.even_offline:
-                reachable(self.truth.config, question.node)
-            return await self._nodes.call(node, call, self.truth.term, _silent)
-        except MoorageError as error:
-            return error
 
     async def _finish(self, job: Job, op: Op) -> None:
         if op.error is None:
@@ -366,11 +352,6 @@ class Engine:
     def _operation(self, opcode: dict[str, Any]) -> Operation:
         return self._parse(opcode)
 
-    def _view(self, job: Job, answers: dict[Question, Any]) -> View:
-        return View(
-            self.truth.config, answers, self._clock(), self._world.fresh, job.id
-        )
-
     def _shown(self, task: Task) -> dict[str, Any]:
         node = getattr(task, "node", None)
         name = self.truth.config.node(node).name if node else "master"
@@ -383,10 +364,6 @@ class Engine:
         event = self._changed.pop(job.id, None)
         if event is not None:
             event.set()
-
-
-def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
-    """Drop the progress of a question."""
 
 
 def _priority(opcodes: list[dict[str, Any]]) -> int:

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 async def _pass(_name: str) -> None:
@@ -26,12 +27,15 @@ class World:
         Makes a uuid.
     point
         Called at every place where a crash must be survived; tests crash there.
+    aside
+        Runs what may take long, without holding up everybody else.
     """
 
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     fresh: Callable[[], str] = lambda: str(uuid.uuid4())
     point: Callable[[str], Awaitable[None]] = _pass
+    aside: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread
 
 
 REAL = World()

@@ -4,7 +4,7 @@
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
 from .config import Config, nice
-from .facts import Device, GuestState, Held, NodeFacts, Os, Provider, Unit
+from .facts import Claim, Device, GuestState, Held, NodeFacts, Os, Provider, Unit
 from .objects import (
     DISKLESS,
     MIXED,
@@ -24,6 +24,7 @@ __all__ = [
     "KIND_OF",
     "MIXED",
     "Change",
+    "Claim",
     "Cluster",
     "Config",
     "Device",

@@ -9,6 +9,9 @@ from msgspec import Struct, field
 
 from moorage.units import Mib
 
+KVM_NODE_MEMORY = Mib(4096)
+"""What Ganeti's planner takes a KVM node to use itself."""
+
 
 class Provider(Struct, frozen=True, kw_only=True):
     """An ExtStorage provider as one node has it.
@@ -55,12 +58,23 @@ class Os(Struct, frozen=True, kw_only=True):
 
 
 class Unit(Struct, frozen=True, kw_only=True):
-    """A storage unit: what one node has of a template or pool."""
+    """A storage unit: what one node has of a template or pool.
+
+    Attributes
+    ----------
+    total, free
+        None where the storage cannot tell, as with providers: unknown is not 0.
+    """
 
     template: str
     key: str
-    total: Mib
-    free: Mib
+    total: Mib | None = None
+    free: Mib | None = None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What tells it apart on its node: type and key."""
+        return self.template, self.key
 
 
 class Device(Struct, frozen=True, kw_only=True):
@@ -138,6 +152,11 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     ----------
     memory_total, memory_used, memory_free
         Of the machine; guests' memory included in used.
+    allowed_directories
+        The only directories that image files may be kept below; None where the node
+        has no list of them.
+    extstorage_path
+        Where the node looks for ExtStorage providers, first one first.
     """
 
     version: str
@@ -150,3 +169,39 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...] = ()
     guests: tuple[GuestState, ...] = ()
     held: tuple[Held, ...] = ()
+    allowed_directories: tuple[str, ...] | None = None
+    extstorage_path: tuple[str, ...] = ()
+
+    @property
+    def memory_own(self) -> Mib:
+        """What is kept for the node itself: guests never get it.
+
+        Ganeti's 4 GiB of a KVM node; an eighth of a small one, which would have
+        nothing left otherwise.
+        """
+        return Mib(min(KVM_NODE_MEMORY, self.memory_total // 8))
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """Room that a job has chosen: nobody else may, until the job is over.
+
+    Attributes
+    ----------
+    node
+        Uuid of the node that the room is on.
+    instance
+        Name of the instance that comes to the node; empty for disks alone.
+    memory, vcpus
+        What a new instance gets; one that moves has them in its record.
+    disks
+        Template and size of what is made or grows.
+    tags
+        Of a new instance.
+    """
+
+    node: str
+    instance: str = ""
+    memory: Mib = Mib(0)
+    vcpus: int = 0
+    disks: tuple[tuple[str, int], ...] = ()
+    tags: tuple[str, ...] = ()

@@ -26,6 +26,12 @@ class Machine(Protocol):
     async def run(self, command: Command, limit: float) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
 
+    def extstorage_path(self) -> tuple[str, ...]:
+        """Return where providers are looked for."""
+
+    def allowed_directories(self) -> tuple[str, ...] | None:
+        """Return the only directories for image files; None if all are allowed."""
+
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.ops.calls import beparams, hvparams
+from moorage.ops.storage.units import sunit, unit_of
 
 from .cards import FAMILIES as CARD_FAMILIES
 from .cards import FIELDS as CARD_FIELDS
@@ -227,6 +228,11 @@ def _sizes(scene: Scene, one: Instance) -> list[int]:
     return [disk.size for disk in scene.config.disks_of(one)]
 
 
+def _units(scene: Scene, one: Instance) -> list[list[Any]]:
+    config = scene.config
+    return [sunit(unit_of(config.cluster, disk)) for disk in config.disks_of(one)]
+
+
 def _each(name: str) -> Callable[[Scene, Any], Any]:
     return lambda s, i: [getattr(disk, name) for disk in s.config.disks_of(i)]
 
@@ -266,6 +272,7 @@ DISKS = (
         "Their templates",
         _each("dev_type"),
     ),
+    Field("disk.sunits", "Disk_units", "other", "Their storage units", _units),
     Field(
         "disk_usage",
         "DiskUsage",

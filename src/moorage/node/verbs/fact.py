@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from moorage import __version__
-from moorage.model import Device, GuestState, Held, NodeFacts, Os, Provider
+from moorage.model import Device, GuestState, Held, NodeFacts, Os, Provider, Unit
 from moorage.node.hypervisors.base import Report
+from moorage.storage.provider import usable
+from moorage.storage.templates import TEMPLATES
 from moorage.units import Mib
 
 from .station import Station
+
+_PROVIDED = sorted(n for n, one in TEMPLATES.items() if one.capabilities.provider)
+"""Templates whose work scripts of providers do."""
 
 
 class FactArgs(Struct, frozen=True, kw_only=True):
@@ -48,7 +53,9 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
-        units=tuple(at.machine.units(dict(args.directories))),
+        units=(*at.machine.units(dict(args.directories)), *_provided(at)),
+        allowed_directories=at.machine.allowed_directories(),
+        extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
         held=() if args.brief else tuple([held async for held in _held(at)]),
     )
@@ -92,6 +99,14 @@ async def _held(at: Station) -> AsyncIterator[Held]:
             yield replace(held, size=found.size if found.kind == "block" else None)
         else:
             yield held
+
+
+def _provided(at: Station) -> Iterator[Unit]:
+    """Yield a unit for each valid provider; how much room it has, nobody knows."""
+    for name, provider in sorted(usable(at.machine.providers()).items()):
+        if provider.valid:
+            for template in _PROVIDED:
+                yield Unit(template=template, key=name)
 
 
 async def _all_guests(at: Station) -> list[GuestState]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, GuestState, Instance, Node, NodeFacts
+from moorage.model import Claim, Disk, GuestState, Instance, Node, NodeFacts
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
@@ -68,12 +68,19 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         nodes = view.config.named(Node)
         return [node for node in nodes if node.vm_capable and not node.offline]
 
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory on the target; to look where it runs needs none."""
+        return iter(()) if self.cleanup else ToAnotherNode.claims(self, view)
+
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask where it runs, and what is left there."""
-        yield from ToAnotherNode.questions(self, view)
-        if self.cleanup:
-            for node in self.candidates(view):
-                yield calls.facts_on(node)
+        """Ask where it runs; what room there is, or (`cleanup`) what is left there."""
+        if not self.cleanup:
+            yield from ToAnotherNode.questions(self, view)
+            return
+        yield from OnInstance.questions(self, view)
+        for node in self.candidates(view):
+            yield calls.guest_on(node.uuid, self.instance(view))
+            yield calls.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse what cannot move, or cannot go there."""

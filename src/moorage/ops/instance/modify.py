@@ -16,9 +16,18 @@ from msgspec.structs import replace as with_fields
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Disk, Instance, apply, hvparams, successor
+from moorage.model import (
+    Change,
+    Claim,
+    Disk,
+    Instance,
+    Node,
+    apply,
+    hvparams,
+    successor,
+)
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls, identity
+from moorage.ops import backend, birth, calls, identity, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
@@ -26,6 +35,7 @@ from moorage.ops.guests import runs
 from moorage.ops.instance.common import find_disk
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach
+from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
 
 ACTIONS = ("add", "attach", "modify", "remove", "detach")
@@ -97,9 +107,14 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         See :func:`parse_mods`.
     keep_disks
         Forget removed disks without destroying their data.
+    ignore_ipolicy
+        Whether the policy of the node group does not count.
+    ignore_capacity
+        Whether new disks may be larger than the room that their storage has.
     """
 
     op_id = "OP_INSTANCE_SET_PARAMS"
+    plans = True
 
     disks: list[list[Any]] = []
     nics: Annotated[
@@ -122,7 +137,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     force_variant: Annotated[
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
-    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
         True
     )
@@ -158,6 +174,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         group = view.config.group(node.group)
         for wanted in self._wishes():
             yield from birth.ask(view.config, wanted, group)
+            if has_room(wanted.template):
+                yield placement.room_on(view.config, node)
         disks = [
             disk for mod, disk in self.mods(view) if mod.action == "attach" and disk
         ]
@@ -180,6 +198,35 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 f"instance {instance.name} is running: it cannot be marked offline",
                 hint=f"gnt-instance shutdown {instance.name}",
             )
+        self._check_size(view, instance)
+
+    def _check_size(self, view: View, instance: Instance) -> None:
+        """Raise unless policy and storage take it as it will be."""
+        node = view.config.node(instance.primary_node)
+        if not self.ignore_capacity:
+            made = self._made(view, node)
+            placement.check_room_for(view, f"instance {instance.name}", node, made)
+        if not self.ignore_ipolicy:
+            after = _after(view, list(self.tasks(view))).config
+            group = view.config.group(node.group)
+            before = policy.sizes_of(view.config, instance)
+            wanted = policy.sizes_of(after, after.instance(instance.uuid))
+            policy.check_change(view.config, group, instance.name, before, wanted)
+
+    def _made(self, view: View, node: Node) -> tuple[tuple[str, int], ...]:
+        """Return template and size of the disks that are made."""
+        return tuple(
+            (wanted.template, birth.born_size(view, wanted, node))
+            for wanted in self._wishes()
+            if not wanted.adopt
+        )
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room of new disks."""
+        node = view.config.node(self.instance(view).primary_node)
+        made = self._made(view, node)
+        if made:
+            yield Claim(node=node.uuid, disks=made)
 
     def _anything(self) -> bool:
         told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
