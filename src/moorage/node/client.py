@@ -23,7 +23,7 @@ SLOW = 3600.0
 """Seconds that any verb may last."""
 QUICK = 15.0
 """Seconds that a reading verb may last."""
-_READING = frozenset({"facts", "guests", "guest", "providers", "oses", "device"})
+_READING = frozenset({"facts", "guests", "guest", "providers", "oses", "devices"})
 _TRIES = 3
 """How often a connection is tried: an agent that restarts is back in a second."""
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The real machine that an agent runs on."""
 
+import asyncio
 import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from moorage.model import Os, Provider, Unit
+from moorage.model import Device, Os, Provider, Unit
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -92,25 +93,40 @@ class LocalMachine:
                 )
         return found
 
-    def device(self, path: str) -> dict[str, object]:
-        """Return what there is at the path of a block device."""
-        try:
-            known = Path(path).stat()
-            number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
-            about = Path("/sys/dev/block") / number
-            size = int((about / "size").read_text()) * 512 // _MIB
-        except (OSError, ValueError):  # no path, no device, or one that goes away
-            return {"present": False, "size": 0, "identity": ""}
+    async def device(self, path: str) -> Device:
+        """Return what there is at a path; a file server that hangs stops nobody."""
+        return await asyncio.to_thread(_at, Path(path))
+
+
+def _at(path: Path) -> Device:
+    try:
+        known = path.stat()
+        if stat.S_ISREG(known.st_mode):
+            return Device(kind="file", size=Mib(known.st_size // _MIB))
         if not stat.S_ISBLK(known.st_mode):
-            return {"present": False, "size": 0, "identity": ""}
-        return {"present": True, "size": size, "identity": _identity(about)}
+            return Device()
+        number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+        about = Path("/sys/dev/block") / number
+        size = Mib(int((about / "size").read_text()) * 512 // _MIB)
+    except (OSError, ValueError):  # no path, no device, or one that goes away
+        return Device()
+    return Device(kind="block", size=size, identity=_identity(about), number=number)
 
 
 def _identity(about: Path) -> str:
-    """Return what names a device on every node that sees it; empty if nothing does."""
-    for name in ("device/wwid", "wwid", "device/serial"):
+    """Return what names a device on every node that sees it; empty if nothing does.
+
+    A part of a device bears the device's name and its own number.
+    """
+    part = about / "partition"
+    if part.exists():
+        whole = _identity(about.resolve().parent)
+        return f"{whole}-part{part.read_text().strip()}" if whole else ""
+    for name in ("device/wwid", "wwid", "dm/uuid", "device/serial"):
         try:
-            return (about / name).read_text().strip()
+            told = (about / name).read_text().strip()
         except OSError:
             continue
+        if told:
+            return told
     return ""

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from moorage.model import Os, Provider, Unit
+from moorage.model import Device, Os, Provider, Unit
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -44,8 +44,8 @@ class Machine(Protocol):
     def units(self, directories: dict[str, str]) -> list[Unit]:
         """Return the room in each template's directory, by the template's name."""
 
-    def device(self, path: str) -> dict[str, object]:
-        """Return ``present``, ``size`` (MiB) and ``identity`` of a block device."""
+    async def device(self, path: str) -> Device:
+        """Return what there is at a path."""
 
 
 def memory_of(proc: Path) -> Memory:

@@ -214,6 +214,23 @@ class Template(ABC):
         return (*disk.logical_id[:-1], name)
 
     @classmethod
+    def adoptable(cls, volume: str) -> str:
+        """Return the name under which a volume to adopt is stored.
+
+        Raises
+        ------
+        BadInput
+            If no volume of this template can have such a name.
+        """
+        return volume
+
+    @classmethod
+    def at_rest(cls, disk: Disk) -> "Where | None":
+        """Return where the data is before it is attached; None if attach tells."""
+        del disk
+        return None
+
+    @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:
         """Refuse the words that only templates with a certain capability know."""
         if "provider" in given and not cls.capabilities.provider:

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Callable
 
 from moorage.errors import CommandFailed
-from moorage.model import Os, Provider, Unit
+from moorage.model import Device, Os, Provider, Unit
 from moorage.node.machine import Memory
 from moorage.storage import Command, Output
 from moorage.units import Mib
@@ -112,9 +112,6 @@ class SimMachine:
             if path not in self.missing
         ]
 
-    def device(self, path: str) -> dict[str, object]:
-        """Return what the shared devices say."""
-        found = self._san.devices.get(path)
-        if found is None:
-            return {"present": False, "size": 0, "identity": ""}
-        return {"present": True, "size": found["size"], "identity": found["identity"]}
+    async def device(self, path: str) -> Device:
+        """Return what the storage says; devices may differ from node to node."""
+        return self._san.device(self.node, path)

@@ -92,7 +92,7 @@ def _ways(call: Call) -> dict[str, bool]:
     return {name: True for name in switches if call.option(name)}
 
 
-def _hypervisor_keys(text: str) -> dict[str, Any]:
+def hypervisor_keys(text: str) -> dict[str, Any]:
     """Return the keys of ``-H kvm:acpi=false``, or without the hypervisor's name."""
     ident, colon, rest = text.partition(":")
     return key_values(rest if colon and "=" not in ident else text)
@@ -128,7 +128,7 @@ COMMAND = Command(
             ("-H", "--hypervisor-parameters"),
             "the hypervisor's parameters",
             "KEY=VALUE,...",
-            _hypervisor_keys,
+            hypervisor_keys,
         ),
         Option(
             ("-O", "--os-parameters"),

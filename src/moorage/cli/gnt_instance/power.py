@@ -7,9 +7,18 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform, perform_all
 from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT
+from moorage.cli.words import backend_parameters
 from moorage.errors import BadInput
 
+from .modify import hypervisor_keys
+
 _SOME = (Operand("INSTANCE", 0, None),)
+NO_REMEMBER = Option(
+    ("--no-remember",), "leave on record whether the instance should run"
+)
+IGNORE_OFFLINE = Option(
+    ("--ignore-offline",), "where the node is marked offline, only record the wish"
+)
 _ALL = Option(("--all",), "every instance of the cluster")
 
 
@@ -34,16 +43,29 @@ def _each(call: Call, op_id: str, fields: Callable[[], dict[str, Any]]) -> int:
     return perform_all(call, ops) if ops else 0
 
 
+def _said(call: Call, *options: str) -> dict[str, Any]:
+    """Return the switches that were given, as fields of an opcode."""
+    return {name: True for name in options if call.option(name)}
+
+
+def _ignoring(call: Call) -> dict[str, Any]:
+    return {"ignore_offline_nodes": True} if call.option("ignore_offline") else {}
+
+
 def startup(call: Call) -> int:
     """Start instances."""
-    forced = {"force": True} if call.option("force") else {}
-    return _each(call, "OP_INSTANCE_STARTUP", lambda: forced)
+    fields = _said(call, "force", "no_remember") | _ignoring(call)
+    if call.option("backend_parameters"):
+        fields["beparams"] = call.option("backend_parameters")
+    if call.option("hypervisor_parameters"):
+        fields["hvparams"] = call.option("hypervisor_parameters")
+    return _each(call, "OP_INSTANCE_STARTUP", lambda: fields)
 
 
 def shutdown(call: Call) -> int:
     """Shut instances down."""
-    forced = {"force": True} if call.option("force") else {}
-    fields = {**call.given(timeout="timeout"), **forced}
+    fields = call.given(timeout="timeout") | _said(call, "force", "no_remember")
+    fields |= _ignoring(call)
     return _each(call, "OP_INSTANCE_SHUTDOWN", lambda: fields)
 
 
@@ -73,9 +95,30 @@ COMMANDS = (
         startup,
         "Start instances",
         _SOME,
-        (_ALL, *ASKING, *JOB),
+        (
+            _ALL,
+            Option(
+                ("-B", "--backend-parameters"),
+                "memory=…,vcpus=…: for this run only",
+                "KEY=VALUE,...",
+                backend_parameters,
+            ),
+            Option(
+                ("-H", "--hypervisor-parameters"),
+                "parameters of the hypervisor: for this run only",
+                "KEY=VALUE,...",
+                hypervisor_keys,
+            ),
+            NO_REMEMBER,
+            IGNORE_OFFLINE,
+            *ASKING,
+            *JOB,
+        ),
         ("start",),
-        (Example("gnt-instance startup web1 web2", "two of them"),),
+        (
+            Example("gnt-instance startup web1 web2", "two of them"),
+            Example("gnt-instance startup -B memory=2G web1", "larger, this time"),
+        ),
     ),
     Command(
         "shutdown",
@@ -84,7 +127,9 @@ COMMANDS = (
         _SOME,
         (
             _ALL,
-            Option(("--timeout",), "seconds that the guest has", "SECONDS", int),
+            Option(("-m", "--timeout"), "seconds that the guest has", "SECONDS", int),
+            NO_REMEMBER,
+            IGNORE_OFFLINE,
             *ASKING,
             *JOB,
         ),

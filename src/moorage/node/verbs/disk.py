@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from moorage.errors import Failed, WrongState
-from moorage.model import Disk
+from moorage.model import Device, Disk
 from moorage.node.commands import drive
 from moorage.node.hypervisors.base import Report
 from moorage.storage import Command, Outcome, Output, Site, Template, Where
@@ -18,6 +18,8 @@ from moorage.units import Mib
 from .station import Station
 
 R = TypeVar("R")
+REPAIR = "gnt-cluster repair-disk-sizes"
+MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
 
 
 class DiskArgs(Struct, frozen=True, kw_only=True):
@@ -31,6 +33,8 @@ class DiskArgs(Struct, frozen=True, kw_only=True):
         Where the cluster keeps image files.
     opened
         For ``disk.attach``: ``exclusive``, ``shared``, or empty for not at all.
+    ignore_size
+        For ``disk.attach``: take the device, whatever its size is.
     exclusive
         For ``disk.open``.
     sought
@@ -45,6 +49,7 @@ class DiskArgs(Struct, frozen=True, kw_only=True):
     shared_file_dir: str = ""
     file_dir: str = ""
     opened: str = ""
+    ignore_size: bool = False
     exclusive: bool = True
     sought: bool = False
     to: Mib = Mib(0)
@@ -67,11 +72,19 @@ async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     return outcome
 
 
-async def attach(at: Station, args: DiskArgs, _report: Report) -> Where:
-    """Make the volume usable here, and open it if asked to."""
+async def attach(at: Station, args: DiskArgs, report: Report) -> Where:
+    """Make the volume usable here, and open it if asked to.
+
+    Raises
+    ------
+    Failed
+        If the device is not the one that the disk's record means.
+    """
     template = _template(at, args)
     where = await _drive(at, template.attach(args.disk))
     at.held.put(args.disk, where)
+    if where.path and where.block:
+        _check_device(at, args, await at.machine.device(where.path), report)
     if args.opened:
         exclusive = args.opened == "exclusive"
         await _drive(at, template.open(args.disk, exclusive=exclusive))
@@ -111,6 +124,35 @@ async def snapshot(at: Station, args: DiskArgs, _report: Report) -> Outcome:
 async def setinfo(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
     return await _drive(at, _template(at, args).setinfo(args.disk, args.text))
+
+
+def _check_device(at: Station, args: DiskArgs, found: Device, report: Report) -> None:
+    """Compare what was attached with the record.
+
+    A volume of a provider may be larger than it was asked for (storage rounds up); an
+    adopted device has the size that it had, or it is another one.
+    """
+    disk = args.disk
+    if found.kind != "block":
+        return
+    if disk.identity is not None and disk.identity != found.identity:
+        raise Failed(
+            f"disk {disk.label} is device {disk.identity or '(unnamed)'}, and on node "
+            f"{at.name} its path leads to {found.identity or 'an unnamed one'}",
+            disk=disk.uuid,
+            node=at.name,
+        )
+    if args.ignore_size or found.size == disk.size:
+        return
+    told = (
+        f"the device of disk {disk.label} has {found.size} MiB on node {at.name}, and "
+        f"its record says {disk.size} MiB"
+    )
+    if disk.identity is not None:
+        raise Failed(told, hint=REPAIR, disk=disk.uuid, node=at.name)
+    if found.size < disk.size:
+        raise Failed(told, hint=MEASURE, disk=disk.uuid, node=at.name)
+    report(0, 0, "log", f"Warning: {told}; {REPAIR} corrects the record")
 
 
 async def _drive(at: Station, steps: Generator[Command, Output, R]) -> R:

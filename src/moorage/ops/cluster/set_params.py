@@ -19,13 +19,12 @@ from moorage.model import (
     successor,
 )
 from moorage.ops import backend
+from moorage.ops.calls import facts_on
 from moorage.ops.group.set_params import merged
 from moorage.ops.reach import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.storage import TEMPLATES
 from moorage.storage.words import check_image_directory
-
-from .finding import facts_on
 
 Nested = Mapping[str, Mapping[str, Any]]
 

@@ -25,6 +25,7 @@ from moorage.ops import (
     backend,
     birth,
     calls,
+    identity,
     nics,
     osparams,
     placement,
@@ -256,6 +257,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Raise unless the disks can be made on a node, for use in its group."""
         for wanted in self.wishes():
             birth.check(view, wanted, node)
+        adopted = [wanted.adopt for wanted in self.wishes() if wanted.adopt]
+        identity.check_apart(view, adopted, node)
 
     def _check_words(self, view: View) -> None:
         if not _NAME.fullmatch(self.instance_name):
@@ -296,8 +299,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes():
             yield from birth.warnings(view, wanted, node)
-        wanted = self.os_type and not self.no_install and not self.install_adopted
-        if wanted and self._adopts():
+        installs = self.os_type and not self.no_install and not self.install_adopted
+        if installs and self._adopts():
             yield (
                 f"the scripts of OS {self.os_type} do not run, for a disk is adopted "
                 "with its data; --install-adopted runs them"
