@@ -9,15 +9,16 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, json
 
-from moorage.errors import NotFound
-from moorage.node import join, server
+from moorage.errors import Failed, NotFound
+from moorage.node import durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.local import LocalMachine
 from moorage.node.machine import Machine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
+from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from .places import NodePlaces
@@ -50,16 +51,27 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def write_settings(places: NodePlaces, settings: Settings) -> None:
     """Write the settings of an agent into its directory."""
-    places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    places.settings.write_bytes(json.format(json.encode(settings)) + b"\n")
+    durable.make(places.root)
+    durable.write(places.settings, json.format(json.encode(settings)) + b"\n")
 
 
 def read_settings(places: NodePlaces) -> Settings:
-    """Return the settings that were written; the defaults if none were."""
+    """Return the settings that were written; the defaults if none were.
+
+    Raises
+    ------
+    Failed
+        If they cannot be read.
+    """
     try:
         return json.decode(places.settings.read_bytes(), type=Settings)
     except FileNotFoundError:
         return Settings()
+    except (DecodeError, UnicodeError) as error:
+        raise Failed(
+            f"the agent's settings in {places.settings} cannot be read: {error}",
+            hint=f"rm {places.settings} brings the defaults back",
+        ) from error
 
 
 def run(directory: Path) -> None:
@@ -88,7 +100,7 @@ async def _serve(
 ) -> None:
     """Serve the cluster until the process is told to end, or the node leaves."""
     left = asyncio.Event()
-    name = (places.keys / "name").read_text()
+    name = join.name(places.keys)
     machine, hypervisors = _parts(name, places, settings)
     agent = Agent(name, places.run, machine, hypervisors, left.set)
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
@@ -136,7 +148,9 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
-    machine = LocalMachine(places.logs, extstorage, [Path(p) for p in settings.os_path])
+    systems = [Path(one) for one in settings.os_path]
+    scripts = Scripts(places.run / "scripts")
+    machine = LocalMachine(places.logs, extstorage, systems, scripts)
     return machine, {settings.hypervisor: _hypervisor(places, settings)}
 
 

@@ -19,7 +19,7 @@ from msgspec import DecodeError, Struct, json
 from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.token import Token, to_text
 
-from . import tls
+from . import durable, tls
 from .server import listen
 
 _SECONDS = 20.0
@@ -33,10 +33,27 @@ def joined(directory: Path) -> bool:
     return (directory / "node.pem").exists()
 
 
+def name(directory: Path) -> str:
+    """Return the name that the cluster gave the node.
+
+    Raises
+    ------
+    Failed
+        If it is lost.
+    """
+    path = directory / "name"
+    found = path.read_text() if path.exists() else ""
+    if not found:
+        raise Failed(
+            f"the node's name in {path} is lost, as a power cut may leave it",
+            hint=tls.new_keys(directory),
+        )
+    return found
+
+
 def forget(directory: Path) -> None:
     """Forget the cluster: what it gave the node, and the key that it knew."""
-    for name in ("node.pem", "node.key", "ca.pem", "name"):
-        (directory / name).unlink(missing_ok=True)
+    durable.remove(*(directory / n for n in ("node.pem", "node.key", "ca.pem", "name")))
 
 
 async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
@@ -55,11 +72,11 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     Failed
         If the port cannot be had.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    durable.make(directory)
     key = tls.new_key()
     certificate = tls.self_signed(key, f"{address}:{port}")
-    tls.write_private(directory / "node.key", tls.key_pem(key))
-    tls.write_private(directory / "door.pem", tls.pem(certificate))
+    durable.write(directory / "node.key", tls.key_pem(key))
+    durable.write(directory / "door.pem", tls.pem(certificate))
     secret = secrets.token_urlsafe(24)
     entered = asyncio.Event()
     app = _door(directory, certificate, secret, entered)
@@ -70,7 +87,7 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     token = Token(address, port, tls.fingerprint(certificate), secret)
     try:
         await listen(runner, address, port, context)
-        tls.write_private(shown, f"{to_text(token)}\n".encode())
+        durable.write(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
         await runner.cleanup()
@@ -109,10 +126,10 @@ def _door(
     async def take(request: web.Request) -> web.Response:
         given = _understood(await said(request), _Given)
         _check(given, certificate)
-        tls.write_private(directory / "ca.pem", given.authority.encode())
-        tls.write_private(directory / "name", given.name.encode())
+        durable.write(directory / "ca.pem", given.authority.encode())
+        durable.write(directory / "name", given.name.encode())
         # Last: its presence says that the node has joined.
-        tls.write_private(directory / "node.pem", given.certificate.encode())
+        durable.write(directory / "node.pem", given.certificate.encode())
         entered.set()
         return web.json_response({})
 

@@ -14,7 +14,7 @@ from .station import Station
 
 
 class FactArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of the reading verbs.
+    """Arguments of the reading verbs, and of those between a node and its master.
 
     Attributes
     ----------
@@ -25,6 +25,8 @@ class FactArgs(Struct, frozen=True, kw_only=True):
         A block device.
     uuid
         A guest.
+    objects
+        Uuids: of those to keep, or to end the programs of.
     brief
         Leave out guests and held disks: they may be thousands.
     """
@@ -32,6 +34,7 @@ class FactArgs(Struct, frozen=True, kw_only=True):
     directories: dict[str, str] | tuple[tuple[str, str], ...] = {}
     path: str = ""
     uuid: str = ""
+    objects: tuple[str, ...] = ()
     brief: bool = False
 
 
