@@ -4,10 +4,12 @@
 import asyncio
 import logging
 import os
+import resource
 import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import DecodeError, Struct, json
 
@@ -24,6 +26,9 @@ from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 from .places import NodePlaces
 
 _LOG = logging.getLogger(__name__)
+_DESCRIPTORS = 65536
+_QUIET = 10.0
+"""Seconds between two complaints about the network or a lack of descriptors."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -75,7 +80,15 @@ def read_settings(places: NodePlaces) -> Settings:
 
 
 def run(directory: Path) -> None:
-    """Run the agent of the node that lives in `directory`, until it is told to end."""
+    """Run the agent of the node that lives in `directory`, until it is told to end.
+
+    Raises
+    ------
+    NotFound
+        If there is no such directory.
+    Failed
+        If its settings or keys cannot be read.
+    """
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
     form = "%(asctime)s %(levelname)s %(message)s"
@@ -85,6 +98,8 @@ def run(directory: Path) -> None:
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
+    _allow_descriptors()
+    asyncio.get_running_loop().set_exception_handler(_Complaints())
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -93,6 +108,34 @@ async def _run(places: NodePlaces) -> None:
             await _serve(places, settings, stopped)
         else:
             await _wait_outside(places, settings, stopped)
+
+
+def _allow_descriptors() -> None:
+    """Allow this process as many open files as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, _DESCRIPTORS) if hard != resource.RLIM_INFINITY else _DESCRIPTORS
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class _Complaints:
+    """Logs what the event loop complains of, once a while where it could fill a disk.
+
+    Who opens more connections than there are descriptors makes the loop complain
+    thousands of times a second.
+    """
+
+    def __init__(self) -> None:
+        self._quiet_until = 0.0
+
+    def __call__(
+        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+    ) -> None:
+        if not isinstance(context.get("exception"), OSError):
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._quiet_until:
+            self._quiet_until = loop.time() + _QUIET
+            _LOG.error("%s: %s", context["message"], context["exception"])
 
 
 async def _serve(

@@ -18,7 +18,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, cast
 
-from moorage.errors import Failed, MoorageError, Refused, Unreachable
+from moorage.errors import Failed, MoorageError, Refused, Unreachable, may_be_off
 from moorage.model import Change, Config, Disk, Node, successor
 from moorage.model import change as changes
 from moorage.store import Truth
@@ -350,7 +350,8 @@ def sentence(error: Exception) -> MoorageError:
 
 
 def _waiting(node: Node, error: Unreachable) -> str:
-    return (
-        f"Waiting for node {node.name} ({error.message}); if it is powered off, "
-        f"type: gnt-node modify --offline=yes {node.name}"
-    )
+    waiting = f"Waiting for node {node.name} ({error.message})"
+    if not may_be_off(error):
+        return waiting
+    off = f"gnt-node modify --offline=yes {node.name}"
+    return f"{waiting}; if it is powered off, type: {off}"

@@ -23,6 +23,10 @@ from . import durable, tls
 from .server import listen
 
 _SECONDS = 20.0
+_PATIENCE = 10.0
+"""Seconds that a request at the door may take to arrive."""
+_LARGEST = 64 * 1024
+"""Bytes of a request at the door."""
 _PORTS = 1 << 16
 
 T = TypeVar("T")
@@ -113,7 +117,11 @@ def _door(
     directory: Path, certificate: tls.Certificate, secret: str, entered: asyncio.Event
 ) -> web.Application:
     async def said(request: web.Request) -> bytes:
-        body = await request.read()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                body = await request.read()
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(text="too slow") from None
         told = str(_understood(body, _Shown).secret)
         if entered.is_set() or not hmac.compare_digest(told.encode(), secret.encode()):
             raise web.HTTPForbidden(text="wrong secret")
@@ -133,7 +141,7 @@ def _door(
         entered.set()
         return web.json_response({})
 
-    app = web.Application()
+    app = web.Application(client_max_size=_LARGEST)
     app.add_routes([web.post("/show", show), web.post("/take", take)])
     return app
 
@@ -169,6 +177,7 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
     base = f"https://{token.address}:{token.port}"
     pinned = _pinned(token)
     patience = aiohttp.ClientTimeout(total=_SECONDS)
+    sent = False
     try:
         async with aiohttp.ClientSession(timeout=patience) as session:
             said = {"secret": token.secret}
@@ -183,6 +192,7 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
                 "authority": tls.pem(authority.certificate).decode(),
                 "certificate": tls.pem(signed).decode(),
             }
+            sent = True
             async with session.post(f"{base}/take", json=given, ssl=pinned) as answer:
                 _accepted(answer, name)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -191,7 +201,8 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
             f"node {name} does not open its door at {token.address}:{token.port}: "
             f"{cause}",
             hint="is its agent running, and is the token its newest one?",
-            sent=False,
+            sent=sent,
+            silent=False,
         ) from error
 
 
