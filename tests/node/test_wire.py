@@ -2,6 +2,7 @@
 """The wire between master and agent: silence, lateness, and peers that mean harm."""
 
 import asyncio
+import errno
 import gzip
 import socket
 from collections.abc import AsyncIterator
@@ -13,6 +14,7 @@ from aiohttp import web
 from msgspec import json
 from msgspec.structs import replace
 
+from moorage.daemons.agent import _Complaints
 from moorage.errors import BadInput, Failed, Stale, Unreachable, may_be_off
 from moorage.jobs import Call
 from moorage.model import Disk
@@ -152,6 +154,20 @@ async def test_the_client_asks_with_such_connections(
     (found,) = (one for many in connector._conns.values() for one, _ in many)
     sock = found.transport.get_extra_info("socket")
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+
+
+async def test_a_lack_of_descriptors_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    complain = _Complaints()
+    loop = asyncio.get_running_loop()
+    lack = OSError(errno.EMFILE, "Too many open files")
+    for _ in range(1000):
+        complain(loop, {"message": "socket.accept()", "exception": lack})
+    assert caplog.text.count("Too many open files") == 1
+    assert "Traceback" not in caplog.text
+    complain(loop, {"message": "something else"})
+    assert "something else" in caplog.text
 
 
 # -- lateness ------------------------------------------------------------------------

@@ -13,9 +13,10 @@ def silent(seen: Seen) -> Iterator[Finding]:
     """Find nodes that give no answer while nobody has said that they are off."""
     for uuid, error in seen.silent.items():
         node = seen.config.node(uuid)
+        cause = error.facts.get("cause", error.message)
         yield Finding(
             f"node {node.name}",
-            f"it gives no answer ({error.message}), and is not marked offline",
+            f"it gives no answer ({cause}), and is not marked offline",
             way_out(node, error),
         )
 
