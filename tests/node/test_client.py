@@ -189,7 +189,7 @@ async def test_lines_may_be_long_and_come_in_pieces(
     notes: list[Any] = []
     async with peer(served, slowly):
         told = await nodes.call(
-            served.node, Call("disk.grow"), 1, lambda *words: notes.append(words)
+            served.node, Call("instance.console"), 1, lambda *words: notes.append(words)
         )
     assert told == long
     assert notes == [(1, 2, "MiB", long[:2000])]

@@ -6,15 +6,15 @@ would obey, and a result must have the shape that its verb has.
 """
 
 from collections.abc import AsyncIterator
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
 
 from moorage.errors import MoorageError, from_json
 from moorage.jobs import Report
-from moorage.model import GuestState, NodeFacts, Os, Provider
-from moorage.storage import Where
 
+from .verbs import VERBS
 from .words import clean_all
 
 _LINE = 16 * 1024 * 1024
@@ -25,14 +25,6 @@ _NOTES, _NOTE = 1000, 2000
 
 class Unfit(Exception):
     """What came is no answer of an agent; the argument says why."""
-
-
-class Device(Struct, frozen=True):
-    """What there is at the path of a block device."""
-
-    present: bool
-    size: int
-    identity: str
 
 
 class _Error(Struct, frozen=True):
@@ -49,19 +41,6 @@ class _Line(Struct, frozen=True):
     error: _Error | None = None
     result: Any | UnsetType = UNSET
     alive: bool = False
-
-
-_SHAPES: dict[str, Any] = {
-    "facts": NodeFacts,
-    "guests": list[GuestState],
-    "guest": GuestState | None,
-    "providers": list[Provider],
-    "oses": list[Os],
-    "device": Device,
-    "disk.attach": Where,
-    "instance.console": str,
-    "migration.prepare": str,
-}
 
 
 async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any:  # noqa: ANN401
@@ -117,13 +96,18 @@ def _decoded(text: bytes) -> _Line:
 
 
 def _fitting(verb: str, value: Any) -> Any:  # noqa: ANN401
-    shape = _SHAPES.get(verb)
     try:
-        if shape is not None:
-            convert(value, shape)
+        convert(value, _shape(verb))
     except ValidationError as error:
         raise Unfit(f"its result of '{verb}' does not fit: {error}") from None
     return value
+
+
+@cache
+def _shape(verb: str) -> Any:  # noqa: ANN401
+    """Return the type of a verb's result, as the agent's own function has it."""
+    _, function = VERBS[verb]
+    return get_type_hints(function)["return"]
 
 
 def _error(told: _Error) -> MoorageError:

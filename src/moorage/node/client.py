@@ -26,6 +26,8 @@ SLOW = 3600.0
 QUICK = 15.0
 """Seconds that a reading verb may last."""
 _READING = frozenset({"facts", "guests", "guest", "providers", "oses", "device"})
+_UNCOUNTED = _READING | {"instance.console"}
+"""Verbs that change nothing: they come at any time, and overtake nobody."""
 _TRIES = 3
 """How often a connection is tried: an agent that restarts is back in a second."""
 _LOOK = 0.2
@@ -139,7 +141,7 @@ class HttpNodes:
             "verb": call.verb,
             "args": call.args,
             "term": term,
-            "number": next(self._numbers),
+            "number": 0 if call.verb in _UNCOUNTED else next(self._numbers),
         }
         limits = aiohttp.ClientTimeout(
             total=patience, connect=self._connect, sock_read=self._silence
