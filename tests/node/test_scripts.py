@@ -152,6 +152,13 @@ async def test_a_script_that_prints_without_end_is_ended(
     assert all(path.stat().st_size <= 1 << 20 for path in tmp_path.iterdir())
 
 
+async def test_the_log_of_a_script_that_took_too_long_stays(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match="did not end within"):
+        await run(sh("echo begun; sleep 60", log="x"), log_dir=tmp_path, timeout=1)
+    (log,) = tmp_path.iterdir()
+    assert log.read_text() == "begun\n"
+
+
 async def test_long_lines_are_cut_and_terminals_obey_nobody(tmp_path: Path) -> None:
     script = r"printf 'x%.0s' $(seq 3000); printf '\n\033]0;title\007\n'; exit 1"
     with pytest.raises(CommandFailed) as caught:

@@ -112,8 +112,9 @@ async def run(
             code = await run.finish(log, log)
             answer = ""
             lines = _tail_of(log, begin)
+            size = os.fstat(log.fileno()).st_size
             if run.broken:
-                os.ftruncate(log.fileno(), begin + _ANSWER)
+                os.ftruncate(log.fileno(), min(size, begin + _ANSWER))
     if run.broken or code < 0:
         raise _failure(command, run.broken or _ending(code), lines, killed=True)
     if code and command.check:
