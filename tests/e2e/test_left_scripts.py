@@ -26,7 +26,9 @@ HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
 HEAD = """#!/bin/sh
 top=$(dirname "$0")/../..
 v=$top/volumes/$VOL_NAME
-slow() { if [ -e $top/slow-$1 ]; then echo $$ >$top/in-$1; sleep 4; fi; }
+slow() {
+  if [ -e $top/slow-$1 ]; then echo $$ >$top/in-$1; sleep "$(cat $top/slow-$1)"; fi
+}
 """
 SCRIPTS = {
     "create": 'slow create; echo "$VOL_UUID" >"$v"',
@@ -63,10 +65,7 @@ class Harbour:
 
         Returns the script's process id and the finished job.
         """
-        (self.top / f"slow-{script}").touch()
-        sign = self.top / f"in-{script}"
-        self.hands.type(line)
-        assert process.wait_until(lambda: sign.exists() and sign.read_text() != "", 60)
+        pid = self.begin(script, line, 4)
         agent = int(self.scratch.node("node1").pid.read_text())
         os.kill(agent, signal.SIGKILL)
         assert process.wait_until(lambda: not process.alive(agent), 30)
@@ -75,7 +74,15 @@ class Harbour:
         assert process.wait_until(self.idle, 60)
         jobs = self.hands.ask("gnt-job list -o id,status")
         job = max(jobs, key=lambda job: int(job["id"]))
-        return int(sign.read_text()), job
+        return pid, job
+
+    def begin(self, script: str, line: str, seconds: int) -> int:
+        """Let a job begin whose script is slow; return the script's process id."""
+        (self.top / f"slow-{script}").write_text(f"{seconds}")
+        sign = self.top / f"in-{script}"
+        self.hands.type(line)
+        assert process.wait_until(lambda: sign.exists() and sign.read_text() != "", 60)
+        return int(sign.read_text())
 
     def idle(self) -> bool:
         jobs = self.hands.ask("gnt-job list -o status")
@@ -123,3 +130,14 @@ def test_a_detach_does_not_end_after_its_undo(harbour: Harbour) -> None:
     assert not disk["quarantine"]
     attached = any(name.endswith(".attached") for name in harbour.volumes())
     assert attached == (disk["instance"] == "web1") == (job["status"] == "error")
+
+
+def test_a_silent_script_is_ended_on_request(harbour: Harbour) -> None:
+    line = "gnt-disk add --submit -t ext -p slow -s 4M"
+    pid = harbour.begin("create", line, 600)
+    (job,) = harbour.hands.ask("gnt-job list --running -o id")
+    harbour.hands.type(f"gnt-job cancel --kill --yes-do-it {job['id']}")
+    assert process.wait_until(harbour.idle, 90)
+    assert not process.alive(pid)
+    assert harbour.volumes() == []
+    assert harbour.hands.ask("gnt-disk list -o name") == []
