@@ -43,6 +43,12 @@ class Op(Struct, kw_only=True):
         What the operation holds; a new process takes them again before all others.
     log
         Ganeti's entries: serial, time, type, message.
+    versions
+        Serial numbers, by uuid, of the objects that nobody else may change while the
+        operation lasts: as it found them, or as it committed them itself.
+    parked
+        Whether the master stopped as planned between two tasks: the one at the cursor
+        has not begun.
     """
 
     input: dict[str, Any]
@@ -59,6 +65,8 @@ class Op(Struct, kw_only=True):
     undoing: bool = False
     error: dict[str, Any] | None = None
     locks: list[Lock] = field(default_factory=list)
+    versions: dict[str, int] = field(default_factory=dict)
+    parked: bool = False
 
     def begun(self) -> list[Task]:
         """Return the tasks that may have taken effect.
@@ -77,7 +85,13 @@ class Op(Struct, kw_only=True):
 
 
 class Job(Struct, kw_only=True):
-    """A job: operations, one after the other."""
+    """A job: operations, one after the other.
+
+    Attributes
+    ----------
+    cancel_asked
+        Whether somebody asked to cancel it; a new process still knows.
+    """
 
     id: int
     ops: list[Op]
@@ -86,6 +100,7 @@ class Job(Struct, kw_only=True):
     start_timestamp: Stamp | None = None
     end_timestamp: Stamp | None = None
     archived: bool = False
+    cancel_asked: bool = False
 
     @property
     def status(self) -> str:
@@ -112,6 +127,19 @@ class Job(Struct, kw_only=True):
         return next(unfinished, self.ops[-1])
 
 
+def cancel(job: Job) -> tuple[bool, str]:
+    """Say that what a job does is to be taken back; return whether, and a sentence."""
+    op = job.current
+    if op.undoing:
+        return False, f"Job {job.id} has failed, and what it began is being undone"
+    if not op.committed_to():
+        op.status = CANCELING
+        return True, f"Job {job.id} will be canceled; what it began is undone"
+    if op is not job.ops[-1]:
+        return True, f"Job {job.id} will be canceled when its operation has ended"
+    return False, f"Job {job.id} cannot be canceled any more: it goes on to its end"
+
+
 def encode(job: Job) -> bytes:
     """Return the job as the store keeps it."""
     return json.encode(job)
@@ -136,6 +164,7 @@ __all__ = [
     "Op",
     "Run",
     "Stamp",
+    "cancel",
     "decode",
     "encode",
     "stamp",

@@ -168,7 +168,7 @@ class SimCluster:
             point=self._point,
         )
         self.engine = Engine(self.truth, self.nodes, ops.parse, world)
-        await self.engine.start(others.get("job", {}).values())
+        await self.engine.start(others)
 
     async def stop(self) -> None:
         """Stop the master, with nothing under way on the nodes afterwards."""
