@@ -10,7 +10,15 @@ from types import ModuleType
 
 import pytest
 
-from moorage.cli import command, details, follow, help, listing, main  # noqa: A004
+from moorage.cli import (
+    command,
+    details,
+    follow,
+    help,  # noqa: A004
+    listing,
+    main,
+    options,
+)
 from moorage.cli.command import Command, Option, Program
 
 PROGRAMS = (
@@ -25,7 +33,7 @@ PROGRAMS = (
     "gnt_os",
     "gnt_debug",
 )
-SHARED = (command, details, follow, listing, main, help)
+SHARED = (command, details, follow, listing, main, help, options)
 
 
 def programs() -> list[Program]:

@@ -177,16 +177,26 @@ def test_the_token_may_come_from_the_environment(master, typed) -> None:
 def test_emptying_a_node_follows_its_jobs(
     master, typed, line: str, op: dict[str, Any]
 ) -> None:
-    master.result = {"jobs": [[True, 8], [True, 9]]}
+    jobs = [[True, 8], [True, 9]]
+    master.result = {"jobs": jobs, "names": ["web1", "web2"], "stayed": {}}
     screen = typed(f"gnt-node {line}")
-    assert (screen.status, screen.out) == (
-        0,
-        (
-            "Waiting for job 8 for instances of n2 (1) ...\n"
-            "Waiting for job 9 for instances of n2 (2) ...\n"
-        ),
-    )
+    told = "Waiting for job 8 for web1 ...\nWaiting for job 9 for web2 ...\n"
+    assert (screen.status, screen.out) == (0, told)
     assert master.ops == [{**op, "node_name": "n2"}]
+
+
+def test_who_stays_on_a_node_is_told_at_the_end(master, typed) -> None:
+    stayed = {"f1": "disk d of template 'file' stays on its node"}
+    master.result = {"jobs": [[True, 8]], "names": ["web1"], "stayed": stayed}
+    screen = typed("gnt-node failover -f n2")
+    assert (screen.status, screen.out.splitlines()) == (
+        1,
+        [
+            "Waiting for job 8 for web1 ...",
+            "1 instances stayed on node n2:",
+            "  - f1: disk d of template 'file' stays on its node",
+        ],
+    )
 
 
 def test_an_empty_node_has_nothing_to_move(master, typed) -> None:

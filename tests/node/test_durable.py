@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from moorage.daemons.agent import Settings, read_settings, write_settings
 from moorage.daemons.places import NodePlaces
-from moorage.errors import Failed, Stale
+from moorage.errors import BadInput, Failed, Stale
 from moorage.model import Disk
 from moorage.node import durable, join, tls
 from moorage.node.fence import Fence
@@ -195,5 +195,5 @@ def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
     places = NodePlaces(tmp_path / "node")
     assert read_settings(places).port == 7
     places.settings.write_bytes(b"")
-    with pytest.raises(Failed, match="the agent's settings in"):
+    with pytest.raises(BadInput, match="does not hold settings"):
         read_settings(places)

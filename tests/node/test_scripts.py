@@ -122,7 +122,7 @@ async def test_a_program_is_noted_while_it_runs(tmp_path: Path) -> None:
 
 
 async def test_a_master_ends_what_earlier_steps_began(tmp_path: Path) -> None:
-    machine = LocalMachine(tmp_path, [], [], Scripts(tmp_path / "scripts"))
+    machine = LocalMachine(tmp_path, [], [], scripts=Scripts(tmp_path / "scripts"))
     CURRENT.set(Work(frozenset(["d1", "v1"]), Step(1, 7)))
     running = asyncio.create_task(
         machine.run(sh(f"echo $$ >{tmp_path}/pid; sleep 600"), 90)

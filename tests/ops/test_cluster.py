@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moorage import __version__
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
-from moorage.model import GuestState, Held, NodeFacts, Provider, load
+from moorage.model import GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.calls import providers_on
 from moorage.ops.cluster.finding import facts_on
 from moorage.ops.cluster.set_params import ClusterSetParams
@@ -34,7 +34,8 @@ def held(disk: str, epoch: int = 0) -> Held:
 
 def facts(*guests: GuestState, held: tuple[Held, ...] = (), version=__version__):
     room = {"memory_total": Mib(8192), "memory_free": Mib(8192), "cpus": 8}
-    return NodeFacts(version=version, guests=guests, held=held, **room)
+    units = (Unit(template="ext", key="san"),)
+    return NodeFacts(version=version, guests=guests, held=held, units=units, **room)
 
 
 def verify(builder: ClusterBuilder, **answers) -> dict:
@@ -140,7 +141,8 @@ def test_a_paused_guest_runs_and_leftovers_of_moves_are_told():
     builder = running(disks_active=False)
     node1 = facts(guest("web1", state="paused"))
     node2 = facts(guest("web1", state="moved"))
-    assert errors(builder, node1=node1, node2=node2) == []
+    (one,) = errors(builder, node1=node1, node2=node2)
+    assert "it stands still (paused: it was paused)" in one
     (one,) = warnings(builder, node1=node1, node2=node2)
     assert "(moved) is left on node node2" in one
 

@@ -60,7 +60,8 @@ async def test_evacuate_migrates_what_runs_and_fails_over_what_does_not(sim):
         ("OP_INSTANCE_FAILOVER", "web2", "node3"),
     ]
     assert sim.config.instances_on(sim.config.node("node2")) == []
-    assert await sim.run("OP_NODE_EVACUATE", **fields) is None
+    again = await sim.run("OP_NODE_EVACUATE", **fields)
+    assert again == {"jobs": [], "names": [], "stayed": {}}
 
 
 @pytest.mark.requirement("S0-14")
@@ -73,7 +74,7 @@ async def test_a_node_that_is_off_is_failed_over(sim):
         assert "gnt-node modify --offline=yes node2" in error.hint
     await sim.run("OP_NODE_SET_PARAMS", node_name="node2", offline=True)
     error = await sim.refused("OP_NODE_MIGRATE", **fields)
-    assert error.hint == "gnt-node failover -n NODE node2"
+    assert error.hint == "gnt-node failover node2"
     evacuated = {"node_name": "node2", "remote_node": "node1", "dry_run": True}
     assert await sim.run("OP_NODE_EVACUATE", **evacuated) == []
     result = await sim.run("OP_NODE_FAILOVER", **fields)
@@ -105,15 +106,28 @@ async def test_a_target_is_needed_that_takes_instances(sim, op_id, word):
 
 
 @pytest.mark.requirement("S0-14")
-async def test_nothing_moves_when_one_instance_cannot(tmp_path):
+@pytest.mark.parametrize("target", ["node3", None])
+async def test_one_instance_that_cannot_leave_does_not_keep_the_others(
+    tmp_path, target
+):
     builder = built().disk("loc", "file", logical_id=("loop", "/l/x"), nodes=("node2",))
     builder.instance("stuck", "node2", ("loc",))
     sim = await SimCluster.start(tmp_path, builder)
-    fields = {"node_name": "node2", "remote_node": "node3"}
+    fields = {"node_name": "node2", "remote_node": target}
+    result = await sim.run("OP_NODE_EVACUATE", **fields)
+    assert [name for name, _, _ in await opcodes(sim, result)] == [
+        "OP_INSTANCE_FAILOVER",
+        "OP_INSTANCE_FAILOVER",
+    ]
+    assert result["names"] == ["web1", "web2"]
+    why = "disk loc of template 'file' stays on its node"
+    assert result["stayed"] == {"stuck": why}
+    told = [entry[3] for entry in sim.engine.job(1).ops[0].log]
+    assert told == [f"Warning: instance stuck stays on node node2: {why}"]
     error = await sim.refused("OP_NODE_EVACUATE", **fields)
-    assert "instance stuck cannot move: disk loc" in error.message
-    assert len(sim.engine.jobs) == 1
-    assert await sim.run("OP_NODE_EVACUATE", mode="secondary-only", **fields) is None
+    assert error.message == f"no instance can leave node node2: stuck: {why}"
+    nobody = await sim.run("OP_NODE_EVACUATE", mode="secondary-only", **fields)
+    assert nobody["jobs"] == []
     error = await sim.refused("OP_NODE_EVACUATE", mode="up", **fields)
     assert isinstance(error, BadInput)
     await sim.stop()

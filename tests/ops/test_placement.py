@@ -2,15 +2,29 @@
 """Where instances go when nobody names a node: the planner, in-process."""
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, NoCapacity, NotFound
+from moorage.model.ipolicy import cluster_policy
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import PROVIDERS
 
 
+def roomy(nodes=3):
+    """Return a cluster whose policy takes instances as large as its nodes."""
+    largest = {"memory-size": 2**17, "disk-size": 2**24}
+    policy = cluster_policy(ClusterBuilder(1).objects["cluster"])
+    (pair,) = policy["minmax"]
+    bounds = [{"min": pair["min"], "max": pair["max"] | largest}]
+    builder = ClusterBuilder(nodes)
+    cluster = replace(builder.objects["cluster"], ipolicy={"minmax": bounds})
+    builder.objects["cluster"] = cluster
+    return builder
+
+
 @pytest.fixture
 async def sim(tmp_path):
-    cluster = await SimCluster.start(tmp_path, ClusterBuilder(4))
+    cluster = await SimCluster.start(tmp_path, roomy(4))
     yield cluster
     await cluster.stop()
 
@@ -52,7 +66,7 @@ async def test_what_fits_nowhere_is_refused_with_reasons_and_a_remedy(sim):
     with pytest.raises(NoCapacity) as caught:
         await add(sim, "big", memory=70_000)
     error = caught.value
-    assert "node1: memory (asked 70000 MiB, unallocated 65536 MiB)" in error.message
+    assert "node1: memory (asked 70000 MiB, unallocated 61440 MiB)" in error.message
     less = int(error.hint.split()[3])
     with pytest.raises(NoCapacity):
         await add(sim, "big", memory=70_000 - less + 1)

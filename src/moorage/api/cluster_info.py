@@ -7,7 +7,15 @@ from typing import Any
 
 from moorage import __version__
 from moorage.errors import BadInput
-from moorage.model import Cluster, Config, Disk, Instance, Node, NodeGroup
+from moorage.model import (
+    Cluster,
+    Config,
+    Disk,
+    Instance,
+    Node,
+    NodeFacts,
+    NodeGroup,
+)
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
@@ -34,8 +42,14 @@ _SAME = (
 """Settings that go by the name that the configuration has for them."""
 
 
-def cluster_info(config: Config) -> dict[str, Any]:
-    """Return what ``gnt-cluster info`` shows."""
+def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, Any]:
+    """Return what ``gnt-cluster info`` shows.
+
+    Parameters
+    ----------
+    facts
+        What the master's node says of itself; None if it says nothing.
+    """
     cluster = config.cluster
     return {
         **{name: getattr(cluster, name) for name in _SAME},
@@ -48,10 +62,11 @@ def cluster_info(config: Config) -> dict[str, Any]:
         "export_version": 0,
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
-        "es_search_path": list(SEARCH_PATH),
+        "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
         "candidate_pool_size": config.count(Node),
         "primary_ip_version": 4,
-        "ipolicy": cluster_policy(),
+        "ipolicy": cluster_policy(cluster),
+        "mnode_is_kept": True,
     }
 
 

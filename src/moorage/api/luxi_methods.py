@@ -13,6 +13,7 @@ from msgspec import Struct, ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
+from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
 
 from . import killing
@@ -20,6 +21,7 @@ from .cluster_info import cluster_info, config_value, tags
 from .luxi import NOCHANGE, error_to_wire
 from .query import Sources, fields_of, old_style, query, resource_named, rows
 from .query.job import log_entries
+from .query.live import ask
 from .submission import PRIORITIES, check_opcodes
 
 LONGEST_WAIT = 89.0
@@ -294,8 +296,11 @@ class QueryClusterInfo(Method, frozen=True):
     """Return the cluster's settings."""
 
     async def answer(self, at: Sources) -> dict[str, Any]:
-        """Look in the configuration."""
-        return cluster_info(at.truth.config)
+        """Look in the configuration, and ask the master's node where it looks."""
+        config = at.truth.config
+        master = config.cluster.master_node
+        said = (await ask(at, config, [master])).get(master)
+        return cluster_info(config, said if isinstance(said, NodeFacts) else None)
 
 
 class QueryConfigValues(Method, frozen=True):

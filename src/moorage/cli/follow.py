@@ -225,7 +225,14 @@ def perform_all(call: Call, ops: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
-    """Follow jobs one by one; return the exit status: 1 when any failed.
+    """Follow jobs as :func:`failures` does; return the exit status."""
+    return int(bool(failures(call, answers)))
+
+
+def failures(
+    call: Call, answers: Mapping[str, tuple[bool, Any]]
+) -> dict[str, MoorageError]:
+    """Follow jobs one by one; return what went wrong, by name.
 
     Parameters
     ----------
@@ -235,7 +242,7 @@ def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
     from .failure import show  # noqa: PLC0415 - on failure only
 
     _announce(call, [int(what) for taken, what in answers.values() if taken])
-    worst = 0
+    failed = {}
     for name, (taken, what) in answers.items():
         try:
             if not taken:
@@ -246,8 +253,8 @@ def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
                 show_plan(result, call.terminal, as_json=bool(call.option("json")))
         except MoorageError as error:
             show(error, call.terminal)
-            worst = 1
-    return worst
+            failed[name] = error
+    return failed
 
 
 def _announce(call: Call, jobs: Sequence[int]) -> None:

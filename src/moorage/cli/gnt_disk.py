@@ -12,7 +12,16 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
-from .options import ASKING, DEBUG, JOB, JSON, names
+from .options import (
+    ASKING,
+    DEBUG,
+    IGNORE_CAPACITY,
+    JOB,
+    JSON,
+    OVERRIDES,
+    names,
+    overridden,
+)
 from .table import moment
 from .words import key_values, text_values
 from .yamlish import Flow
@@ -73,6 +82,7 @@ def add(call: Call) -> int:
         **fields,
         **({"name": name} if name else {}),
         **({"params": text_values(params)} if params else {}),
+        **overridden(call),
     )
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
     return 0
@@ -112,7 +122,8 @@ def grow(call: Call) -> int:
     """Make a disk larger."""
     disk, amount = call.words
     size, absolute = parse_size(amount), bool(call.option("absolute"))
-    perform(call, "OP_DISK_GROW", disk=disk, amount=size, absolute=absolute)
+    fields = {"disk": disk, "amount": size, "absolute": absolute}
+    perform(call, "OP_DISK_GROW", **fields, **overridden(call))
     word = "to" if absolute else "by"
     call.terminal.print(f"Grew disk {disk} {word} {format_size(size)}")
     return 0
@@ -239,6 +250,7 @@ ADD = Command(
         Option(("-g", "--node-group"), "the node group that is to reach it", "GROUP"),
         _MODE,
         Option(("--tags",), "tags, with commas", "TAGS", names),
+        IGNORE_CAPACITY,
         *JOB,
     ),
     examples=(
@@ -290,7 +302,11 @@ _COMMANDS = (
         grow,
         "Make a disk larger; a running guest sees it",
         (_DISK, Operand("AMOUNT")),
-        (Option(("--absolute",), "AMOUNT is the new size, not what is added"), *JOB),
+        (
+            Option(("--absolute",), "AMOUNT is the new size, not what is added"),
+            *OVERRIDES,
+            *JOB,
+        ),
         examples=(
             Example("gnt-disk grow data1 5G", "5 GiB more"),
             Example("gnt-disk grow data1 20G --absolute", "20 GiB in all"),

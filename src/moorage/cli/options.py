@@ -3,7 +3,7 @@
 
 from moorage.errors import BadInput
 
-from .command import Option
+from .command import Call, Option
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 _TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
@@ -72,3 +72,17 @@ SHUTDOWN_TIMEOUT = Option(
 )
 IGNORE_FAILURES = Option(("--ignore-failures",), "go on when a node fails")
 NO_WAIT_FOR_SYNC = moot("--no-wait-for-sync", "no template mirrors a disk by itself")
+IGNORE_IPOLICY = Option(
+    ("--ignore-ipolicy",), "do not mind the instance policy of the node group"
+)
+IGNORE_CAPACITY = Option(
+    ("--ignore-capacity",), "take more memory or room than there is"
+)
+OVERRIDES = (IGNORE_IPOLICY, IGNORE_CAPACITY)
+"""Options of each command that takes memory or room."""
+
+
+def overridden(call: Call) -> dict[str, bool]:
+    """Return the fields of the overrides that were given."""
+    names = ("ignore_ipolicy", "ignore_capacity")
+    return {name: True for name in names if call.option(name)}

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Struct, ValidationError, json
 
-from moorage.errors import Failed, NotFound
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.model.misfit import misfit
 from moorage.node import durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
@@ -42,6 +43,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
     extstorage_path, os_path
         Where providers and OS definitions are looked for.
+    file_storage_paths
+        Ganeti's list of the directories that image files may be kept below; where
+        there is no such file, all are allowed.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -51,6 +55,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hypervisor: str = "kvm"
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
+    file_storage_paths: str = "/etc/ganeti/file-storage-paths"
     san: str = ""
 
 
@@ -65,18 +70,19 @@ def read_settings(places: NodePlaces) -> Settings:
 
     Raises
     ------
-    Failed
-        If they cannot be read.
+    BadInput
+        If the file holds something else.
     """
     try:
         return json.decode(places.settings.read_bytes(), type=Settings)
     except FileNotFoundError:
         return Settings()
     except (DecodeError, UnicodeError) as error:
-        raise Failed(
-            f"the agent's settings in {places.settings} cannot be read: {error}",
+        told = misfit(error) if isinstance(error, ValidationError) else error
+        raise BadInput(
+            f"{places.settings} does not hold settings: {told}",
             hint=f"rm {places.settings} brings the defaults back",
-        ) from error
+        ) from None
 
 
 def run(directory: Path) -> None:
@@ -149,9 +155,10 @@ async def _serve(
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     places.serving.write_text(f"{os.getpid()}\n")
+    chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for one in waits:
+    for one in (*waits, *chores):
         one.cancel()
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
@@ -160,6 +167,14 @@ async def _serve(
         # The next cluster counts its terms from one.
         shutil.rmtree(places.run / "fence", ignore_errors=True)
         _LOG.info("node %s has left its cluster", name)
+
+
+async def _tended(hypervisor: Hypervisor) -> None:
+    """Do a hypervisor's chores; what stops them is told, and stops nothing else."""
+    try:
+        await hypervisor.tend()
+    except (OSError, MoorageError):
+        _LOG.exception("the chores of hypervisor %s have ended", hypervisor.name)
 
 
 async def _wait_outside(
@@ -191,9 +206,13 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
-    systems = [Path(one) for one in settings.os_path]
-    scripts = Scripts(places.run / "scripts")
-    machine = LocalMachine(places.logs, extstorage, systems, scripts)
+    machine = LocalMachine(
+        places.logs,
+        extstorage,
+        [Path(one) for one in settings.os_path],
+        Path(settings.file_storage_paths),
+        Scripts(places.run / "scripts"),
+    )
     return machine, {settings.hypervisor: _hypervisor(places, settings)}
 
 

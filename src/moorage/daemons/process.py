@@ -126,7 +126,7 @@ def end(pid: int, patience: float = 10.0) -> None:
     Failed
         If it is there all the same.
     """
-    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 60.0)):
         try:
             os.kill(pid, number)
         except ProcessLookupError:

@@ -155,7 +155,7 @@ def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
     unit = _only(inst, kind, nodes) if kind and _unnamed(inst) else None
     if inst.template in POOLED:
         pools = _of_kind(inst.template, (u for node in nodes for u in node.units or ()))
-        unit = pools[0] if len(pools) == 1 else None
+        unit = pools[0] if len(pools) == 1 and _unnamed(inst) else None
     return tuple((disk.unit or unit, disk.size) for disk in inst.disks)
 
 

@@ -3,7 +3,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed, WrongState
@@ -11,7 +11,8 @@ from moorage.store import Truth
 
 from .asking import Asker, Nodes
 from .carrier import Carrier, Parked, sentence
-from .operation import Operation, Question, View
+from .deciding import Deciding
+from .operation import Operation, View
 from .queue import Queue, Records
 from .record import (
     CANCELED,
@@ -28,7 +29,6 @@ from .record import (
     stamp,
 )
 from .task import Task
-from .unread import idle
 from .waiting import Waiting
 from .world import REAL, World
 
@@ -70,8 +70,9 @@ class Engine:
         self._parse = parse
         self._world = world
         self._clock = world.clock
+        self._deciding = Deciding(truth, world, self.queue.working)
         self._waiting = Waiting(
-            truth, nodes, self.queue, view=self._view, ended=self.finished
+            truth, nodes, self.queue, view=self._deciding.view, ended=self.finished
         )
         self.locks, self.slots = self._waiting.locks, self._waiting.slots
         self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)
@@ -263,7 +264,7 @@ class Engine:
         """
         try:
             operation = self._operation(op.input)
-            return operation.result(self._view(job, {}), op.results)
+            return operation.result(self._deciding.view(job), op.results)
         except Exception:  # noqa: BLE001
             return None
 
@@ -276,12 +277,12 @@ class Engine:
         try:
             operation = self._operation(op.input)
             await self._waiting.for_locks(job, op, operation)
-            answers = await self._waiting.for_answers(job, op, operation)
-            view = self._view(job, answers)
-            operation.check(view)
-            for text in (*idle(operation), *operation.warnings(view)):
+            decision = await self._deciding.decide(
+                job, operation, self._waiting.for_answers(job, op, operation)
+            )
+            for text in decision.warnings:
                 self.queue.note(job, op, f"Warning: {text}")
-            tasks = list(operation.tasks(view))
+            view, tasks = decision.view, decision.tasks
             if op.input.get("dry_run"):
                 op.result = [self._shown(task) for task in tasks]
             else:
@@ -306,7 +307,8 @@ class Engine:
         op.result = operation.result(view, op.results)
         follow = [self._new(opcodes) for opcodes in operation.jobs(view)]
         if follow:
-            op.result = {"jobs": [[True, one.id] for one in follow]}
+            jobs = [[True, one.id] for one in follow]
+            op.result = {**(op.result or {}), "jobs": jobs}
         return follow
 
     # -- ends ---------------------------------------------------------------------
@@ -351,11 +353,6 @@ class Engine:
 
     def _operation(self, opcode: dict[str, Any]) -> Operation:
         return self._parse(opcode)
-
-    def _view(self, job: Job, answers: Mapping[Question, Any]) -> View:
-        return View(
-            self.truth.config, answers, self._clock(), self._world.fresh, job.id
-        )
 
     def _shown(self, task: Task) -> dict[str, Any]:
         node = getattr(task, "node", None)

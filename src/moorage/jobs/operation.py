@@ -7,15 +7,16 @@ The engine owns everything else: locks, facts, journal, progress, retries, undo.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
-from moorage.model import Config
+from moorage.model import Claim, Config
 
 from .task import Task
 
+T = TypeVar("T")
 LEVELS = ("cluster", "group", "node", "instance", "disk", "network")
 """The one order in which locks are taken."""
 
@@ -68,6 +69,8 @@ class View:
         Returns a new uuid at each call.
     job
         Number of the job, for the notes that a change leaves.
+    claims
+        What other jobs have chosen and not recorded yet.
     """
 
     config: Config
@@ -75,6 +78,17 @@ class View:
     now: float = 0.0
     fresh: Callable[[], str] = lambda: ""
     job: int = 0
+    claims: tuple[Claim, ...] = ()
+    _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
+
+    def once(self, what: str, decide: Callable[[], T]) -> T:
+        """Return what `decide` returned when it was first asked about this view.
+
+        A choice that costs much, and that check, tasks and result must agree on.
+        """
+        if what not in self._known:
+            self._known[what] = decide()
+        return cast("T", self._known[what])
 
     def answer(self, question: Question) -> Any:  # noqa: ANN401
         """Return what a node said.
@@ -98,6 +112,10 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request. Subclasses are named after it and hold its parameters as fields."""
 
     op_id: ClassVar[str]
+    plans: ClassVar[bool] = False
+    """Whether it chooses where something goes, or counts what room there is. Such
+    operations decide one after the other, each with the claims of the others in
+    sight, and aside from the event loop: the planner may take long."""
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""
@@ -125,6 +143,11 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Say what to do, in order. Pure: nothing has happened yet."""
+        del view
+        return iter(())
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Say what room the tasks will take, for other jobs to leave it alone."""
         del view
         return iter(())
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field, json
 
+from moorage.model import Claim
+
 from .operation import Lock
 from .task import Commit, Run, Task
 
@@ -41,6 +43,8 @@ class Op(Struct, kw_only=True):
         Why it failed, as JSON values.
     locks
         What the operation holds; a new process takes them again before all others.
+    claims
+        What room the tasks take; other jobs leave it alone until the operation ends.
     log
         Ganeti's entries: serial, time, type, message.
     versions
@@ -67,6 +71,7 @@ class Op(Struct, kw_only=True):
     locks: list[Lock] = field(default_factory=list)
     versions: dict[str, int] = field(default_factory=dict)
     parked: bool = False
+    claims: list[Claim] = field(default_factory=list)
 
     def begun(self) -> list[Task]:
         """Return the tasks that may have taken effect.

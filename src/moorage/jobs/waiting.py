@@ -10,7 +10,7 @@ is told in the job's log.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from moorage.errors import Failed, MoorageError
@@ -26,8 +26,8 @@ from .task import Call
 
 T = TypeVar("T")
 
-ViewOf = Callable[[Job, Mapping[Question, Any]], View]
-"""What a job sees now, given some answers."""
+ViewOf = Callable[[Job], View]
+"""What a job sees now."""
 
 
 class Waiting:
@@ -123,10 +123,10 @@ class Waiting:
 
     async def _lock(self, job: Job, op: Op, operation: Operation) -> None:
         while True:
-            wanted = set(operation.locks(self._view(job, {})))
+            wanted = set(operation.locks(self._view(job)))
             with self._queue.saying(job, op, lambda: self._blocked(job)):
                 await self.locks.acquire(job.id, wanted, job.priority)
-            if set(operation.locks(self._view(job, {}))) <= wanted:
+            if set(operation.locks(self._view(job))) <= wanted:
                 op.locks = sorted(wanted)
                 return
             self.locks.release(job.id)
@@ -143,7 +143,7 @@ class Waiting:
     # -- answers ------------------------------------------------------------------
 
     async def _ask(self, job: Job, op: Op, operation: Operation) -> dict[Question, Any]:
-        questions = list(dict.fromkeys(operation.questions(self._view(job, {}))))
+        questions = list(dict.fromkeys(operation.questions(self._view(job))))
         silent = set(questions)
 
         async def answer(question: Question) -> Any:  # noqa: ANN401

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 async def _pass(_name: str) -> None:
@@ -28,6 +29,8 @@ class World:
         Seconds after which a job says what it waits for.
     point
         Called at every place where a crash must be survived; tests crash there.
+    aside
+        Runs what may take long, without holding up everybody else.
     """
 
     clock: Callable[[], float] = time.time
@@ -35,6 +38,7 @@ class World:
     fresh: Callable[[], str] = lambda: str(uuid.uuid4())
     patience: float = 10.0
     point: Callable[[str], Awaitable[None]] = _pass
+    aside: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread
 
 
 REAL = World()

@@ -4,7 +4,7 @@
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
 from .config import Config, nice
-from .facts import GuestState, Held, NodeFacts, Os, Provider, Unit
+from .facts import Accelerator, Claim, GuestState, Held, NodeFacts, Os, Provider, Unit
 from .objects import (
     DISKLESS,
     MIXED,
@@ -23,7 +23,9 @@ __all__ = [
     "KINDS",
     "KIND_OF",
     "MIXED",
+    "Accelerator",
     "Change",
+    "Claim",
     "Cluster",
     "Config",
     "Disk",

@@ -9,6 +9,12 @@ from msgspec import Struct, field
 
 from moorage.units import Mib
 
+KVM_NODE_MEMORY = Mib(4096)
+"""What Ganeti's planner takes a KVM node to use itself."""
+
+OS_VARIANTS_SINCE, OS_PARAMETERS_SINCE = 15, 20
+"""Versions of the interface of OS definitions, and what came with them."""
+
 
 class Provider(Struct, frozen=True, kw_only=True):
     """An ExtStorage provider as one node has it.
@@ -40,10 +46,17 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 class Os(Struct, frozen=True, kw_only=True):
-    """An operating system definition as one node has it."""
+    """An operating system definition as one node has it.
+
+    Attributes
+    ----------
+    api
+        The highest version of the interface that it and the node know.
+    """
 
     name: str
     path: str
+    api: int = 20
     variants: tuple[str, ...] = ()
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
@@ -53,14 +66,30 @@ class Os(Struct, frozen=True, kw_only=True):
         """Whether the node can use it."""
         return not self.problem
 
+    @property
+    def verifies(self) -> bool:
+        """Whether it names its parameters and verifies them."""
+        return self.api >= OS_PARAMETERS_SINCE
+
 
 class Unit(Struct, frozen=True, kw_only=True):
-    """A storage unit: what one node has of a template or pool."""
+    """A storage unit: what one node has of a template or pool.
+
+    Attributes
+    ----------
+    total, free
+        None where the storage cannot tell, as with providers: unknown is not 0.
+    """
 
     template: str
     key: str
-    total: Mib
-    free: Mib
+    total: Mib | None = None
+    free: Mib | None = None
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """What tells it apart on its node: type and key."""
+        return self.template, self.key
 
 
 class GuestState(Struct, frozen=True, kw_only=True):
@@ -71,6 +100,10 @@ class GuestState(Struct, frozen=True, kw_only=True):
     state
         ``running``, ``paused``, ``incoming`` (waits for a migration) or ``moved``
         (its migration to another node is complete; only the process is left).
+    cause
+        Why a paused one stands still, in QEMU's word (``io-error``,
+        ``internal-error``, …; ``no-answer`` if QEMU itself is silent); see
+        :mod:`moorage.model.standstill`. Empty for the others.
     disks
         Uuids of the disks that are plugged.
     ports
@@ -85,6 +118,27 @@ class GuestState(Struct, frozen=True, kw_only=True):
     vcpus: int
     disks: tuple[str, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
+    cause: str = ""
+
+
+class Accelerator(Struct, frozen=True, kw_only=True):
+    """What executes guests' code on a node, and how that is known.
+
+    Attributes
+    ----------
+    name
+        ``kvm``, or ``tcg`` where QEMU emulates.
+    reason
+        What was seen, in a sentence.
+    proof
+        ``kernel`` (one was booted), ``firmware`` (a few instructions ran, and no
+        kernel was at hand), ``guest`` (one was watched), or empty where there is
+        nothing to try.
+    """
+
+    name: str
+    reason: str
+    proof: str = ""
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -113,6 +167,13 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     ----------
     memory_total, memory_used, memory_free
         Of the machine; guests' memory included in used.
+    allowed_directories
+        The only directories that image files may be kept below; None where the node
+        has no list of them.
+    extstorage_path
+        Where the node looks for ExtStorage providers, first one first.
+    accelerator
+        None where it was not looked at yet, or guests have no processor.
     """
 
     version: str
@@ -125,3 +186,40 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...] = ()
     guests: tuple[GuestState, ...] = ()
     held: tuple[Held, ...] = ()
+    accelerator: Accelerator | None = None
+    allowed_directories: tuple[str, ...] | None = None
+    extstorage_path: tuple[str, ...] = ()
+
+    @property
+    def memory_own(self) -> Mib:
+        """What is kept for the node itself: guests never get it.
+
+        Ganeti's 4 GiB of a KVM node; an eighth of a small one, which would have
+        nothing left otherwise.
+        """
+        return Mib(min(KVM_NODE_MEMORY, self.memory_total // 8))
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """Room that a job has chosen: nobody else may, until the job is over.
+
+    Attributes
+    ----------
+    node
+        Uuid of the node that the room is on.
+    instance
+        Name of the instance that comes to the node; empty for disks alone.
+    memory, vcpus
+        What a new instance gets; one that moves has them in its record.
+    disks
+        Template and size of what is made or grows.
+    tags
+        Of a new instance.
+    """
+
+    node: str
+    instance: str = ""
+    memory: Mib = Mib(0)
+    vcpus: int = 0
+    disks: tuple[tuple[str, int], ...] = ()
+    tags: tuple[str, ...] = ()

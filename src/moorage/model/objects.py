@@ -180,6 +180,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
     nicparams: dict[str, dict[str, Any]] = field(default_factory=dict)
     osparams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ipolicy: dict[str, Any] = field(default_factory=dict)
     default_iallocator: str = ""
     candidate_certs: dict[str, str] = field(default_factory=dict)
 

@@ -30,6 +30,9 @@ class LocalMachine:
         Gets the output of provider and OS scripts, in directories of their own.
     extstorage_path, os_path
         Where providers and OS definitions are looked for, first one first.
+    allowed_list
+        A file that lists the directories which image files may be kept below; what is
+        not there allows all.
     scripts
         Notes the commands that run.
     """
@@ -39,8 +42,10 @@ class LocalMachine:
         log_dir: Path,
         extstorage_path: Sequence[Path],
         os_path: Sequence[Path],
+        allowed_list: Path | None = None,
         scripts: Scripts | None = None,
     ) -> None:
+        self._allowed_list = allowed_list
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
         for directory in self._logs.values():
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,6 +74,21 @@ class LocalMachine:
         """End the commands on `objects` that earlier steps started."""
         before = CURRENT.get().step
         return self._scripts.kill(objects, before) if self._scripts else 0
+
+    def extstorage_path(self) -> tuple[str, ...]:
+        """Return where providers are looked for."""
+        return tuple(map(str, self._extstorage_path))
+
+    def allowed_directories(self) -> tuple[str, ...] | None:
+        """Return the lines of the list, without comments; None where there is none."""
+        try:
+            text = self._allowed_list.read_text() if self._allowed_list else None
+        except FileNotFoundError:
+            return None
+        if text is None:
+            return None
+        lines = (line.strip() for line in text.splitlines())
+        return tuple(line for line in lines if line and not line.startswith("#"))
 
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""

@@ -33,6 +33,12 @@ class Machine(Protocol):
     def kill(self, objects: Collection[str]) -> int:
         """End the commands on `objects` that earlier steps started; return how many."""
 
+    def extstorage_path(self) -> tuple[str, ...]:
+        """Return where providers are looked for."""
+
+    def allowed_directories(self) -> tuple[str, ...] | None:
+        """Return the only directories for image files; None if all are allowed."""
+
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
 

@@ -10,7 +10,13 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from moorage.errors import BadInput, Exists, NotSupported, WrongState
+from moorage.errors import (
+    BadInput,
+    Exists,
+    MoorageError,
+    NotSupported,
+    WrongState,
+)
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, Node, NodeGroup
 from moorage.storage import Birth, Can, Reach, Template
@@ -195,14 +201,39 @@ def check(view: View, wanted: Wish, node: Node) -> None:
             hint="add adopt=/dev/disk/…",
         )
     disk = bear(view, wanted, node)
-    group = view.config.group(node.group)
     if kind.capabilities.provider:
-        for each in _telling(view, group, node, providers_on):
-            check_provider(view, disk, each)
-            provider = usable(providers(view, each))[str(disk.logical_id[0])]
-            check_parameters(wanted.params, provider, force=wanted.force)
+        check_provider(view, disk, node)
+        provider = usable(providers(view, node))[str(disk.logical_id[0])]
+        check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
         _check_adopted(view, wanted.adopt, node)
+
+
+def offers(view: View, wanted: Wish, node: Node) -> bool:
+    """Whether a node answered, and has the provider that a new disk needs."""
+    if not wanted.kind.capabilities.provider:
+        return True
+    try:
+        found = usable(providers(view, node)).get(str(wanted.params.get("provider")))
+    except MoorageError:
+        return False
+    return found is not None and found.valid
+
+
+def warnings(view: View, wanted: Wish, worker: Node) -> Iterator[str]:
+    """Say which nodes of the group will not reach the new disk.
+
+    They do not stop the others: a node that is new, or drained, may get its provider
+    later. The planner sends nobody there before.
+    """
+    if not wanted.kind.capabilities.provider:
+        return
+    disk, group = bear(view, wanted, worker), view.config.group(worker.group)
+    for node in _telling(view, group, worker, providers_on):
+        try:
+            check_provider(view, disk, node)
+        except MoorageError as error:
+            yield f"{error.message}: the disk cannot be used there"
 
 
 def check_distinct(wishes: list[Wish]) -> None:

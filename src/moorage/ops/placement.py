@@ -6,49 +6,28 @@ process. This module is the bridge: from the configuration, and what the nodes s
 a fleet, and from a decision back to a node or a refusal.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import convert
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity
-from moorage.htools.policy import DEFAULT, Spec
+from moorage.htools.placement.requests import newcomer
+from moorage.htools.why.constraints import primary_finding
 from moorage.htools.why.explain import Answer
 from moorage.jobs import Question, View
-from moorage.model import DISKLESS, Config, Instance, Node, NodeFacts, NodeGroup, Unit
-from moorage.storage import Mirror, Reach
-from moorage.storage.templates import template_named
+from moorage.model import Config, Instance, Node, NodeFacts, NodeGroup
 
+from . import fleet
 from .calls import beparams
+from .fleet import Facts, Newcomer, Reading
 from .storage.directories import directories
 
 NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
-_ANY_SHARED, _ANY_LOCAL = "ext", "file"
-"""Templates that stand for disks of several: all reach other nodes, or some do not."""
-_LARGEST = 2**40
-_ANY_SIZE = replace(DEFAULT, ranges=((Spec(*[0] * 6), Spec(*[_LARGEST] * 6)),))
-"""The policy of every group: Ganeti's ratios, and no limits to sizes."""
 _SHOWN = 5
 """Refusing nodes that a sentence names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Newcomer:
-    """An instance that is to be placed; sizes in MiB.
-
-    Attributes
-    ----------
-    disks
-        Template and size of each of its disks.
-    """
-
-    name: str
-    memory: int
-    vcpus: int
-    disks: tuple[tuple[str, int], ...] = ()
-    tags: tuple[str, ...] = ()
+_ANYWAY = "to do it all the same: --ignore-capacity"
 
 
 def check_allocator(name: str | None) -> None:
@@ -114,13 +93,24 @@ def room(view: View) -> dict[str, NodeFacts]:
 # -- answers ---------------------------------------------------------------------------
 
 
-def place(view: View, wanted: Newcomer, allowed: Sequence[Node]) -> Node:
+def place(
+    view: View,
+    wanted: Newcomer,
+    allowed: Sequence[Node],
+    *,
+    any_size: bool = False,
+    survival: bool = True,
+) -> Node:
     """Return the best node for a new instance.
 
     Parameters
     ----------
     allowed
-        The nodes that reach its disks.
+        The nodes that offer what it needs.
+    any_size
+        Whether the groups' policies do not count.
+    survival
+        Whether the loss of any one node must leave everybody a place.
 
     Raises
     ------
@@ -128,11 +118,15 @@ def place(view: View, wanted: Newcomer, allowed: Sequence[Node]) -> Node:
         If no node can take it; the sentence says why each cannot, the hint what
         smaller request would fit.
     """
-    state = _state(view, {node.group for node in allowed}, room(view))
+    groups = dict.fromkeys(node.group for node in allowed)
+    how = Reading(fleet.of_groups(view.config, groups), room(view), any_size=any_size)
+    state = fleet.state(view, how)
     request = htools.Allocate(
-        _newcomer(view.config, wanted), 1, restrict=tuple(node.name for node in allowed)
+        fleet.newcomer(wanted, how), 1, restrict=tuple(node.name for node in allowed)
     )
-    asking = _asking(allowed)
+    # One node alone has nowhere to fail over to, with or without the newcomer.
+    alone = sum(not node.offline for node in state.nodes) < 2
+    asking = htools.Asking(capacity=survival and not alone)
     found = htools.place(state, request, asking)
     if found.best is None:
         raise _refusal(request, found)
@@ -141,33 +135,112 @@ def place(view: View, wanted: Newcomer, allowed: Sequence[Node]) -> Node:
 
 def elsewhere(
     view: View, instances: Sequence[Instance], allowed: Sequence[Node]
-) -> dict[str, Node]:
+) -> tuple[dict[str, Node], dict[str, str]]:
     """Return another node for each of some instances of one group, by uuid.
+
+    Returns
+    -------
+    Where those go that can, and why the others cannot, by uuid.
+    """
+    config = view.config
+    groups = dict.fromkeys(config.node(one.primary_node).group for one in instances)
+    how = Reading(
+        fleet.of_groups(config, groups),
+        room(view),
+        allowed=frozenset(node.uuid for node in allowed),
+    )
+    state = fleet.state(view, how)
+    index = {inst.name: inst.idx for inst in state.insts}
+    by_index = {index[one.name]: one.uuid for one in instances}
+    found = htools.evacuate(state, list(by_index), "primary-only")
+    away = {
+        by_index[one.inst.idx]: config.node(state.nodes[one.inst.p].name)
+        for one in found.away
+    }
+    return away, {by_index[at]: why for at, why in found.stuck}
+
+
+def nowhere(name: str, why: str) -> NoCapacity:
+    """Return the refusal of an instance that can go nowhere."""
+    return NoCapacity(
+        f"no node can take instance {name}: {why}",
+        hint="hcheck tells more; to choose yourself: -n NODE",
+        instance=name,
+    )
+
+
+def check_arrival(view: View, wanted: Newcomer, node: Node) -> None:
+    """Raise unless a node that was named has the memory and the room for a newcomer.
 
     Raises
     ------
     NoCapacity
-        If one of them has nowhere to go.
+        With the numbers.
     """
-    config = view.config
-    groups = {config.node(one.primary_node).group for one in instances}
-    state = _state(view, groups, room(view), {node.name for node in allowed})
-    index = {inst.name: inst.idx for inst in state.insts}
-    asked = [index[one.name] for one in instances]
-    found = htools.evacuate(state, asked, "primary-only")
-    for at, why in found.stuck:
+    how = _one(view, node)
+    row = fleet.newcomer(wanted, how)
+    state = fleet.state(view, how)
+    inst = newcomer(state, row)
+    found = primary_finding(state, state.nodes[0], inst, force=True)
+    if found is not None:
         raise NoCapacity(
-            f"no node can take instance {state.insts[at].name}: {why}",
-            hint="hcheck tells more; to choose yourself: -n NODE",
-            instance=state.insts[at].name,
+            f"node {node.name} cannot take instance {wanted.name}: {found.sentence()}",
+            hint=_ANYWAY,
+            node=node.name,
         )
-    return {
-        one.uuid: config.node(state.nodes[away.inst.p].name)
-        for one, away in zip(instances, found.away, strict=True)
-    }
 
 
-def stranded(view: View, facts: Mapping[str, NodeFacts]) -> dict[str, list[str]]:
+def check_move(view: View, instance: Instance, node: Node) -> None:
+    """Raise unless a node that was named has the memory for an instance that moves.
+
+    Its disks are made already, and take no room anew.
+
+    Raises
+    ------
+    NoCapacity
+        With the numbers.
+    """
+    if instance.admin_state == "up":
+        full = beparams(view.config, instance)
+        moved = Newcomer(instance.name, int(full["maxmem"]), int(full["vcpus"]))
+        check_arrival(view, moved, node)
+
+
+def check_room_for(
+    view: View, what: str, node: Node, disks: Iterable[tuple[str, int]]
+) -> None:
+    """Raise unless the storage units of a node have room for disks that are made.
+
+    Parameters
+    ----------
+    what
+        The disk, for the sentence.
+    disks
+        Template and MiB of each; for one that grows, what it grows by.
+
+    Raises
+    ------
+    NoCapacity
+        With the numbers; storage that cannot tell its room refuses nothing.
+    """
+    state = fleet.fleet(view, _one(view, node))
+    units = {unit.name[0]: unit for unit in state.nodes[0].units or ()}
+    for template, size in disks:
+        unit = units.get(template)
+        if unit is not None and unit.free is not None and size > unit.free:
+            raise NoCapacity(
+                f"node {node.name} has no room for {what}: unit "
+                f"{'/'.join(unit.name)} (asked {size} MiB, free {unit.free} MiB)",
+                hint=_ANYWAY,
+                node=node.name,
+            )
+
+
+def _one(view: View, node: Node) -> Reading:
+    return Reading((node,), room(view), any_size=True)
+
+
+def stranded(view: View, facts: Facts) -> dict[str, list[str]]:
     """Return who could not restart if a node were lost: instances by node.
 
     What hcheck counts; nodes that can be lost are not named.
@@ -177,8 +250,8 @@ def stranded(view: View, facts: Mapping[str, NodeFacts]) -> dict[str, list[str]]
     facts
         What the nodes said, by uuid.
     """
-    groups = {group.uuid for group in view.config.all(NodeGroup)}
-    state = _state(view, groups, facts)
+    groups = [group.uuid for group in view.config.all(NodeGroup)]
+    state = fleet.state(view, Reading(fleet.of_groups(view.config, groups), facts))
     found: dict[str, list[str]] = {}
     for _, part in state.split():
         for at in htools.unlosable(part):
@@ -188,148 +261,21 @@ def stranded(view: View, facts: Mapping[str, NodeFacts]) -> dict[str, list[str]]
     return found
 
 
-def _asking(allowed: Sequence[Node]) -> htools.Asking:
-    # One node alone has nowhere to fail over to, with or without the newcomer.
-    return htools.Asking(capacity=len(allowed) > 1)
-
-
 def _refusal(request: htools.Allocate, found: Answer) -> NoCapacity:
     told = [reason.sentence() for reason in found.reasons]
     return NoCapacity(
         f"no node can take instance {request.inst.name}: "
         + "; ".join(told[:_SHOWN])
         + (f"; and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""),
-        hint=found.change.sentence()
-        if found.change
-        else "gnt-node list shows the room there is",
+        hint=_hint(found),
         refusals=told,
     )
 
 
-# -- the fleet -------------------------------------------------------------------------
-
-
-def _state(
-    view: View,
-    groups: set[str],
-    facts: Mapping[str, NodeFacts],
-    allowed: set[str] | None = None,
-) -> htools.State:
-    """Return what the planner works on: some groups, as they are now.
-
-    Parameters
-    ----------
-    allowed
-        Names of the only nodes that instances may go to; all when None.
-    """
-    config = view.config
-    rows = [config.group(uuid) for uuid in sorted(groups)]
-    nodes = [node for group in rows for node in config.nodes_in(group)]
-    at = {node.uuid: number for number, node in enumerate(nodes)}
-    residents = [(n, one) for n in nodes for one in config.instances_on(n)]
-    fleet = htools.Fleet(
-        groups=tuple(
-            htools.Group(
-                one.name, one.uuid, one.alloc_policy, one.tags, policy=_ANY_SIZE
-            )
-            for one in rows
-        ),
-        nodes=tuple(
-            _node(config, one, rows, None if _closed(one, allowed) else facts)
-            for one in nodes
-        ),
-        instances=tuple(_instance(config, one, at[n.uuid]) for n, one in residents),
-        tags=config.cluster.tags,
-        policy=_ANY_SIZE,
-    )
-    return htools.load(fleet, htools.Reading(kvm_memory=0)).state
-
-
-def _closed(node: Node, allowed: set[str] | None) -> bool:
-    return allowed is not None and node.name not in allowed
-
-
-def _node(
-    config: Config,
-    node: Node,
-    groups: list[NodeGroup],
-    facts: Mapping[str, NodeFacts] | None,
-) -> htools.NodeRow:
-    """Return a node's row; a silent or closed one counts as off: nothing goes there."""
-    said = (facts or {}).get(node.uuid)
-    told = said or NodeFacts(version="")
-    residents = config.instances_on(node)
-    up = sum(_memory(config, one) for one in residents if one.admin_state == "up")
-    return htools.NodeRow(
-        node.name,
-        group=[group.uuid for group in groups].index(node.group),
-        mem_total=float(told.memory_total),
-        mem_own=max(0, told.memory_total - told.memory_free - up),
-        mem_free=told.memory_free,
-        cpus=float(told.cpus),
-        cpus_own=0,
-        offline=node.offline or said is None,
-        tags=node.tags,
-        units=tuple(map(_unit, told.units)) or None,
-    )
-
-
-def _unit(unit: Unit) -> htools.Unit:
-    """Return a storage unit; where a template reaches the group, nodes share it."""
-    reach = template_named(unit.template).capabilities.reach
-    name = (unit.template, unit.key)
-    return htools.Unit(name, unit.free, unit.total, reach is Reach.GROUP)
-
-
-def _memory(config: Config, instance: Instance) -> int:
-    return int(beparams(config, instance)["maxmem"])
-
-
-def _instance(config: Config, instance: Instance, home: int) -> htools.InstanceRow:
-    backend, disks = beparams(config, instance), config.disks_of(instance)
-    up = instance.admin_state == "up"
-    return htools.InstanceRow(
-        instance.name,
-        mem=int(backend["maxmem"]),
-        disk=sum(disk.size for disk in disks),
-        vcpus=int(backend["vcpus"]),
-        primary=home,
-        status="running" if up else f"ADMIN_{instance.admin_state}",
-        auto_balance=bool(backend["auto_balance"]),
-        template=_template([disk.dev_type for disk in disks]),
-        tags=instance.tags,
-        disks=_disks(config, [(disk.dev_type, disk.size) for disk in disks]),
-    )
-
-
-def _newcomer(config: Config, wanted: Newcomer) -> htools.InstanceRow:
-    return htools.InstanceRow(
-        wanted.name,
-        mem=wanted.memory,
-        disk=sum(size for _, size in wanted.disks),
-        vcpus=wanted.vcpus,
-        template=_template([name for name, _ in wanted.disks]),
-        tags=wanted.tags,
-        disks=_disks(config, wanted.disks),
-    )
-
-
-def _disks(config: Config, disks: Iterable[tuple[str, int]]) -> tuple[htools.Disk, ...]:
-    """Return the disks that take room of a node's directories, and where they do."""
-    kept = directories(config.cluster)
-    return tuple(
-        htools.Disk(size, unit=(name, kept[name]))
-        for name, size in disks
-        if name in kept
-    )
-
-
-def _template(names: Iterable[str]) -> str:
-    """Return the template that the planner is told: by what the disks can do."""
-    found = [template_named(name).capabilities for name in names]
-    if not found:
-        return DISKLESS
-    mobile = all(
-        one.mirror is Mirror.EXTERNAL and one.reach is Reach.GROUP for one in found
-    )
-    return _ANY_SHARED if mobile else _ANY_LOCAL
+def _hint(found: Answer) -> str:
+    """Return what would help, in words of the commands."""
+    if not found.change:
+        return "gnt-node list shows the room there is"
+    if found.change.what == "capacity check":
+        return f"hcheck -L --survive tells who would be stranded; {_ANYWAY}"
+    return found.change.sentence()

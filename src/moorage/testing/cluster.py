@@ -27,6 +27,12 @@ async def _pass(_name: str) -> None:
     """Pass a point without interruption."""
 
 
+async def _at_once(decide: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Decide without a thread: what happens must not depend on who is faster."""
+    await asyncio.sleep(0)
+    return decide()
+
+
 class ClusterBuilder:
     """Builds the first configuration of a cluster, object by object.
 
@@ -166,6 +172,7 @@ class SimCluster:
             sleep=self._sleep,
             fresh=lambda: f"uuid-{next(self._fresh):04}",
             point=self._point,
+            aside=_at_once,
         )
         self.engine = Engine(self.truth, self.nodes, ops.parse, world)
         await self.engine.start(others)

@@ -48,6 +48,12 @@ class SimMachine:
         Every command, in order.
     refuse
         Decides which commands fail.
+    room
+        MiB that each directory has.
+    missing
+        Directories that are not there.
+    allowed
+        The only directories for image files; None if all are allowed.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -55,6 +61,9 @@ class SimMachine:
         self.ran: list[Command] = []
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
+        self.room = Mib(1024 * 1024)
+        self.missing: set[str] = set()
+        self.allowed: tuple[str, ...] | None = None
         self._san = san
         self._memory = memory
 
@@ -82,6 +91,14 @@ class SimMachine:
         del objects
         return 0
 
+    def extstorage_path(self) -> tuple[str, ...]:
+        """Return where providers are looked for."""
+        return (PROVIDERS_DIR,)
+
+    def allowed_directories(self) -> tuple[str, ...] | None:
+        """Return the only directories for image files."""
+        return self.allowed
+
     def providers(self) -> list[Provider]:
         """Return what is installed."""
         return self.installed
@@ -96,11 +113,11 @@ class SimMachine:
         return Memory(total=total, free=total, cpus=8, bootid=f"boot-{self.node}")
 
     def units(self, directories: dict[str, str]) -> list[Unit]:
-        """Return a terabyte for each template."""
-        room = Mib(1024 * 1024)
+        """Return the room for each template: a terabyte, unless somebody set it."""
         return [
-            Unit(template=name, key=path, total=room, free=room)
+            Unit(template=name, key=path, total=self.room, free=self.room)
             for name, path in directories.items()
+            if path not in self.missing
         ]
 
     def device(self, path: str) -> dict[str, object]:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks as queries show them."""
 
+from typing import Any
+
 from moorage.model import Disk, Node
+from moorage.ops.storage.units import sunit, unit_of
 from moorage.storage import template_named
 
 from .field import COMMON, Field, Resource, attribute
@@ -49,6 +52,10 @@ def _group(scene: Scene, disk: Disk) -> str | None:
     return scene.config.group(uuid).name if uuid and known else None
 
 
+def _unit(scene: Scene, disk: Disk) -> list[Any]:
+    return sunit(unit_of(scene.config.cluster, disk))
+
+
 DISK = Resource(
     name="disk",
     fields=(
@@ -60,6 +67,7 @@ DISK = Resource(
         attribute("volume", "Volume", "text", "Name of its volume"),
         Field("provider", "Provider", "text", "ExtStorage provider", _provider),
         attribute("params", "Params", "other", "Parameters of template or provider"),
+        Field("sunit", "Unit", "other", "Storage unit that it is in", _unit),
         Field("status", "Status", "text", "attached, detached, quarantined", status),
         Field("instance", "Instance", "text", "Who has it", _owner),
         Field(

@@ -59,7 +59,7 @@ GROUP = Resource(
             "InstancePolicy",
             "other",
             "Limits of its instances",
-            lambda _, g: group_policy(g),
+            lambda s, g: group_policy(s.config.cluster, g),
         ),
         attribute(
             "custom_ipolicy", "CustomInstancePolicy", "other", "Its own", "ipolicy"

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from moorage.model import Config, Node, NodeFacts, Unit
+from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
 from .objects import absent, by_name, every, keys
@@ -30,28 +31,37 @@ def _live(name: str, title: str, kind: str, doc: str, get: Any) -> Field:  # noq
 
 
 def _unit(scene: Scene, facts: NodeFacts) -> Unit | None:
-    """Return the unit of the first enabled template that the node has room for."""
-    units = {unit.template: unit for unit in reversed(facts.units)}
+    """Return the unit of the first enabled template whose room the node knows."""
+    known = [unit for unit in facts.units if unit.total is not None]
+    units = {unit.template: unit for unit in reversed(known)}
     enabled = scene.config.cluster.enabled_disk_templates or sorted(units)
     return next((units[name] for name in enabled if name in units), None)
 
 
 def _room(name: str) -> Callable[[Scene, NodeFacts], Any]:
-    return lambda scene, facts: getattr(_unit(scene, facts), name, None)
+    def found(scene: Scene, facts: NodeFacts) -> Any:  # noqa: ANN401
+        value = getattr(_unit(scene, facts), name, None)
+        return Missing.NODATA if value is None else value
+
+    return found
 
 
 def _storage(_scene: Scene, facts: NodeFacts) -> list[dict[str, Any]]:
-    """Return the storage units as planners read them."""
+    """Return the storage units as planners read them; null is unknown room."""
     return [
-        {"sunit": [unit.template, unit.key], "free": unit.free, "total": unit.total}
+        {"sunit": sunit(unit.name), "free": unit.free, "total": unit.total}
         for unit in facts.units
     ]
+
+
+def _accelerator(name: str) -> Callable[[Scene, NodeFacts], Any]:
+    return lambda _scene, facts: getattr(facts.accelerator, name, None)
 
 
 LIVE = (
     _live("bootid", "BootID", "text", "Changes at each boot", lambda _s, f: f.bootid),
     _live("mtotal", "MTotal", "unit", "Memory", lambda _s, f: f.memory_total),
-    _live("mnode", "MNode", "unit", "Memory in use", lambda _s, f: f.memory_used),
+    _live("mnode", "MNode", "unit", "Kept for the node", lambda _s, f: f.memory_own),
     _live("mfree", "MFree", "unit", "Memory to use", lambda _s, f: f.memory_free),
     _live("dtotal", "DTotal", "unit", "Room for disks", _room("total")),
     _live("dfree", "DFree", "unit", "Room to use", _room("free")),
@@ -59,9 +69,23 @@ LIVE = (
     _live("ctotal", "CTotal", "number", "Processors", lambda _s, f: f.cpus),
     _live("cnodes", "CNodes", "number", "NUMA nodes", lambda _s, _f: None),
     _live("csockets", "CSockets", "number", "Sockets", lambda _s, _f: None),
-    _live("cnos", "CNOs", "number", "Processors kept for it", lambda _s, _f: None),
+    _live("cnos", "CNOs", "number", "Processors kept for it", lambda _s, _f: 1),
     _live("sptotal", "SpTotal", "number", "Spindles", lambda _s, _f: None),
     _live("spfree", "SpFree", "number", "Spindles to use", lambda _s, _f: None),
+    _live(
+        "accelerator",
+        "Accelerator",
+        "text",
+        "What executes guests: kvm, or tcg where they are emulated",
+        _accelerator("name"),
+    ),
+    _live(
+        "accelerator.reason",
+        "AcceleratorReason",
+        "text",
+        "How that is known",
+        _accelerator("reason"),
+    ),
     _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
 )
 

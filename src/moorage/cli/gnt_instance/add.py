@@ -5,7 +5,15 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import IALLOCATOR, JOB, NO_WAIT_FOR_SYNC, moot, names
+from moorage.cli.options import (
+    IALLOCATOR,
+    JOB,
+    NO_WAIT_FOR_SYNC,
+    OVERRIDES,
+    moot,
+    names,
+    overridden,
+)
 from moorage.cli.words import (
     backend_parameters,
     hypervisor,
@@ -44,6 +52,7 @@ def add(call: Call) -> int:
         **_nodes(call),
         **_guest(call),
         **_switches(call),
+        **overridden(call),
     )
     if nodes and not call.option("node"):
         chosen = ", ".join(nodes)
@@ -166,6 +175,7 @@ COMMAND = Command(
         Option(("--no-nics",), "no network card"),
         Option(("--no-install",), "leave the disks as they are"),
         Option(("--no-start",), "do not start it"),
+        *OVERRIDES,
         NO_WAIT_FOR_SYNC,
         moot("--no-ip-check", "nobody pings an address"),
         moot("--no-name-check", "no name is resolved"),

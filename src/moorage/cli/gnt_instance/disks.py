@@ -3,7 +3,13 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import ASKING, JOB, NO_WAIT_FOR_SYNC
+from moorage.cli.options import (
+    ASKING,
+    JOB,
+    NO_WAIT_FOR_SYNC,
+    OVERRIDES,
+    overridden,
+)
 from moorage.units import parse_size
 
 
@@ -18,6 +24,7 @@ def grow(call: Call) -> int:
         disk=disk,
         amount=parse_size(amount),
         absolute=bool(call.option("absolute")),
+        **overridden(call),
     )
     return 0
 
@@ -48,6 +55,7 @@ COMMANDS = (
         (Operand("INSTANCE"), Operand("DISK"), Operand("AMOUNT")),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
+            *OVERRIDES,
             NO_WAIT_FOR_SYNC,
             *JOB,
         ),

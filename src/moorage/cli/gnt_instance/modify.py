@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import FORCE, JOB, NO_WAIT_FOR_SYNC
+from moorage.cli.options import FORCE, JOB, NO_WAIT_FOR_SYNC, OVERRIDES, overridden
 from moorage.cli.words import backend_parameters, key_values
 from moorage.errors import BadInput, NotSupported
 
@@ -35,8 +35,9 @@ def modify(call: Call) -> int:
         raise BadInput(
             "nothing to modify", hint="gnt-instance modify --help lists what there is"
         )
+    ways = {**_ways(call), **overridden(call)}
     result = perform(
-        call, "OP_INSTANCE_SET_PARAMS", instance_name=name, **fields, **_ways(call)
+        call, "OP_INSTANCE_SET_PARAMS", instance_name=name, **fields, **ways
     )
     _tell(call, name, result or ())
     return 0
@@ -128,6 +129,7 @@ COMMAND = Command(
         Option(("--online",), "take that mark away"),
         Option(("--hotplug",), "plug into the running guest, or fail"),
         Option(("--hotplug-if-possible",), "plug into the running guest if it can be"),
+        *OVERRIDES,
         NO_WAIT_FOR_SYNC,
         FORCE,
         *JOB,

@@ -3,7 +3,15 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import ASKING, IALLOCATOR, JOB, SHUTDOWN_TIMEOUT, TARGET
+from moorage.cli.options import (
+    ASKING,
+    IALLOCATOR,
+    JOB,
+    OVERRIDES,
+    SHUTDOWN_TIMEOUT,
+    TARGET,
+    overridden,
+)
 
 
 def migrate(call: Call) -> int:
@@ -17,7 +25,9 @@ def migrate(call: Call) -> int:
     for switch in ("cleanup", "allow_failover"):
         if call.option(switch):
             fields[switch] = True
-    perform(call, "OP_INSTANCE_MIGRATE", instance_name=name, **fields)
+    perform(
+        call, "OP_INSTANCE_MIGRATE", instance_name=name, **fields, **overridden(call)
+    )
     return 0
 
 
@@ -35,7 +45,9 @@ def failover(call: Call) -> int:
     )
     if call.option("ignore_consistency"):
         fields["ignore_consistency"] = True
-    perform(call, "OP_INSTANCE_FAILOVER", instance_name=name, **fields)
+    perform(
+        call, "OP_INSTANCE_FAILOVER", instance_name=name, **fields, **overridden(call)
+    )
     return 0
 
 
@@ -51,6 +63,7 @@ COMMANDS = (
             Option(("--non-live",), "pause the guest while it moves"),
             Option(("--cleanup",), "put right what a broken migration left"),
             Option(("--allow-failover",), "fail over if it cannot migrate"),
+            *OVERRIDES,
             *ASKING,
             *JOB,
         ),
@@ -68,6 +81,7 @@ COMMANDS = (
             IALLOCATOR,
             Option(("--ignore-consistency",), "go on though a mirror is degraded"),
             SHUTDOWN_TIMEOUT,
+            *OVERRIDES,
             *ASKING,
             *JOB,
         ),

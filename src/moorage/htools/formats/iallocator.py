@@ -169,8 +169,11 @@ def units(value: Value) -> tuple[Unit, ...]:
 
 
 def unit_name(value: Value) -> UnitName:
-    """Return type, key and parameters of a storage unit."""
-    name = value.texts()
+    """Return type, key and parameters of a storage unit: ``[type, key, [...]]``."""
+    parts = value.items()
+    listed = len(parts) == 3 and isinstance(parts[2].data, list)
+    words = [*parts[:2], *(parts[2].items() if listed else parts[2:])]
+    name = tuple(word.text() for word in words)
     if len(name) < 2 or not name[0]:
         raise value.bad("is no storage unit ([type, key, ...])")
     return name

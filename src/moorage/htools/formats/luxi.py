@@ -29,7 +29,7 @@ _NODE: Final = {
     "ndp/cpu_speed": "cpu_speed",
     "storage": "storage",
 }
-# Ganeti's master knows no storage and no disk.templates: it says so in the cell.
+# Ganeti's master knows no storage, disk.templates, disk.sunits: the cell says so.
 _INSTANCE: Final = {
     "name": "name",
     "disk_usage": "disk_usage",
@@ -45,6 +45,7 @@ _INSTANCE: Final = {
     "disk.sizes": "disk.sizes",
     "disk.spindles": "disk.spindles",
     "disk.templates": "disk.templates",
+    "disk.sunits": "disk.sunits",
     "forthcoming": "forthcoming",
 }
 _GROUP: Final = {

@@ -15,7 +15,7 @@ from moorage.htools.fleet import (
 )
 from moorage.htools.formats import jsontext
 from moorage.htools.formats.brief import brief
-from moorage.htools.formats.iallocator import policy, template, units
+from moorage.htools.formats.iallocator import policy, template, unit_name, units
 from moorage.htools.formats.jsontext import Value
 from moorage.htools.words import ALLOC_POLICIES, MIRRORS, MOVABLE, STATUSES, Mirror
 
@@ -72,10 +72,15 @@ def _apart(key: str, rows: Value) -> Iterator[Value]:
 
 
 def _of_cluster(node: NodeRow, info: Value) -> NodeRow:
+    """Return a node with what the cluster says of all.
+
+    A master that says what is kept for each node needs no guess for KVM.
+    """
+    kept = info.get("mnode_is_kept", Value.flag, False)
     return replace(
         node,
         master=node.name == info["master"].text(),
-        hypervisor=info["default_hypervisor"].text(),
+        hypervisor="" if kept else info["default_hypervisor"].text(),
     )
 
 
@@ -160,7 +165,9 @@ def _kinds(value: Value) -> list[str]:
 
 
 def _in_units(inst: InstanceRow, value: Value, nodes: Iterable[NodeRow]) -> InstanceRow:
-    """Return an instance of several templates with the storage unit of each disk."""
+    """Return an instance with the storage unit of each disk, where the master tells."""
+    if value.has("disk.sunits"):
+        return _told_units(inst, value["disk.sunits"], nodes)
     if value["disk_template"].data != _MIXED:
         return inst
     names = {unit.name for node in nodes for unit in node.units or ()}
@@ -169,6 +176,22 @@ def _in_units(inst: InstanceRow, value: Value, nodes: Iterable[NodeRow]) -> Inst
         for disk, kind in zip(inst.disks, _kinds(value), strict=False)
     )
     return replace(inst, disks=disks or inst.disks)
+
+
+def _told_units(
+    inst: InstanceRow, told: Value, nodes: Iterable[NodeRow]
+) -> InstanceRow:
+    """Return an instance whose disks are where the master says, if any node has that.
+
+    A unit that no node lists bounds nobody: it is a device, and a node of its own.
+    """
+    listed = {unit.name for node in nodes for unit in node.units or ()}
+    names = [unit_name(item) for item in told.items()]
+    disks = tuple(
+        replace(disk, unit=name if name in listed else None)
+        for disk, name in zip(inst.disks, names, strict=False)
+    )
+    return replace(inst, disks=disks)
 
 
 def _only(names: Iterable[UnitName], kind: str) -> UnitName | None:

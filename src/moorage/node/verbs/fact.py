@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
 
 from moorage import __version__
-from moorage.model import GuestState, NodeFacts, Os, Provider
+from moorage.model import (
+    Accelerator,
+    GuestState,
+    NodeFacts,
+    Os,
+    Provider,
+    Unit,
+)
 from moorage.node.hypervisors.base import Report
+from moorage.storage.provider import usable
+from moorage.storage.templates import TEMPLATES
 from moorage.units import Mib
 
 from .station import Station
+
+_PROVIDED = sorted(n for n, one in TEMPLATES.items() if one.capabilities.provider)
+"""Templates whose work scripts of providers do."""
 
 
 class FactArgs(Struct, frozen=True, kw_only=True):
@@ -49,9 +62,12 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
-        units=tuple(at.machine.units(dict(args.directories))),
+        units=(*at.machine.units(dict(args.directories)), *_provided(at)),
+        allowed_directories=at.machine.allowed_directories(),
+        extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
         held=() if args.brief else tuple(at.held.all()),
+        accelerator=next(filter(None, _known(at)), None),
     )
 
 
@@ -84,6 +100,28 @@ async def device(at: Station, args: FactArgs, _report: Report) -> dict[str, obje
     return at.machine.device(args.path)
 
 
+def _provided(at: Station) -> Iterator[Unit]:
+    """Yield a unit for each valid provider; how much room it has, nobody knows."""
+    for name, provider in sorted(usable(at.machine.providers()).items()):
+        if provider.valid:
+            for template in _PROVIDED:
+                yield Unit(template=template, key=name)
+
+
+async def accelerator(
+    at: Station, _args: FactArgs, _report: Report
+) -> Accelerator | None:
+    """Find out again what executes guests here; it may boot a kernel, and take long."""
+    looks = [
+        await one.look_at_accelerator(again=True) for one in at.hypervisors.values()
+    ]
+    return next(filter(None, looks), None)
+
+
+def _known(at: Station) -> list[Accelerator | None]:
+    return [one.accelerator() for one in at.hypervisors.values()]
+
+
 async def _all_guests(at: Station) -> list[GuestState]:
     found = [await one.guests() for one in at.hypervisors.values()]
     return [guest for guests in found for guest in guests]
@@ -96,5 +134,6 @@ VERBS: dict[str, Any] = {
     "providers": providers,
     "oses": oses,
     "device": device,
+    "accelerator": accelerator,
 }
 """Every reading verb."""

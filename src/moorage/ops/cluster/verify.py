@@ -16,6 +16,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_nodes.silent,
     checks_nodes.versions,
     checks_guests.instances,
+    checks_guests.standing_still,
     checks_guests.strangers,
     checks_guests.plugged,
     checks_disks.quarantined,
@@ -37,6 +38,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_CLUSTER_VERIFY"
+    plans = True
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold nothing."""
@@ -55,18 +57,26 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 yield device_on(node.uuid, disk.volume)
 
     def check(self, view: View) -> None:
-        """Refuse nothing: a cluster in any state can be looked at."""
+        """Refuse nothing: a cluster in any state can be looked at. Look at it."""
+        self.found(view)
+
+    def found(self, view: View) -> dict[str, Any]:
+        """Return errors, warnings, and how much was looked at."""
+        return view.once("found", lambda: _looked(see(view)))
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
-        """Return errors, warnings, and how much was looked at."""
+        """Return what :meth:`found` does."""
         del results
-        seen = see(view)
-        found = [one for check in CHECKS for one in check(seen)]
-        return {
-            "errors": [one.to_json() for one in found if not one.warning],
-            "warnings": [one.to_json() for one in found if one.warning],
-            "checked": _counted(seen),
-        }
+        return self.found(view)
+
+
+def _looked(seen: Seen) -> dict[str, Any]:
+    found = [one for check in CHECKS for one in check(seen)]
+    return {
+        "errors": [one.to_json() for one in found if not one.warning],
+        "warnings": [one.to_json() for one in found if one.warning],
+        "checked": _counted(seen),
+    }
 
 
 def _counted(seen: Seen) -> dict[str, int]:

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Node
-from moorage.ops import birth, calls
+from moorage.model import Change, Claim, Config, Node
+from moorage.ops import birth, calls, placement
 from moorage.ops.reach import online, only_group
+from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
 
 
@@ -29,9 +30,12 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         when there is one.
     force
         Accept parameters that the provider does not list.
+    ignore_capacity
+        Whether it may be larger than the room that its storage has.
     """
 
     op_id = "OP_DISK_ADD"
+    plans = True
 
     name: str | None = None
     disk_template: str
@@ -44,6 +48,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     node: str | None = None
     group: str | None = None
     force: bool = False
+    ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
     def wish(self) -> birth.Wish:
@@ -69,15 +74,32 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
                 f"a disk of template '{self.disk_template}' stays on one node",
                 hint="say which: -n NODE",
             )
+        nodes = self._workers(config)
+        wanted = self.wish()
+        offering = (one for one in nodes if birth.offers(view, wanted, one))
+        return next(offering, nodes[0])
+
+    def _workers(self, config: Config) -> list[Node]:
+        """Return the nodes that may make the disk; drained ones if there are no others.
+
+        Raises
+        ------
+        WrongState
+            If none of the group is online.
+        """
+        if self.node:
+            return [config.node(self.node)]
         group = config.group(self.group) if self.group else only_group(config)
         nodes = online(config, group)
         if not nodes:
             raise WrongState(f"no node of group {group.name} is online")
-        return nodes[0]
+        return [node for node in nodes if not node.drained] or nodes
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Share the node; hold the device that is adopted, if one is."""
-        yield Lock("node", self.where(view).uuid, shared=True)
+        """Share the nodes that may do it; hold the device that is adopted."""
+        self.where(view)
+        for node in self._workers(view.config):
+            yield Lock("node", node.uuid, shared=True)
         if self.adopt:
             yield Lock("disk", self.adopt)
 
@@ -86,6 +108,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         config = view.config
         group = config.group(self.where(view).group)
         yield from birth.ask(config, self.wish(), group)
+        if has_room(self.disk_template):
+            yield from placement.ask_room(config, self._workers(config))
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
@@ -93,6 +117,25 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         if node.offline:
             raise WrongState(f"node {node.name} is marked offline")
         birth.check(view, self.wish(), node)
+        if not self.ignore_capacity:
+            what = f"disk {self.name or 'without a name'}"
+            placement.check_room_for(view, what, node, self._made(view))
+
+    def _made(self, view: View) -> tuple[tuple[str, int], ...]:
+        """Return template and size of what is made; an adopted device is there."""
+        if self.adopt:
+            return ()
+        return (
+            (self.disk_template, birth.born_size(view, self.wish(), self.where(view))),
+        )
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which nodes of the group will not reach it."""
+        yield from birth.warnings(view, self.wish(), self.where(view))
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim its room."""
+        yield Claim(node=self.where(view).uuid, disks=self._made(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the volume, then let the cluster know the disk."""

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk grow``: more room, attached or not, running or not."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Disk, Instance, Node, successor
+from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.model.change import encode
-from moorage.ops import calls
+from moorage.ops import calls, placement, policy
 from moorage.ops.birth import LARGEST
 from moorage.ops.guests import check_known, runs
 from moorage.ops.reach import ask_candidates, can, candidates, worker
+from moorage.ops.storage.units import has_room
 from moorage.storage import Can
 from moorage.units import Mib
 
@@ -30,9 +32,99 @@ def new_size(disk: Disk, amount: int, *, absolute: bool) -> Mib:
     return Mib(size)
 
 
-def check_growth(view: View, disk: Disk, amount: int, *, absolute: bool) -> None:
+class Growing(Operation, frozen=True, kw_only=True):
+    """An operation that grows a disk.
+
+    Attributes
+    ----------
+    amount
+        MiB: what to add, or (`absolute`) the new size.
+    ignore_ipolicy
+        Whether the policy of the instance's node group does not count.
+    ignore_capacity
+        Whether it may grow over the room that its storage has.
+    """
+
+    plans = True
+
+    amount: int
+    absolute: bool = False
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
+
+    @abstractmethod
+    def subject(self) -> str:
+        """Return what job lists name."""
+
+    def summary(self) -> str:
+        """Return what job lists show."""
+        return f"{self.op_id.removeprefix('OP_')}({self.subject()})"
+
+    @abstractmethod
+    def target(self, view: View) -> Disk:
+        """Return the disk."""
+
+    def size(self, view: View) -> Mib:
+        """Return the size after growing."""
+        return new_size(self.target(view), self.amount, absolute=self.absolute)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk and its instance."""
+        yield from grow_locks(view, self.target(view))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask who runs it, who can work on it, and what room there is."""
+        disk = self.target(view)
+        yield from grow_questions(view, disk)
+        if has_room(disk.dev_type):
+            owner = view.config.owner(disk)
+            homes = [view.config.node(owner.primary_node)] if owner else []
+            workers = [*homes, *candidates(view.config, disk)]
+            yield from placement.ask_room(view.config, workers)
+
+    def check(self, view: View) -> None:
+        """Refuse to shrink, templates that cannot grow, and more than there is."""
+        disk = self.target(view)
+        to = self.size(view)
+        check_growth(view, disk)
+        owner = view.config.owner(disk)
+        if owner and not self.ignore_ipolicy:
+            _check_policy(view, owner, disk, to)
+        if not self.ignore_capacity:
+            more = [(disk.dev_type, to - disk.size)]
+            what = f"disk {disk.label}"
+            placement.check_room_for(view, what, worker_of(view, disk), more)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim what it grows by."""
+        disk = self.target(view)
+        more = (disk.dev_type, self.size(view) - disk.size)
+        yield Claim(node=worker_of(view, disk).uuid, disks=(more,))
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Grow the volume, record it, tell the guest."""
+        yield from grow_tasks(view, self.target(view), self.size(view))
+
+
+def _check_policy(view: View, owner: Instance, disk: Disk, to: Mib) -> None:
+    config = view.config
+    group = config.group(config.node(owner.primary_node).group)
+    before = policy.sizes_of(config, owner)
+    others = [one for one in config.disks_of(owner) if one.uuid != disk.uuid]
+    after = policy.sizes_of(config, owner, others, [(disk.dev_type, to)])
+    policy.check_change(config, group, owner.name, before, after)
+
+
+def worker_of(view: View, disk: Disk) -> Node:
+    """Return the node that is to work on a disk: where it is used, or any that can."""
+    owner = view.config.owner(disk)
+    if owner is None or view.config.node(owner.primary_node).offline:
+        return worker(view, disk)
+    return view.config.node(owner.primary_node)
+
+
+def check_growth(view: View, disk: Disk) -> None:
     """Raise `Refused` if the disk cannot grow."""
-    new_size(disk, amount, absolute=absolute)
     if disk.quarantine:
         raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
     if not can(disk, Can.GROW):
@@ -43,8 +135,7 @@ def check_growth(view: View, disk: Disk, amount: int, *, absolute: bool) -> None
     owner = view.config.owner(disk)
     if owner:
         check_known(view, owner)
-    if owner is None or view.config.node(owner.primary_node).offline:
-        worker(view, disk)
+    worker_of(view, disk)
 
 
 def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
@@ -54,13 +145,9 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     """
     config = view.config
     owner = config.owner(disk)
-    asleep = owner is None or config.node(owner.primary_node).offline
-    node = (
-        worker(view, disk) if asleep or not owner else config.node(owner.primary_node)
-    )
-    active = (
-        owner is not None and not asleep and (owner.disks_active or runs(view, owner))
-    )
+    node = worker_of(view, disk)
+    awake = owner is not None and not config.node(owner.primary_node).offline
+    active = owner is not None and awake and (owner.disks_active or runs(view, owner))
     if not active:
         yield calls.attach(config, disk, node)
     yield Run(
@@ -114,36 +201,17 @@ def grow_questions(view: View, disk: Disk) -> Iterator[Question]:
     yield from ask_candidates(view.config, disk)
 
 
-class DiskGrow(Operation, frozen=True, kw_only=True):
-    """Grow a disk.
-
-    Attributes
-    ----------
-    amount
-        MiB: what to add, or (`absolute`) the new size.
-    """
+class DiskGrow(Growing, frozen=True, kw_only=True):
+    """Grow a disk."""
 
     op_id = "OP_DISK_GROW"
 
     disk: str
-    amount: int
-    absolute: bool = False
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the disk and its instance."""
-        yield from grow_locks(view, view.config.disk(self.disk))
+    def subject(self) -> str:
+        """Return the disk's name, as it was typed."""
+        return self.disk
 
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask who runs it, and who can work on it."""
-        yield from grow_questions(view, view.config.disk(self.disk))
-
-    def check(self, view: View) -> None:
-        """Refuse to shrink, and templates that cannot grow."""
-        disk = view.config.disk(self.disk)
-        check_growth(view, disk, self.amount, absolute=self.absolute)
-
-    def tasks(self, view: View) -> Iterator[Task]:
-        """Grow the volume, record it, tell the guest."""
-        disk = view.config.disk(self.disk)
-        to = new_size(disk, self.amount, absolute=self.absolute)
-        yield from grow_tasks(view, disk, to)
+    def target(self, view: View) -> Disk:
+        """Return the disk."""
+        return view.config.disk(self.disk)

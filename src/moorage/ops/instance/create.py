@@ -5,25 +5,36 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from msgspec import convert, field
+from msgspec import field
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, NotFound, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
+from moorage.errors import BadInput, Exists, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import (
     DISKLESS,
     Change,
+    Claim,
     Disk,
     Instance,
     Node,
     NodeGroup,
-    Os,
     hvparams,
 )
-from moorage.ops import backend, birth, calls, nics, placement
+from moorage.ops import (
+    backend,
+    birth,
+    calls,
+    nics,
+    osparams,
+    placement,
+    policy,
+)
 from moorage.ops.disk.attach import MOST
+from moorage.ops.fleet import Newcomer
+from moorage.ops.storage.units import Named, unit_named
 from moorage.storage.templates.ext import metadata
+from moorage.units import Mib
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
@@ -47,9 +58,15 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         Leave the disks empty; without an OS they are.
     start
         Start it at the end.
+    ignore_ipolicy
+        Whether the policy of the node group does not count.
+    ignore_capacity
+        Whether it may take more memory and room than there is, and leave others
+        without a place to restart.
     """
 
     op_id = "OP_INSTANCE_CREATE"
+    plans = True
 
     instance_name: str
     mode: str = "create"
@@ -70,6 +87,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     hvparams: dict[str, Any] = field(default_factory=dict)
     beparams: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
     file_storage_dir: Annotated[
         str | None,
         Unsupported("the files of an instance are in a directory of its name"),
@@ -84,7 +103,6 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
         True
     )
-    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
     force_variant: Annotated[
         bool, Unsupported("an OS has the variants that its list names")
     ] = False
@@ -112,20 +130,31 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Return the node that it is to run on: the one that was named, or the best."""
         if self.pnode:
             return view.config.node(self.pnode)
+        return view.once("node", lambda: self._chosen(view))
+
+    def _chosen(self, view: View) -> Node:
         able = self._able(view)
+        return placement.place(
+            view,
+            self._newcomer(view, able[0]),
+            able,
+            any_size=self.ignore_ipolicy,
+            survival=not self.ignore_capacity,
+        )
+
+    def _newcomer(self, view: View, node: Node) -> Newcomer:
+        """Return what is to be placed; devices are as large as `node` says."""
         full = calls.beparams(view.config, self._instance(view, "", []))
-        disks = [
-            (wanted.template, birth.born_size(view, wanted, able[0]))
-            for wanted in self.wishes()
-        ]
-        newcomer = placement.Newcomer(
+        wishes = self.wishes()
+        return Newcomer(
             self.instance_name,
             memory=int(full["maxmem"]),
             vcpus=int(full["vcpus"]),
-            disks=tuple(disks),
+            disks=tuple(_sized(view, wanted, node) for wanted in wishes),
+            units=tuple(_unit(view, wanted) for wanted in wishes),
             tags=self.tags,
+            spindle_use=int(full.get("spindle_use", 1)),
         )
-        return placement.place(view, newcomer, able)
 
     def _able(self, view: View) -> list[Node]:
         """Return the nodes that answer and offer what it needs.
@@ -174,11 +203,36 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         if len(wishes) > MOST:
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
         birth.check_distinct(wishes)
+        node = self.node(view)
         if self.pnode:
-            self._check_node(view, self.node(view))
-            self._check_disks(view, self.node(view))
-        else:
-            self.node(view)
+            self._check_node(view, node)
+            self._check_disks(view, node)
+            if not self.ignore_capacity:
+                newcomer = self._newcomer(view, node)
+                placement.check_arrival(view, newcomer, node)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which nodes of the group could not take it over."""
+        node = self.node(view)
+        for wanted in self.wishes():
+            yield from birth.warnings(view, wanted, node)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory, and the room of disks that are made."""
+        node = self.node(view)
+        full = calls.beparams(view.config, self._instance(view, "", []))
+        yield Claim(
+            node=node.uuid,
+            instance=self.instance_name,
+            memory=Mib(int(full["maxmem"])),
+            vcpus=int(full["vcpus"]),
+            disks=tuple(
+                _sized(view, wanted, node)
+                for wanted in self.wishes()
+                if not wanted.adopt
+            ),
+            tags=self.tags,
+        )
 
     def _check_node(self, view: View, node: Node) -> None:
         """Raise unless a node takes instances, answers, and has the system."""
@@ -186,7 +240,16 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         view.answer(placement.room_on(view.config, node))
         if self._installs():
-            self._check_os(view, node)
+            osparams.check(view, node, str(self.os_type), self.osparams)
+        if not self.ignore_ipolicy:
+            self._check_policy(view, node)
+
+    def _check_policy(self, view: View, node: Node) -> None:
+        config = view.config
+        disks = [_sized(view, wanted, node) for wanted in self.wishes()]
+        instance = self._instance(view, node.uuid, [])
+        sizes = policy.sizes_of(config, instance, (), disks)
+        policy.check(config, config.group(node.group), self.instance_name, sizes)
 
     def _check_disks(self, view: View, node: Node) -> None:
         """Raise unless the disks can be made on a node, for use in its group."""
@@ -221,20 +284,6 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def _installs(self) -> bool:
         return bool(self.os_type) and not self.no_install and bool(self.disks)
 
-    def _check_os(self, view: View, node: Node) -> None:
-        name, _, variant = str(self.os_type).partition("+")
-        found = convert(view.answer(calls.oses_on(node.uuid)), list[Os])
-        known = {one.name: one for one in reversed(found)}
-        if name not in known:
-            raise NotFound(
-                f"node {node.name} has no OS '{name}'", hint="gnt-os list", os=name
-            )
-        if known[name].problem:
-            raise WrongState(f"OS '{name}' is not valid: {known[name].problem}")
-        if variant and variant not in known[name].variants:
-            told = ", ".join(known[name].variants) or "none"
-            raise BadInput(f"OS '{name}' has no variant '{variant}': it has {told}")
-
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""
         config, node = view.config, self.node(view)
@@ -244,13 +293,15 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         ]
         disks = [_first_epoch(disk) for disk in disks]
         instance = self._instance(view, node.uuid, disks)
+        if self._installs():
+            yield osparams.verify(view, instance, node)
         for wanted, disk in zip(self.wishes(), disks, strict=True):
             if not wanted.adopt:
                 yield calls.create(config, disk, node)
             yield calls.attach(config, disk, node)
             yield calls.setinfo(config, disk, node, metadata(instance.name))
         if self._installs():
-            yield _install(view, instance, disks, node)
+            yield osparams.install(view, instance, disks, node)
         if self.start:
             yield calls.start(config, instance, disks, node)
         else:
@@ -284,25 +335,18 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         return [self.node(view).name]
 
 
+def _sized(view: View, wanted: birth.Wish, node: Node) -> tuple[str, int]:
+    return wanted.template, birth.born_size(view, wanted, node)
+
+
+def _unit(view: View, wanted: birth.Wish) -> Named:
+    given = wanted.params | {"adopt": wanted.adopt}
+    return unit_named(view.config.cluster, wanted.template, given)
+
+
 def _first_epoch(disk: Disk) -> Disk:
     """Return a disk that was born attached: that was its first attach."""
     return replace(disk, epoch=1)
-
-
-def _install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
-    return Run(
-        what=f"install {instance.os} on {instance.name}",
-        node=node.uuid,
-        do=calls.guest_call(
-            view.config,
-            "os.create",
-            instance,
-            disks,
-            os=instance.os,
-            osparams=view.config.cluster.osparams.get(instance.os.partition("+")[0], {})
-            | instance.osparams,
-        ),
-    )
 
 
 def _why(node: Node) -> str:

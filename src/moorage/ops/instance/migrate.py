@@ -12,9 +12,9 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported, WrongState
-from moorage.jobs import Run, Task, View, Witness, commit
+from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, GuestState, Instance, Node
+from moorage.model import Claim, Disk, GuestState, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
@@ -67,6 +67,19 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             return ToAnotherNode.candidates(self, view)
         home = view.config.node(self.instance(view).primary_node)
         return online(view.config, view.config.group(home.group))
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory on the target; to look where it runs needs none."""
+        return iter(()) if self.cleanup else ToAnotherNode.claims(self, view)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs; what room there is, unless it only looks."""
+        if not self.cleanup:
+            yield from ToAnotherNode.questions(self, view)
+            return
+        yield from OnInstance.questions(self, view)
+        for node in self.candidates(view):
+            yield calls.guest_on(node.uuid, self.instance(view))
 
     def check(self, view: View) -> None:
         """Refuse what cannot move, or cannot go there."""

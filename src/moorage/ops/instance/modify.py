@@ -8,84 +8,35 @@ once, with or without ``--hotplug``.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Disk, Instance, apply, hvparams, successor
+from moorage.model import (
+    Change,
+    Claim,
+    Disk,
+    Instance,
+    Node,
+    apply,
+    hvparams,
+    successor,
+)
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls
+from moorage.ops import backend, birth, calls, osparams, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
 from moorage.ops.guests import runs
 from moorage.ops.instance.common import find_disk
+from moorage.ops.instance.disk_mods import Mod, parse_mods
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach
+from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
-
-ACTIONS = ("add", "attach", "modify", "remove", "detach")
-
-
-class Mod(Struct, frozen=True):
-    """One change of one disk.
-
-    Attributes
-    ----------
-    ident
-        For a new disk, the slot (-1 is the end); for one that is there, its slot,
-        name or uuid.
-    params
-        As they were given.
-    """
-
-    action: Literal["add", "attach", "modify", "remove", "detach"]
-    ident: str
-    params: dict[str, Any]
-
-
-def parse_mods(given: list[list[Any]]) -> list[Mod]:
-    """Return the changes of a request in Ganeti's two forms.
-
-    ``[action, ident, params]``, or the old ``[action or slot, params]``.
-
-    Raises
-    ------
-    BadInput
-        If an action is not known, or takes no parameters and got some.
-    """
-    mods = []
-    for one in given:
-        if len(one) == 3:
-            action, ident, params = one
-        elif len(one) == 2 and one[0] in ACTIONS:
-            action, ident, params = one[0], -1, one[1]
-        elif len(one) == 2:
-            action, ident, params = "modify", one[0], one[1]
-        else:
-            raise BadInput(f"a disk change is [action, disk, parameters], not {one}")
-        mods.append(_mod(action, str(ident), dict(params or {})))
-    return mods
-
-
-def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
-    if action not in ACTIONS:
-        raise BadInput(f"disks can be {', '.join(ACTIONS)}ed, not '{action}'")
-    if action in ("remove", "detach") and params:
-        raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
-    if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
-        raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
-    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
-        raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
-    if action == "modify" and "size" in params:
-        raise BadInput(
-            "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
-        )
-    return Mod(action, ident, params)  # type: ignore[arg-type]
 
 
 class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
@@ -97,9 +48,14 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         See :func:`parse_mods`.
     keep_disks
         Forget removed disks without destroying their data.
+    ignore_ipolicy
+        Whether the policy of the node group does not count.
+    ignore_capacity
+        Whether new disks may be larger than the room that their storage has.
     """
 
     op_id = "OP_INSTANCE_SET_PARAMS"
+    plans = True
 
     disks: list[list[Any]] = []
     nics: Annotated[
@@ -122,7 +78,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     force_variant: Annotated[
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
-    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
         True
     )
@@ -154,10 +111,13 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
         yield from OnInstance.questions(self, view)
+        yield from self._about_os(view)
         node = view.config.node(self.instance(view).primary_node)
         group = view.config.group(node.group)
         for wanted in self._wishes():
             yield from birth.ask(view.config, wanted, group)
+            if has_room(wanted.template):
+                yield placement.room_on(view.config, node)
         disks = [
             disk for mod, disk in self.mods(view) if mod.action == "attach" and disk
         ]
@@ -173,6 +133,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
+        for question in self._about_os(view):
+            new = self._with_os(view)
+            node = view.config.node(question.node)
+            osparams.check(view, node, new.os, new.osparams)
         if self.disks:
             self._check_disks(view, instance)
         if self.offline and runs(view, instance):
@@ -180,6 +144,52 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 f"instance {instance.name} is running: it cannot be marked offline",
                 hint=f"gnt-instance shutdown {instance.name}",
             )
+        self._check_size(view, instance)
+
+    def _check_size(self, view: View, instance: Instance) -> None:
+        """Raise unless policy and storage take it as it will be."""
+        node = view.config.node(instance.primary_node)
+        if not self.ignore_capacity:
+            made = self._made(view, node)
+            placement.check_room_for(view, f"instance {instance.name}", node, made)
+        if not self.ignore_ipolicy:
+            after = _after(view, list(self.tasks(view))).config
+            group = view.config.group(node.group)
+            before = policy.sizes_of(view.config, instance)
+            wanted = policy.sizes_of(after, after.instance(instance.uuid))
+            policy.check_change(view.config, group, instance.name, before, wanted)
+
+    def _made(self, view: View, node: Node) -> tuple[tuple[str, int], ...]:
+        """Return template and size of the disks that are made."""
+        return tuple(
+            (wanted.template, birth.born_size(view, wanted, node))
+            for wanted in self._wishes()
+            if not wanted.adopt
+        )
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room of new disks."""
+        node = view.config.node(self.instance(view).primary_node)
+        made = self._made(view, node)
+        if made:
+            yield Claim(node=node.uuid, disks=made)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the hypervisor parameters that will have no effect."""
+        return hvparams.warnings(self.instance(view).hypervisor, self.hvparams)
+
+    def _with_os(self, view: View) -> Instance:
+        """Return the instance with the OS and the OS parameters that it is to have."""
+        old = self.instance(view)
+        params = _merged(old.osparams, self.osparams)
+        return with_fields(old, os=self.os_name or old.os, osparams=params)
+
+    def _about_os(self, view: View) -> Iterator[Question]:
+        """Ask for OS definitions, if the OS changes and its node can be asked."""
+        new = self._with_os(view)
+        node = view.config.node(new.primary_node)
+        if (self.osparams or self.os_name) and new.os and not node.offline:
+            yield calls.oses_on(node.uuid)
 
     def _anything(self) -> bool:
         told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
@@ -267,6 +277,9 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             new["os"] = self.os_name
         if self.offline is not None:
             new["admin_state"] = "offline" if self.offline else "down"
+        for question in self._about_os(view):
+            node = view.config.node(question.node)
+            yield osparams.verify(view, self._with_os(view), node)
         if new:
             change = Change((successor(instance, view.now, **new),))
             what = f"change {instance.name}"

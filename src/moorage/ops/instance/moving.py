@@ -2,13 +2,11 @@
 """Going to another node: which ones can be it, and what changes when it is."""
 
 from collections.abc import Iterator
-from typing import Annotated
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.jobs.unread import Moot
-from moorage.model import Change, Disk, Instance, Node, successor
-from moorage.ops import calls, placement
+from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.ops import calls, placement, policy
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import able, ask_reach, check_reach
 from moorage.storage import Mirror
@@ -23,11 +21,18 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         Name of the node; without one the planner chooses.
     iallocator
         Who chooses; there is only ``hail``.
+    ignore_ipolicy
+        Whether the policy of another node group does not count.
+    ignore_capacity
+        Whether a node that is named may get more than its memory holds.
     """
+
+    plans = True
 
     target_node: str | None = None
     iallocator: str | None = None
-    ignore_ipolicy: Annotated[bool, Moot("no size is refused for a policy")] = False
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
 
     def target(self, view: View) -> Node:
         """Return the node to go to; raise `Refused` if it cannot be one."""
@@ -37,15 +42,25 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
                 "Do not specify both, iallocator and target node", hint="drop -I or -n"
             )
         if not self.target_node:
-            return placement.elsewhere(view, [instance], self._able(view))[
-                instance.uuid
-            ]
+            return view.once("target", lambda: self._chosen(view))
         node = view.config.node(self.target_node)
         if node.uuid == instance.primary_node:
             raise WrongState(f"instance {instance.name} is on node {node.name} already")
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
         return node
+
+    def _chosen(self, view: View) -> Node:
+        instance = self.instance(view)
+        to, stuck = placement.elsewhere(view, [instance], self._able(view))
+        if stuck:
+            raise placement.nowhere(instance.name, stuck[instance.uuid])
+        return to[instance.uuid]
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory on the target."""
+        instance = self.instance(view)
+        yield Claim(node=self.target(view).uuid, instance=instance.name)
 
     def candidates(self, view: View) -> list[Node]:
         """Return the nodes that it may go to: the named one, or those of its group."""
@@ -84,7 +99,9 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         for node in self.candidates(view):
             yield calls.guest_on(node.uuid, instance)
             yield from ask_reach(view.config.disks_of(instance), node)
-        if not self.target_node:
+        if self.target_node:
+            yield placement.room_on(view.config, self.target(view))
+        else:
             yield from placement.ask_room(view.config, self._group_nodes(view))
 
     def _group_nodes(self, view: View) -> list[Node]:
@@ -92,8 +109,18 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         return view.config.nodes_in(view.config.group(home.group))
 
     def check_target(self, view: View) -> None:
-        """Raise unless the target answers and reaches every disk."""
-        self._check_reach(view, self.target(view))
+        """Raise unless the target answers, reaches every disk, and takes the guest."""
+        instance, node = self.instance(view), self.target(view)
+        self._check_reach(view, node)
+        if not self.target_node:
+            return
+        home = view.config.node(instance.primary_node)
+        if node.group != home.group and not self.ignore_ipolicy:
+            group = view.config.group(node.group)
+            sizes = policy.sizes_of(view.config, instance)
+            policy.check(view.config, group, instance.name, sizes)
+        if not self.ignore_capacity:
+            placement.check_move(view, instance, node)
 
     def _check_reach(self, view: View, node: Node) -> None:
         view.answer(calls.providers_on(node.uuid))

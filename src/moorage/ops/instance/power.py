@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Instance, Node, successor
+from moorage.model import Change, Instance, Node, hvparams, successor
 from moorage.ops import calls
-from moorage.ops.guests import runs
+from moorage.ops.guests import guest, runs
 from moorage.ops.instance.common import (
     ask,
     attach_all,
@@ -63,8 +63,20 @@ def start_tasks(view: View, instance: Instance, node: Node) -> Iterator[Task]:
     yield from recorded(view, instance, "up", active=True)
 
 
+def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
+    """Yield the task that lets a guest go on which stands still; nothing undoes it."""
+    found = guest(view, instance)
+    if found and found.state == "paused":
+        disks = view.config.disks_of(instance)
+        yield Run(
+            what=f"wake {instance.name} on {node.name}",
+            node=node.uuid,
+            do=calls.guest_call(view.config, "instance.start", instance, disks),
+        )
+
+
 class InstanceStartup(OnInstance, frozen=True, kw_only=True):
-    """Start an instance."""
+    """Start an instance; one that stands still goes on, if it can."""
 
     op_id = "OP_INSTANCE_STARTUP"
 
@@ -110,11 +122,18 @@ class InstanceStartup(OnInstance, frozen=True, kw_only=True):
         for disk in view.config.disks_of(instance):
             check_reach(view, disk, node)
 
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the hypervisor parameters that will have no effect."""
+        instance = self.instance(view)
+        given = calls.hvparams(view.config, instance)
+        return hvparams.warnings(instance.hypervisor, given)
+
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach the disks, start the guest, record it."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
         if runs(view, instance):
+            yield from _wake(view, instance, node)
             yield from recorded(view, instance, "up", active=True)
         else:
             yield from start_tasks(view, instance, node)

@@ -3,9 +3,9 @@
 
 from moorage.errors import BadInput
 from moorage.jobs import View
-from moorage.model import Instance
+from moorage.model import Instance, Node
 
-from .moving import Moving, Opcode, check_mobile, failover, migrate
+from .moving import Moving, Opcode, failover, migrate
 from .residents import running
 
 MODES = ("all", "primary-only", "secondary-only")
@@ -33,28 +33,19 @@ class NodeEvacuate(Moving, frozen=True, kw_only=True):
         return self.remote_node
 
     def check(self, view: View) -> None:
-        """Refuse while nobody can tell what runs, and instances that cannot move."""
+        """Refuse a mode that there is not."""
         if self.mode not in MODES:
             known = ", ".join(MODES)
             raise BadInput(f"'{self.mode}' is not an evacuation mode: there is {known}")
-        running(view, self.node(view))
-        for instance in self._moving(view):
-            check_mobile(view.config, instance)
-        self.targets(view, self._moving(view))
+        Moving.check(self, view)
 
-    def jobs(self, view: View) -> list[list[Opcode]]:
-        """Return a job for each instance."""
-        moving, alive = self._moving(view), running(view, self.node(view))
-        to = self.targets(view, moving)
-        return [
-            migrate(one, to[one.uuid])
-            if one.uuid in alive
-            else failover(one, to[one.uuid])
-            for one in moving
-        ]
-
-    def _moving(self, view: View) -> list[Instance]:
-        # No template keeps second copies on nodes: there are no secondaries to move.
+    def leaving(self, view: View) -> list[Instance]:
+        """Return everybody, but where only second copies are meant: there are none."""
         if self.mode == "secondary-only":
             return []
         return view.config.instances_on(self.node(view))
+
+    def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
+        """Return the migration of one that runs, the failover of one that does not."""
+        alive = running(view, self.node(view))
+        return (migrate if instance.uuid in alive else failover)(instance, to)

@@ -2,9 +2,9 @@
 """``gnt-node failover``: every instance of a node starts again on another one."""
 
 from moorage.jobs import View
+from moorage.model import Instance, Node
 
-from .moving import Moving, Opcode, check_mobile, failover
-from .residents import running
+from .moving import Moving, Opcode, failover
 
 
 class NodeFailover(Moving, frozen=True, kw_only=True):
@@ -18,15 +18,11 @@ class NodeFailover(Moving, frozen=True, kw_only=True):
         """Return the name of the node that was named."""
         return self.target_node
 
-    def check(self, view: View) -> None:
-        """Refuse while nobody can tell what runs, and instances that cannot move."""
-        running(view, self.node(view))
-        for instance in view.config.instances_on(self.node(view)):
-            check_mobile(view.config, instance)
-        self.targets(view, view.config.instances_on(self.node(view)))
+    def leaving(self, view: View) -> list[Instance]:
+        """Return everybody."""
+        return view.config.instances_on(self.node(view))
 
-    def jobs(self, view: View) -> list[list[Opcode]]:
-        """Return a job for each instance."""
-        moving = view.config.instances_on(self.node(view))
-        to = self.targets(view, moving)
-        return [failover(instance, to[instance.uuid]) for instance in moving]
+    def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
+        """Return the failover of one."""
+        del view
+        return failover(instance, to)

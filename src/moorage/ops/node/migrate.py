@@ -3,9 +3,9 @@
 
 from moorage.errors import WrongState
 from moorage.jobs import View
-from moorage.model import Instance
+from moorage.model import Instance, Node
 
-from .moving import Moving, Opcode, check_mobile, migrate
+from .moving import Moving, Opcode, migrate
 from .residents import running
 
 
@@ -21,24 +21,22 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
         return self.target_node
 
     def check(self, view: View) -> None:
-        """Refuse a node that is off, and instances that cannot move."""
+        """Refuse a node that is off."""
         node = self.node(view)
         if node.offline:
             raise WrongState(
                 f"node {node.name} is marked offline: nothing runs there to migrate",
-                hint=f"gnt-node failover -n NODE {node.name}",
+                hint=f"gnt-node failover {node.name}",
             )
-        for instance in self._running(view):
-            check_mobile(view.config, instance)
-        self.targets(view, self._running(view))
+        Moving.check(self, view)
 
-    def jobs(self, view: View) -> list[list[Opcode]]:
-        """Return a job for each instance."""
-        moving = self._running(view)
-        to = self.targets(view, moving)
-        return [migrate(instance, to[instance.uuid]) for instance in moving]
-
-    def _running(self, view: View) -> list[Instance]:
+    def leaving(self, view: View) -> list[Instance]:
+        """Return who runs there."""
         node = self.node(view)
         alive = running(view, node)
         return [one for one in view.config.instances_on(node) if one.uuid in alive]
+
+    def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
+        """Return the migration of one."""
+        del view
+        return migrate(instance, to)

@@ -3,6 +3,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
@@ -12,7 +13,7 @@ from moorage.ops import placement
 from moorage.ops.reach import able
 from moorage.storage import Mirror
 
-from .residents import guests_on
+from .residents import guests_on, running
 
 Opcode = dict[str, Any]
 
@@ -32,21 +33,35 @@ def _check_takes(source: Node, node: Node) -> None:
         )
 
 
-def check_mobile(config: Config, instance: Instance) -> None:
-    """Raise `WrongState` if a disk keeps the instance where it is."""
+def why_bound(config: Config, instance: Instance) -> str:
+    """Return what keeps an instance where it is; empty when it can move."""
     for disk in config.disks_of(instance):
         if able(disk).mirror is not Mirror.EXTERNAL:
-            raise WrongState(
-                f"instance {instance.name} cannot move: disk {disk.label} of template "
-                f"'{disk.dev_type}' stays on its node",
-                hint=f"gnt-instance info {instance.name}",
-                instance=instance.name,
-                disk=disk.uuid,
-            )
+            return f"disk {disk.label} of template '{disk.dev_type}' stays on its node"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Who leaves a node, and who does not.
+
+    Attributes
+    ----------
+    to
+        Where each of those goes that can, by uuid.
+    staying
+        Why the others cannot, by name.
+    """
+
+    to: dict[str, Node]
+    staying: dict[str, str]
 
 
 class Moving(Operation, frozen=True, kw_only=True):
     """What all operations that empty a node have in common.
+
+    Each instance gets a job of its own, so that one which cannot leave does not keep
+    the others.
 
     Attributes
     ----------
@@ -54,12 +69,22 @@ class Moving(Operation, frozen=True, kw_only=True):
         Who chooses where the instances go; there is only ``hail``.
     """
 
+    plans = True
+
     node_name: str
     iallocator: str | None = None
 
     @abstractmethod
     def wanted(self) -> str | None:
         """Return the name of the node that was named as the target, if one was."""
+
+    @abstractmethod
+    def leaving(self, view: View) -> list[Instance]:
+        """Return the instances that are to leave."""
+
+    @abstractmethod
+    def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
+        """Return the job that takes one of them to another node."""
 
     def node(self, view: View) -> Node:
         """Return the node to empty."""
@@ -77,14 +102,39 @@ class Moving(Operation, frozen=True, kw_only=True):
             group = view.config.group(self.node(view).group)
             yield from placement.ask_room(view.config, view.config.nodes_in(group))
 
-    def targets(self, view: View, moving: Sequence[Instance]) -> dict[str, Node]:
-        """Return where each of some instances goes, by uuid.
+    def check(self, view: View) -> None:
+        """Refuse while nobody can tell what runs, and when nobody at all can leave."""
+        running(view, self.node(view))
+        departure = self.departure(view)
+        if departure.staying and not departure.to:
+            told = "; ".join(
+                f"{name}: {why}" for name, why in departure.staying.items()
+            )
+            raise WrongState(
+                f"no instance can leave node {self.node(view).name}: {told}",
+                hint=f"gnt-node info {self.node(view).name}",
+                stayed=departure.staying,
+            )
 
-        Raises
-        ------
-        Refused
-            If the named node cannot be it, or the planner finds no room.
-        """
+    def departure(self, view: View) -> Departure:
+        """Return who leaves, and where to."""
+        return view.once("departure", lambda: self._departure(view))
+
+    def _departure(self, view: View) -> Departure:
+        moving, staying = [], {}
+        for instance in self.leaving(view):
+            why = why_bound(view.config, instance)
+            if why:
+                staying[instance.name] = why
+            else:
+                moving.append(instance)
+        to, stuck = self._targets(view, moving)
+        names = {one.uuid: one.name for one in moving}
+        return Departure(to, staying | {names[uuid]: stuck[uuid] for uuid in stuck})
+
+    def _targets(
+        self, view: View, moving: Sequence[Instance]
+    ) -> tuple[dict[str, Node], dict[str, str]]:
         name = self.wanted()
         if name and self.iallocator:
             raise BadInput(
@@ -94,11 +144,30 @@ class Moving(Operation, frozen=True, kw_only=True):
         if name:
             to = view.config.node(name)
             _check_takes(self.node(view), to)
-            return {one.uuid: to for one in moving}
+            return {one.uuid: to for one in moving}, {}
         group = view.config.group(self.node(view).group)
         hosts = placement.hosts(view.config, [group])
         allowed = [node for node in hosts if node != self.node(view)]
-        return placement.elsewhere(view, moving, allowed) if moving else {}
+        return placement.elsewhere(view, moving, allowed) if moving else ({}, {})
+
+    def _going(self, view: View) -> list[tuple[Instance, Node]]:
+        to = self.departure(view).to
+        return [(one, to[one.uuid]) for one in self.leaving(view) if one.uuid in to]
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say who stays, and why."""
+        for name, why in self.departure(view).staying.items():
+            yield f"instance {name} stays on node {self.node(view).name}: {why}"
+
+    def jobs(self, view: View) -> list[list[Opcode]]:
+        """Return a job for each instance that can leave."""
+        return [self.move(view, *one) for one in self._going(view)]
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return whom the jobs are for, in their order, and why the others stay."""
+        del results
+        names = [one.name for one, _ in self._going(view)]
+        return {"jobs": [], "names": names, "stayed": self.departure(view).staying}
 
 
 def migrate(instance: Instance, to: Node) -> list[Opcode]:

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From a request to its tasks: check, choose, claim."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+
+from moorage.model import Claim
+from moorage.store import Truth
+
+from .operation import Answers, Operation, View
+from .record import FINISHED, Job
+from .task import Task
+from .unread import idle
+from .world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is to be done.
+
+    Attributes
+    ----------
+    view
+        What it was decided on.
+    warnings
+        Sentences for the job's log.
+    claims
+        The room that the tasks take.
+    """
+
+    view: View
+    warnings: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    tasks: list[Task]
+
+
+class Deciding:
+    """Decides what operations do.
+
+    Those that plan decide one after the other, and each sees what the jobs before it
+    have chosen. So two that ask at once are answered as if one had come later.
+
+    Parameters
+    ----------
+    jobs
+        The jobs that have not ended, by number, as they are at any time.
+    """
+
+    def __init__(self, truth: Truth, world: World, jobs: Mapping[int, Job]) -> None:
+        self._truth = truth
+        self._world = world
+        self._jobs = jobs
+        self._choosing = asyncio.Lock()
+
+    async def decide(
+        self, job: Job, operation: Operation, answers: Awaitable[Answers]
+    ) -> Decision:
+        """Wait for what the nodes answer, then check a request, and say what to do.
+
+        Raises
+        ------
+        MoorageError
+            If the request is refused.
+        """
+        earlier = self._claims(job)
+        answered = await answers
+        if not operation.plans:
+            return _decided(operation, self.view(job, answered))
+        async with self._choosing:
+            # The answers may be older than the end of a job that was under way when
+            # they were asked for: what it chose may not show in them yet.
+            claims = earlier | self._claims(job)
+            view = self.view(job, answered, tuple(claims.values()))
+            found: Decision = await self._world.aside(lambda: _decided(operation, view))
+            job.current.claims = list(found.claims)
+        return found
+
+    def view(
+        self,
+        job: Job,
+        answers: Answers | None = None,
+        claims: tuple[Claim, ...] = (),
+    ) -> View:
+        """Return the newest snapshot, as an operation of a job sees it."""
+        world = self._world
+        now = world.clock()
+        config = self._truth.config
+        return View(config, answers or {}, now, world.fresh, job.id, claims)
+
+    def _claims(self, job: Job) -> dict[tuple[int, int, int], Claim]:
+        """Return what other jobs have chosen and not ended with."""
+        return {
+            (other.id, at, number): claim
+            for other in self._jobs.values()
+            if other is not job
+            for at, op in enumerate(other.ops)
+            if op.claims and op.status not in FINISHED
+            for number, claim in enumerate(op.claims)
+        }
+
+
+def _decided(operation: Operation, view: View) -> Decision:
+    operation.check(view)
+    return Decision(
+        view,
+        warnings=(*idle(operation), *operation.warnings(view)),
+        claims=tuple(operation.claims(view)),
+        tasks=list(operation.tasks(view)),
+    )

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cluster as the planner reads it, from the configuration and the nodes' facts.
+
+These are the rows that the programs read from the master with ``-L``: one reading of
+memory, policy and storage, so verify and add answer what hcheck, hspace and hail do.
+Only what no query shows yet is counted here alone: the claims of jobs under way.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from moorage import htools
+from moorage.htools.policy import Spec
+from moorage.htools.words import TEMPLATES
+from moorage.jobs import View
+from moorage.model import (
+    DISKLESS,
+    Claim,
+    Config,
+    Instance,
+    Node,
+    NodeFacts,
+    NodeGroup,
+    Unit,
+    ipolicy,
+    nice,
+)
+from moorage.storage import Mirror, Reach
+from moorage.storage.templates import template_named
+
+from .calls import beparams
+from .storage.units import Named, has_room, is_provided, unit_of
+
+Facts = Mapping[str, NodeFacts]
+"""What nodes said, by uuid; silent ones are left out."""
+_MOBILE, _BOUND = "ext", "file"
+"""Templates that stand for disks of several: all reach other nodes, or some do not."""
+_NO_MEASURE = 2**40
+"""More than any instance has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """An instance that is to be placed; sizes in MiB.
+
+    Attributes
+    ----------
+    disks
+        Template and size of each of its disks.
+    units
+        The storage unit of each.
+    """
+
+    name: str
+    memory: int
+    vcpus: int
+    disks: tuple[tuple[str, int], ...] = ()
+    units: tuple[Named, ...] = ()
+    tags: tuple[str, ...] = ()
+    spindle_use: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which part of the cluster is read, and how.
+
+    Attributes
+    ----------
+    nodes
+        The only nodes that are read, in order.
+    facts
+        What they said; who said nothing counts as off.
+    allowed
+        Uuids of the only nodes that anything may go to; all when None.
+    any_size
+        Whether the policies' bounds do not count.
+    """
+
+    nodes: tuple[Node, ...]
+    facts: Facts
+    allowed: frozenset[str] | None = None
+    any_size: bool = False
+
+
+def of_groups(config: Config, groups: Iterable[str]) -> tuple[Node, ...]:
+    """Return the nodes of some groups (uuids), in the order of queries."""
+    found = [n for uuid in groups for n in config.nodes_in(config.group(uuid))]
+    return tuple(sorted(found, key=lambda node: nice(node.name)))
+
+
+def state(view: View, how: Reading) -> htools.State:
+    """Return what the planner works on."""
+    return htools.load(fleet(view, how), htools.Reading(kvm_memory=0)).state
+
+
+def fleet(view: View, how: Reading) -> htools.Fleet:
+    """Return the rows of some nodes, as they will be when all jobs are done."""
+    config, groups = view.config, _groups(view.config, how.nodes)
+    rows = _Rows(config, how, claims=_pending(view))
+    return htools.Fleet(
+        groups=tuple(_group(config, one, any_size=how.any_size) for one in groups),
+        nodes=tuple(rows.node(node, groups) for node in how.nodes),
+        instances=tuple(rows.instances()),
+        tags=config.cluster.tags,
+        policy=policy(ipolicy.cluster_policy(config.cluster)),
+    )
+
+
+def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
+    """Return the row of an instance that is to be placed."""
+    return htools.InstanceRow(
+        wanted.name,
+        mem=wanted.memory,
+        disk=sum(size for _, size in wanted.disks),
+        vcpus=wanted.vcpus,
+        template=_template([name for name, _ in wanted.disks]),
+        tags=wanted.tags,
+        spindle_use=wanted.spindle_use,
+        disks=tuple(
+            _disk(size, unit)
+            for (_, size), unit in zip(wanted.disks, wanted.units, strict=True)
+        ),
+        reach=_reach(how, wanted.units),
+    )
+
+
+# -- groups and policies ---------------------------------------------------------------
+
+
+def _groups(config: Config, nodes: Iterable[Node]) -> list[NodeGroup]:
+    uuids = dict.fromkeys(node.group for node in nodes)
+    return sorted((config.group(u) for u in uuids), key=lambda g: nice(g.name))
+
+
+def _group(config: Config, group: NodeGroup, *, any_size: bool) -> htools.Group:
+    found = policy(ipolicy.group_policy(config.cluster, group))
+    return htools.Group(
+        group.name,
+        group.uuid,
+        group.alloc_policy,
+        group.tags,
+        policy=_any_size(found) if any_size else found,
+    )
+
+
+def policy(told: Mapping[str, Any]) -> htools.Policy:
+    """Return an instance policy as the planner has it."""
+    return htools.Policy(
+        ranges=tuple((_spec(p["min"]), _spec(p["max"])) for p in told["minmax"]),
+        standard=_spec(told["std"]),
+        templates=tuple(told["disk-templates"]),
+        vcpu_ratio=float(told["vcpu-ratio"]),
+        spindle_ratio=float(told["spindle-ratio"]),
+    )
+
+
+def _spec(told: Mapping[str, int]) -> Spec:
+    return Spec(*(told[name] for name in ipolicy.SIZES))
+
+
+def _any_size(found: htools.Policy) -> htools.Policy:
+    ranges = ((Spec(*[0] * 6), Spec(*[_NO_MEASURE] * 6)),)
+    return replace(found, ranges=ranges, templates=TEMPLATES)
+
+
+# -- nodes and instances ---------------------------------------------------------------
+
+
+def _pending(view: View) -> tuple[Claim, ...]:
+    """Return the claims that the configuration does not show yet."""
+    return tuple(one for one in view.claims if not _is_recorded(view.config, one))
+
+
+def _is_recorded(config: Config, claim: Claim) -> bool:
+    """Whether the instance of a claim is where the job wants it."""
+    if not (claim.instance and config.knows(Instance, claim.instance)):
+        return False
+    return config.instance(claim.instance).primary_node == claim.node
+
+
+class _Rows:
+    """Makes the rows of nodes and instances."""
+
+    def __init__(self, config: Config, how: Reading, claims: tuple[Claim, ...]) -> None:
+        self.config = config
+        self.how = how
+        self.claims = claims
+        self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
+        self.arriving = {one.instance: one for one in claims if one.instance}
+
+    # -- nodes ---------------------------------------------------------------------
+
+    def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
+        """Return a node's row; where nothing may go counts as off."""
+        allowed = self.how.allowed is None or node.uuid in self.how.allowed
+        said = self.how.facts.get(node.uuid) if allowed else None
+        closed = node.offline or node.drained or not node.vm_capable
+        told = said or NodeFacts(version="")
+        return htools.NodeRow(
+            node.name,
+            group=[group.uuid for group in groups].index(node.group),
+            mem_total=float(told.memory_total),
+            mem_own=told.memory_own + self._leaving(node),
+            mem_free=told.memory_free,
+            cpus=float(told.cpus),
+            cpus_own=1,
+            offline=closed or said is None,
+            master=node.uuid == self.config.cluster.master_node,
+            tags=node.tags,
+            units=tuple(self._units(node, told)) if said else None,
+        )
+
+    def _leaving(self, node: Node) -> int:
+        """Return the memory of those who are still here, and counted elsewhere."""
+        here = self.config.instances_on(node) if self.arriving else []
+        return sum(
+            _memory(self.config, one)
+            for one in here
+            if one.name in self.arriving and one.admin_state == "up"
+        )
+
+    def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
+        for unit in told.units:
+            if is_provided(unit.name):
+                continue  # told by `_reach`: the planner is faster with that
+            shared = _is_shared(unit)
+            taken = sum(
+                size
+                for claim in self.claims
+                if shared or claim.node == node.uuid
+                for name, size in claim.disks
+                if name == unit.template
+            )
+            free = None if unit.free is None else max(0, unit.free - taken)
+            yield htools.Unit(unit.name, free, unit.total, shared)
+
+    # -- instances -----------------------------------------------------------------
+
+    def instances(self) -> Iterator[htools.InstanceRow]:
+        """Yield who is here, and who comes, in the order of queries."""
+        rows = [*self._residents(), *self._claimed()]
+        yield from sorted(rows, key=lambda row: nice(row.name))
+
+    def _residents(self) -> Iterator[htools.InstanceRow]:
+        for node in self.how.nodes:
+            for one in self.config.instances_on(node):
+                claim = self.arriving.get(one.name)
+                home = claim.node if claim else node.uuid
+                if home in self.places:
+                    yield self._resident(one, self.places[home])
+        yield from self._from_elsewhere()
+
+    def _from_elsewhere(self) -> Iterator[htools.InstanceRow]:
+        """Yield instances of nodes that are not read, on their way to one that is."""
+        for claim in self.claims:
+            if not (claim.instance and self.config.knows(Instance, claim.instance)):
+                continue
+            one = self.config.instance(claim.instance)
+            if one.primary_node not in self.places and claim.node in self.places:
+                yield self._resident(one, self.places[claim.node])
+
+    def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
+        backend, disks = beparams(self.config, one), self.config.disks_of(one)
+        units = [unit_of(self.config.cluster, disk) for disk in disks]
+        state = "running" if one.admin_state == "up" else f"ADMIN_{one.admin_state}"
+        return htools.InstanceRow(
+            one.name,
+            mem=int(backend["maxmem"]),
+            disk=sum(disk.size for disk in disks),
+            vcpus=int(backend["vcpus"]),
+            primary=home,
+            status=state,
+            auto_balance=bool(backend["auto_balance"]),
+            template=_template([disk.dev_type for disk in disks]),
+            tags=one.tags,
+            spindle_use=int(backend.get("spindle_use", 1)),
+            disks=tuple(
+                _disk(disk.size, unit) for disk, unit in zip(disks, units, strict=True)
+            ),
+            reach=_reach(self.how, units, home),
+        )
+
+    def _claimed(self) -> Iterator[htools.InstanceRow]:
+        """Yield instances that are being made."""
+        for claim in self.claims:
+            known = self.config.knows(Instance, claim.instance)
+            if not claim.instance or known or claim.node not in self.places:
+                continue
+            yield htools.InstanceRow(
+                claim.instance,
+                mem=claim.memory,
+                disk=sum(size for _, size in claim.disks),
+                vcpus=claim.vcpus,
+                primary=self.places[claim.node],
+                template=_template([name for name, _ in claim.disks]),
+                tags=claim.tags,
+                disks=tuple(htools.Disk(size) for _, size in claim.disks),
+            )
+
+
+def _memory(config: Config, instance: Instance) -> int:
+    return int(beparams(config, instance)["maxmem"])
+
+
+def _is_shared(unit: Unit) -> bool:
+    """Whether its room is one for all nodes that have it."""
+    return template_named(unit.template).capabilities.reach is Reach.GROUP
+
+
+def _disk(size: int, unit: Named) -> htools.Disk:
+    return htools.Disk(size, unit=unit if has_room(unit[0]) else None)
+
+
+def _reach(
+    how: Reading, units: Iterable[Named], home: int | None = None
+) -> frozenset[int] | None:
+    """Return the nodes that have all providers of some disks; None for every node.
+
+    Parameters
+    ----------
+    home
+        Where they are in use now, and so can be used.
+    """
+    wanted = {unit for unit in units if is_provided(unit)}
+    if not wanted:
+        return None
+    found = {
+        at
+        for at, node in enumerate(how.nodes)
+        if node.uuid not in how.facts
+        or wanted <= {unit.name for unit in how.facts[node.uuid].units}
+    }
+    if len(found) == len(how.nodes):
+        return None
+    return frozenset(found if home is None else found | {home})
+
+
+def _template(names: Iterable[str]) -> str:
+    """Return the template that the planner is told: of several, by what they can do."""
+    known = list(dict.fromkeys(names))
+    if len(known) < 2:
+        return known[0] if known else DISKLESS
+    found = [template_named(name).capabilities for name in known]
+    mobile = all(
+        one.mirror is Mirror.EXTERNAL and one.reach is Reach.GROUP for one in found
+    )
+    return _MOBILE if mobile else _BOUND

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Keeping instances to the policy of their node group."""
+
+from collections.abc import Iterable, Sequence
+
+from moorage.errors import BadInput
+from moorage.model import Config, Disk, Instance, NodeGroup, ipolicy
+
+from .calls import beparams
+
+
+def sizes_of(
+    config: Config,
+    instance: Instance,
+    disks: Iterable[Disk] | None = None,
+    more: Sequence[tuple[str, int]] = (),
+) -> ipolicy.Sizes:
+    """Return an instance as a policy sees it.
+
+    Parameters
+    ----------
+    disks
+        Its disks, where they are not those of the configuration.
+    more
+        Template and MiB of disks that it gets besides.
+    """
+    full = beparams(config, instance)
+    have = config.disks_of(instance) if disks is None else disks
+    return ipolicy.Sizes(
+        memory=int(full["maxmem"]),
+        vcpus=int(full["vcpus"]),
+        disks=(*((disk.dev_type, disk.size) for disk in have), *more),
+        nics=len(instance.nics),
+        spindle_use=int(full.get("spindle_use", 1)),
+    )
+
+
+def check(config: Config, group: NodeGroup, name: str, sizes: ipolicy.Sizes) -> None:
+    """Raise `BadInput` if an instance is not of a size that its group takes."""
+    found = ipolicy.violations(ipolicy.group_policy(config.cluster, group), sizes)
+    if found:
+        raise _breach(group, name, found)
+
+
+def check_change(
+    config: Config,
+    group: NodeGroup,
+    name: str,
+    before: ipolicy.Sizes,
+    after: ipolicy.Sizes,
+) -> None:
+    """Raise `BadInput` if a change breaks what was kept to until now.
+
+    What was outside of the policy before is nobody's fault now.
+    """
+    policy = ipolicy.group_policy(config.cluster, group)
+    old = set(ipolicy.violations(policy, before))
+    found = [one for one in ipolicy.violations(policy, after) if one not in old]
+    if found:
+        raise _breach(group, name, found)
+
+
+def _breach(group: NodeGroup, name: str, found: Sequence[str]) -> BadInput:
+    return BadInput(
+        f"instance {name} would break the instance policy of node group "
+        f"{group.name}: {'; '.join(found)}",
+        hint="to do it all the same: --ignore-ipolicy; "
+        f"the policy: gnt-group info {group.name}",
+        group=group.name,
+    )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The storage unit of a disk: how and where it may be stored, by type and key."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from moorage.model import Cluster, Disk
+from moorage.storage.templates import template_named
+
+from .directories import directories, setting_of
+
+Named = tuple[str, str]
+"""Type and key: ``("ext", "san")``, ``("sharedfile", "/srv/shared")``."""
+
+
+def unit_of(cluster: Cluster, disk: Disk) -> Named:
+    """Return the unit that a disk is in."""
+    if template_named(disk.dev_type).capabilities.provider:
+        return disk.dev_type, str(disk.logical_id[0])
+    return disk.dev_type, directories(cluster).get(disk.dev_type) or disk.volume
+
+
+def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Named:
+    """Return the unit that a disk of a template will be in.
+
+    Parameters
+    ----------
+    given
+        Its parameters: ``provider``, and ``adopt`` where it is a device.
+    """
+    if template_named(template).capabilities.provider:
+        return template, str(given.get("provider") or "")
+    place = directories(cluster).get(template)
+    return template, place or str(given.get("adopt") or "")
+
+
+def is_provided(unit: Named) -> bool:
+    """Whether it is a provider's: a node has it or not, and nobody knows its room."""
+    return template_named(unit[0]).capabilities.provider
+
+
+def has_room(template: str) -> bool:
+    """Whether nodes can measure the room of a template's units."""
+    return setting_of(template_named(template)) is not None
+
+
+def sunit(name: Named) -> list[Any]:
+    """Return a unit's identifier as clients read it: type, key, and nothing besides."""
+    return [*name, []]

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Several requests at once choose as if they had come one after the other."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from moorage.errors import NoCapacity, from_json
+from moorage.model import Instance
+from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
+
+
+@pytest.fixture
+async def sim(tmp_path):
+    cluster = await SimCluster.start(tmp_path)
+    yield cluster
+    await cluster.stop()
+
+
+def adding(name, memory, **more):
+    return {
+        "OP_ID": "OP_INSTANCE_CREATE",
+        "instance_name": name,
+        "disk_template": "ext",
+        "disks": [{"size": 64, "provider": "san"}],
+        "beparams": {"memory": memory},
+    } | more
+
+
+def moving(op_id, name, **more):
+    return {"OP_ID": op_id, "instance_name": name} | more
+
+
+async def at_once(sim, *opcodes):
+    """Submit jobs together; return those that failed, by what failed them."""
+    numbers = [await sim.engine.submit([one]) for one in opcodes]
+    jobs = await asyncio.gather(*(sim.finished(number) for number in numbers))
+    return [from_json(job.ops[0].error) for job in jobs if job.ops[0].error]
+
+
+async def warned(sim):
+    """Return what verify says of the loss of a node."""
+    found = await sim.run("OP_CLUSTER_VERIFY")
+    return [one["object"] for one in found["warnings"]]
+
+
+def homes(sim):
+    return Counter(one.primary_node for one in sim.config.all(Instance))
+
+
+@pytest.mark.requirement("S2-13")
+async def test_five_adds_at_once_neither_overfill_a_node_nor_break_survival(sim):
+    found = await at_once(sim, *(adding(f"w{at}", 18_000) for at in range(8)))
+    # 60 GiB a node hold three of them; what two nodes hold is all there may be.
+    assert len(found) == 2
+    assert all(isinstance(error, NoCapacity) for error in found)
+    assert sorted(homes(sim).values()) == [2, 2, 2]
+    assert await warned(sim) == []
+
+
+@pytest.mark.requirement("S2-13")
+async def test_one_after_the_other_is_the_same(sim):
+    found = [await at_once(sim, adding(f"w{at}", 18_000)) for at in range(8)]
+    assert [len(one) for one in found] == [0] * 6 + [1] * 2
+
+
+async def test_adds_to_one_named_node_do_not_overfill_it(sim):
+    found = await at_once(
+        sim, *(adding(f"w{at}", 25_000, pnode="node1") for at in range(4))
+    )
+    assert len(found) == 2
+    assert "node node1 cannot take instance" in found[0].message
+    assert "memory (asked 25000, " in found[0].message.replace(" MiB", "")
+    assert "--ignore-capacity" in found[0].hint
+
+
+@pytest.mark.requirement("S2-13")
+@pytest.mark.parametrize("op_id", ["OP_INSTANCE_MIGRATE", "OP_INSTANCE_FAILOVER"])
+@pytest.mark.parametrize("named", [True, False])
+async def test_moves_at_once_do_not_overfill_their_target(tmp_path, op_id, named):
+    builder = ClusterBuilder(4)
+    sim = await SimCluster.start(tmp_path, builder)
+    for at in range(6):
+        fields = adding(f"w{at}", 20_000, pnode=f"node{at // 2 + 1}")
+        assert not await at_once(sim, fields)
+    target = {"target_node": "node4"} if named else {}
+    found = await at_once(sim, *(moving(op_id, f"w{at}", **target) for at in range(6)))
+    assert max(homes(sim).values()) <= 3  # 20 GiB each, of 60
+    if named:
+        assert homes(sim)["node4"] == 3
+    assert all(isinstance(error, NoCapacity) for error in found)
+    await sim.stop()
+
+
+async def test_disks_that_grow_at_once_share_the_room(tmp_path):
+    builder = ClusterBuilder(2)
+    sim = await SimCluster.start(tmp_path, builder)
+    for at in range(3):
+        fields = {"name": f"d{at}", "disk_template": "sharedfile", "size": 64}
+        await sim.run("OP_DISK_ADD", **fields)
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    growing = [
+        {"OP_ID": "OP_DISK_GROW", "disk": f"d{at}", "amount": 400} for at in range(3)
+    ]
+    (error,) = await at_once(sim, *growing)
+    assert isinstance(error, NoCapacity)
+    assert "asked 400 MiB, free 200 MiB" in error.message
+    await sim.stop()
+
+
+async def test_disks_that_are_made_at_once_share_the_room(sim):
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    made = [
+        {"OP_ID": "OP_DISK_ADD", "name": f"d{at}", "disk_template": "sharedfile"}
+        | {"size": 600}
+        for at in range(2)
+    ]
+    (error,) = await at_once(sim, *made)
+    assert isinstance(error, NoCapacity)
+    big = {"OP_ID": "OP_DISK_ADD", "disk_template": "sharedfile", "size": 3 * 1024**2}
+    (error,) = await at_once(sim, big)
+    assert error.hint == "to do it all the same: --ignore-capacity"
+    assert not await at_once(sim, big | {"ignore_capacity": True})
+
+
+@pytest.mark.requirement("S2-13")
+async def test_a_crash_keeps_what_was_chosen(sim):
+    """The master dies while a guest is being made; its room stays taken."""
+    reached = asyncio.Event()
+
+    async def hold(name):
+        if name == "before start w0 on node1":
+            reached.set()
+            sim.die()
+            raise Crash(name)
+
+    sim.extra_point = hold
+    first = await sim.engine.submit([adding("w0", 32_000, pnode="node1")])
+    await reached.wait()
+    await sim.crash()
+
+    waits = asyncio.Event()
+
+    async def held(name):
+        if "undoing" in name:
+            await waits.wait()
+
+    sim.extra_point = held
+    await sim.boot()
+    assert sim.engine.job(first).ops[0].claims
+    (error,) = await at_once(sim, adding("w1", 32_000, pnode="node1"))
+    assert isinstance(error, NoCapacity)
+    waits.set()
+    await sim.finished(first)
+    assert not await at_once(sim, adding("w2", 32_000, pnode="node1"))
+
+
+async def test_what_is_recorded_is_counted_once(sim):
+    """Two of 25 GiB fit on a node; the first is counted as itself when it is there."""
+    for name in ("w0", "w1"):
+        assert not await at_once(sim, adding(name, 25_000, pnode="node1"))
+    assert homes(sim)["node1"] == 2
