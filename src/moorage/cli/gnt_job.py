@@ -195,6 +195,12 @@ def wait(call: Call) -> int:
 def cancel(call: Call) -> int:
     """Cancel jobs."""
     wanted = _chosen_jobs(call)
+    if call.option("kill") and not call.option("yes_do_it"):
+        named = " ".join(map(str, wanted))
+        raise BadInput(
+            "the --kill option ends scripts in the middle: it must be confirmed",
+            hint=f"gnt-job cancel --kill --yes-do-it {named}",
+        )
     if call.option("pending"):
         call.ask(f"Cancel {len(wanted)} pending jobs?")
     worst = 0
@@ -279,7 +285,8 @@ PROGRAM = Program(
             (Operand("JOB", 0, None),),
             (
                 Option(("--pending",), "every job that does not run yet"),
-                Option(("--kill",), "stop it even where it runs"),
+                Option(("--kill",), "end the script that it runs on a node, too"),
+                Option(("--yes-do-it",), "really kill"),
                 *ASKING,
                 DEBUG,
             ),

@@ -19,7 +19,7 @@ from moorage.node.client import HttpNodes
 from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process
+from . import process, settling
 from .places import MasterPlaces
 
 _LOG = logging.getLogger(__name__)
@@ -191,6 +191,7 @@ async def _first(*events: asyncio.Event) -> None:
 
 async def _tidy(sources: Sources) -> None:
     """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    await settling.tell_nodes(sources)
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)

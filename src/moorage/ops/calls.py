@@ -97,12 +97,12 @@ def devices_on(node: str, paths: Iterable[str]) -> Question:
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:
-    """Make the volume; undone by removing it."""
+    """Make the volume; undone by removing it, if the node made it."""
     return Run(
         what=f"create disk {disk.label} on {node.name}",
         node=node.uuid,
         do=disk_call(config, "disk.create", disk),
-        undo=disk_call(config, "disk.remove", disk),
+        undo=disk_call(config, "disk.unmake", disk),
         lasting=True,
     )
 

@@ -79,13 +79,19 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         return only_group(view.config).uuid
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the node, then let it in; who is not let in is not recorded."""
+        """Record the node, then let it in; who is not let in is not recorded.
+
+        A new node that was let in, or perhaps was, leaves again when the job is undone:
+        else it would have keys of a cluster that does not know it, and no door. One
+        that is added again stays in: it is known, before and after.
+        """
         node = self._again(view) if self.readd else self._new(view)
         yield self._recorded(view, node)
         yield Run(
             what=f"let {node.name} in",
             node=node.uuid,
             do=Call("node.enrol", {"token": self.token}),
+            undo=None if self.readd else Call("node.expel"),
         )
 
     def _recorded(self, view: View, node: Node) -> Commit:

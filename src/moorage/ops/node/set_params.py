@@ -11,13 +11,14 @@ from typing import Any
 
 from msgspec import field
 
-from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.ops.group.set_params import merged
 
 from .residents import RUNNING, guests, named, strangers
 
+_FORCED = "gnt-node modify --force --offline=yes"
 _FLAGS = ("offline", "drained", "master_candidate")
 """At most one of them is true."""
 
@@ -109,11 +110,21 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             )
 
     def _check_off(self, view: View, node: Node) -> None:
-        """Refuse to believe that a node is off which says that it runs guests."""
+        """Refuse to believe that a node is off which says that it runs guests.
+
+        An error is an answer, too: whoever sends one has power, and may run anything.
+        """
         try:
             found = guests(view, self._guests(view))
-        except MoorageError:
-            return  # it gives no answer: what the operator says is all that is known
+        except MoorageError as error:
+            if may_be_off(error):
+                return  # what the operator says is all that is known
+            raise WrongState(
+                f"node {node.name} is not off: it answers, with an error "
+                f"({error.message})",
+                hint=error.hint or f"power it off, or: {_FORCED} {node.name}",
+                node=node.name,
+            ) from error
         running = [guest for guest in found if guest.state in RUNNING]
         if running:
             raise WrongState(
