@@ -296,6 +296,7 @@ def _instance(config: Config, instance: Instance, home: int) -> htools.InstanceR
         primary=home,
         status="running" if up else f"ADMIN_{instance.admin_state}",
         auto_balance=bool(backend["auto_balance"]),
+        spindle_use=int(backend["spindle_use"]),
         template=_template([disk.dev_type for disk in disks]),
         tags=instance.tags,
         disks=_disks(config, [(disk.dev_type, disk.size) for disk in disks]),

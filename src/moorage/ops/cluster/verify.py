@@ -9,10 +9,18 @@ from moorage.model import Disk, Instance, Node
 from moorage.ops.calls import device_on, providers_on
 from moorage.ops.reach import online
 
-from . import checks_disks, checks_guests, checks_nodes, checks_storage, checks_survival
+from . import (
+    checks_defaults,
+    checks_disks,
+    checks_guests,
+    checks_nodes,
+    checks_storage,
+    checks_survival,
+)
 from .finding import Finding, Seen, adopted_disks, facts_on, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
+    checks_defaults.presets,
     checks_nodes.silent,
     checks_nodes.versions,
     checks_guests.instances,

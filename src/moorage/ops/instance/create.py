@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from msgspec import convert, field
 from msgspec.structs import replace
 
+from moorage import backend
 from moorage.errors import BadInput, Exists, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
@@ -21,7 +22,7 @@ from moorage.model import (
     Os,
     hvparams,
 )
-from moorage.ops import backend, birth, calls, nics, placement
+from moorage.ops import birth, calls, nics, placement
 from moorage.ops.disk.attach import MOST
 from moorage.storage.templates.ext import metadata
 

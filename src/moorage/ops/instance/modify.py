@@ -13,12 +13,13 @@ from typing import Annotated, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
+from moorage import backend
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Disk, Instance, apply, hvparams, successor
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls
+from moorage.ops import birth, calls
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
