@@ -13,8 +13,18 @@ Mib = NewType("Mib", int)
 LARGEST = Mib(2**44)
 """16 EiB: more is a slip of the hand."""
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]*)")
+_WHOLE = re.compile("-?[0-9]{1,18}")
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 _STEP = 4
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number, of at most 18 digits, that `int` reads.
+
+    >>> is_whole("12"), is_whole("-1"), is_whole("9" * 19)
+    (True, True, False)
+    """
+    return bool(_WHOLE.fullmatch(text))
 
 
 def parse_size(text: str) -> Mib:

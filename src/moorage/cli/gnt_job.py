@@ -2,6 +2,7 @@
 """gnt-job: what the cluster is doing, did and will do."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,15 +35,26 @@ def numbers(words: Sequence[str]) -> list[int]:
     Raises
     ------
     BadInput
-        If a word is neither a number nor a range.
+        If a word is neither a number nor a range, or they are too many.
     """
     found: list[int] = []
     for word in words:
         first, dash, last = word.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise BadInput(f"'{word}' is not a job's number", hint="gnt-job list")
-        found.extend(range(int(first), int(last or first) + 1))
+        ends = (first, last) if dash else (first, first)
+        if not all(_NUMBER.fullmatch(end) for end in ends):
+            raise BadInput(f"'{word[:40]}' is not a job's number", hint="gnt-job list")
+        wanted = range(int(ends[0]), int(ends[1]) + 1)
+        if not wanted:
+            raise BadInput(f"the jobs {word} run backwards", hint="gnt-job list")
+        if len(found) + len(wanted) > _MOST:
+            raise BadInput(f"{word} is more than {_MOST} jobs", hint="gnt-job list")
+        found.extend(wanted)
     return found
+
+
+_NUMBER = re.compile("[0-9]{1,18}")
+_MOST = 10_000
+"""Jobs that one command is about."""
 
 
 def list_jobs(call: Call) -> int:
@@ -135,7 +147,9 @@ def _logged(entry: Sequence[Any]) -> dict[str, Any]:
 
 def watch(call: Call) -> int:
     """Show a job's output until it ends."""
-    (number,) = numbers(call.words)
+    number, *others = numbers(call.words)
+    if others:
+        raise BadInput("one job can be watched", hint=f"gnt-job watch {number}")
     call.terminal.print(f"Output from job {number} follows")
     call.terminal.print("-" * 22)
     follow(call, number)

@@ -97,7 +97,7 @@ def _defect(error: Exception, terminal: Terminal) -> int:
     """Say that this is our fault; the trace is for those who ask for it."""
     if terminal.environ.get("MOORAGE_DEBUG"):
         raise error
-    terminal.talk(terminal.red("Failure: unhandled error in the command line:"))
+    terminal.talk("Failure: unhandled error in the command line:", red=True)
     terminal.talk(f"{type(error).__name__}: {error}")
     terminal.talk("hint: MOORAGE_DEBUG=1 shows where; please report it")
     return 1

@@ -72,7 +72,7 @@ def _nics(call: Call) -> list[dict[str, Any]]:
         return []
     found: dict[int, dict[str, Any]] = {}
     for ident, keys in given:
-        if not ident.isdecimal():
+        if not (ident.isdecimal() and ident.isascii()):
             raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
         if len(ident) > _DIGITS:
             raise BadInput(f"no instance has so many cards: --net {ident}:...")

@@ -4,13 +4,13 @@
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import ASKING, JOB, NO_WAIT_FOR_SYNC
-from moorage.units import parse_size
+from moorage.units import is_whole, parse_size
 
 
 def grow(call: Call) -> int:
     """Make a disk of an instance larger."""
     name, which, amount = call.words
-    disk = int(which) if which.isdecimal() else which
+    disk = int(which) if is_whole(which) else which
     perform(
         call,
         "OP_INSTANCE_GROW_DISK",

@@ -28,6 +28,7 @@ from moorage.ops.instance.common import find_disk
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach
 from moorage.storage.templates.ext import metadata
+from moorage.units import is_whole
 
 ACTIONS = ("add", "attach", "modify", "remove", "detach")
 
@@ -80,7 +81,7 @@ def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
         raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
     if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
         raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
-    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
+    if action in ("add", "attach") and not is_whole(ident):
         raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
     if action == "modify" and "size" in params:
         raise BadInput(
