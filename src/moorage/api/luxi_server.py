@@ -17,6 +17,7 @@ from moorage.jobs.carrier import sentence
 
 from .luxi import END, decode_request, encode_error, encode_result
 from .luxi_methods import Method, method
+from .luxi_texts import check_texts
 from .query import Sources
 
 LONGEST = 64 * 1024 * 1024
@@ -140,6 +141,7 @@ class LuxiServer:
         """Return the answer to a request, whatever it holds."""
         try:
             name, args = decode_request(request)
+            check_texts(args)
             wanted = method(name, args)
             return encode_result(await self._result(wanted, gone))
         except _GoneError:
