@@ -50,6 +50,7 @@ def add(call: Call) -> int:
         call.terminal.print(
             f"Selected nodes for instance {name} via iallocator hail: {chosen}"
         )
+    call.terminal.print(f"Added instance {name}")
     return 0
 
 

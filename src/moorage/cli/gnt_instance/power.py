@@ -6,14 +6,16 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform, perform_all
-from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT
+from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT, seconds
 from moorage.errors import BadInput
 
 _SOME = (Operand("INSTANCE", 0, None),)
+_SHOWN = 5
+"""Names that a question lists."""
 _ALL = Option(("--all",), "every instance of the cluster")
 
 
-def _chosen(call: Call) -> list[str]:
+def _chosen(call: Call, what: str) -> list[str]:
     """Return the instances that are named, or all."""
     if not call.option("all"):
         if not call.words:
@@ -23,13 +25,16 @@ def _chosen(call: Call) -> list[str]:
         raise BadInput("--all and names do not go together")
     _, rows = call.client.query("instance", ["name"])
     found = [str(row[0][1]) for row in rows]
-    call.ask(f"This is about all {len(found)} instances. Continue?")
+    told = ", ".join(found[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
+    call.ask(f"{what} every instance of the cluster ({len(found)}: {told})?")
     return found
 
 
-def _each(call: Call, op_id: str, fields: Callable[[], dict[str, Any]]) -> int:
+def _each(
+    call: Call, op_id: str, what: str, fields: Callable[[], dict[str, Any]]
+) -> int:
     given = fields()
-    chosen = _chosen(call)
+    chosen = _chosen(call, what)
     ops = {name: {"OP_ID": op_id, "instance_name": name, **given} for name in chosen}
     return perform_all(call, ops) if ops else 0
 
@@ -37,20 +42,20 @@ def _each(call: Call, op_id: str, fields: Callable[[], dict[str, Any]]) -> int:
 def startup(call: Call) -> int:
     """Start instances."""
     forced = {"force": True} if call.option("force") else {}
-    return _each(call, "OP_INSTANCE_STARTUP", lambda: forced)
+    return _each(call, "OP_INSTANCE_STARTUP", "Start", lambda: forced)
 
 
 def shutdown(call: Call) -> int:
     """Shut instances down."""
     forced = {"force": True} if call.option("force") else {}
     fields = {**call.given(timeout="timeout"), **forced}
-    return _each(call, "OP_INSTANCE_SHUTDOWN", lambda: fields)
+    return _each(call, "OP_INSTANCE_SHUTDOWN", "Shut down", lambda: fields)
 
 
 def reboot(call: Call) -> int:
     """Reboot instances."""
     fields = {"reboot_type": call.option("type")}
-    return _each(call, "OP_INSTANCE_REBOOT", lambda: fields)
+    return _each(call, "OP_INSTANCE_REBOOT", "Reboot", lambda: fields)
 
 
 def remove(call: Call) -> int:
@@ -84,7 +89,7 @@ COMMANDS = (
         _SOME,
         (
             _ALL,
-            Option(("--timeout",), "seconds that the guest has", "SECONDS", int),
+            Option(("--timeout",), "seconds that the guest has", "SECONDS", seconds),
             *ASKING,
             *JOB,
         ),
