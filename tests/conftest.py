@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--fuzz-seed", type=int, default=1, help="which command lines are made up"
     )
     parser.addoption(
-        "--fuzz-lines", type=int, default=300, help="how many command lines are typed"
+        "--fuzz-lines", type=int, default=200, help="how many command lines are typed"
     )
 
 

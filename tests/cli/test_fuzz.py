@@ -321,6 +321,7 @@ def memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+@pytest.mark.timeout(3600)
 def test_no_line_breaks_anything(
     master: Master, files: list[Path], request: pytest.FixtureRequest
 ) -> None:
