@@ -168,7 +168,9 @@ def _logged(entry: Sequence[Any]) -> dict[str, Any]:
 
 def watch(call: Call) -> int:
     """Show a job's output until it ends."""
-    (number,) = numbers(call.words)
+    number, *others = numbers(call.words)
+    if others:
+        raise BadInput("one job can be watched", hint=f"gnt-job watch {number}")
     call.terminal.print(f"Output from job {number} follows")
     call.terminal.print("-" * 22)
     follow(call, number)

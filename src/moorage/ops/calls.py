@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from moorage.backend import DEFAULTS
 from moorage.jobs import Call, Question, Run
 from moorage.model import Config, Disk, Instance, Node
 from moorage.model.change import encode
@@ -22,9 +23,9 @@ def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
 
 
 def beparams(config: Config, instance: Instance) -> dict[str, Any]:
-    """Return memory (MiB) and processors: the cluster's, then the instance's own."""
-    builtin = {"minmem": 128, "maxmem": 128, "vcpus": 1, "auto_balance": True}
-    return builtin | config.cluster.beparams.get("default", {}) | instance.beparams
+    """Return the back-end parameters: the cluster's, then the instance's own."""
+    own = config.cluster.beparams.get("default", {}) | instance.beparams
+    return {**DEFAULTS, **own}
 
 
 # -- calls ---------------------------------------------------------------------------

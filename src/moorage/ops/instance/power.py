@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
+from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Instance, Node, hvparams, successor
-from moorage.ops import backend, calls
+from moorage.ops import calls
 from moorage.ops.guests import (
     ask_elsewhere,
     check_nowhere_else,

@@ -15,6 +15,7 @@ from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.ops.group.set_params import merged
+from moorage.ops.ndparams import checked
 
 from .residents import RUNNING, guests, named, strangers
 
@@ -73,6 +74,17 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         if self.offline is False and node.offline:
             self._check_back(view, node)
         self._changes(node)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which marks nobody acts on."""
+        node = self.node(view)
+        if self.master_candidate and not node.master_candidate:
+            yield (
+                f"no node but the master keeps the configuration: {node.name} is "
+                "marked as a candidate, and could not take over"
+            )
+        if self.powered is not None:
+            yield f"no power is switched: the mark of node {node.name} is only shown"
 
     def _check_roles(self, view: View, node: Node) -> None:
         wanted = [name for name in _FLAGS if getattr(self, name)]
@@ -157,7 +169,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         names = (*_FLAGS, "powered")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.ndparams:
-            found["ndparams"] = merged(node.ndparams, self.ndparams)
+            found["ndparams"] = merged(node.ndparams, checked(self.ndparams))
         if not found:
             raise BadInput(
                 "nothing to change was named",
