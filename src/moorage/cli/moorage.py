@@ -113,8 +113,10 @@ def master(call: Call) -> int:
     places = _daemons("places")
     given = call.option("dir")
     at = places.MasterPlaces(Path(given)) if given else places.master_places()
-    module = _daemons("master")
     (what,) = call.words
+    if what == "run" and call.option("restart"):
+        return int(_daemons("supervisor").run(at))
+    module = _daemons("master")
     if what == "run":
         module.run(at)
     elif what == "start":
@@ -171,7 +173,15 @@ PROGRAM = Program(
             master,
             "run, start or stop the master",
             (Operand("run|start|stop"),),
-            (Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),),
+            (
+                Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
+                Option(("--restart",), "run: start it again whenever it dies"),
+            ),
+            examples=(
+                Example("moorage master start", "in the background, supervised"),
+                Example("moorage master stop", "let running jobs end, then stop"),
+                Example("moorage master run", "in the foreground, for systemd"),
+            ),
         ),
     ),
 )

@@ -222,7 +222,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
         agent.write_settings(places, settings)
     for sign in (places.token, places.serving):
         sign.unlink(missing_ok=True)
-    pid = process.spawn(["agent", str(places.root)], places.pid, places.log)
+    pid = process.spawn(["agent", str(places.root)], places.log, places.pid)
 
     def settled() -> bool:
         return (

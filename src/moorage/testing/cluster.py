@@ -78,8 +78,10 @@ class ClusterBuilder:
             "params": {"provider": "san"},
             "size": 1024,
             "group": "default",
+            "last_node": "node1",
         }
-        self._put(Disk(uuid=name, name=name, dev_type=template, **(fields | more)))
+        fields |= {"uuid": name, "name": name, "dev_type": template} | more
+        self._put(Disk(**fields))
         return self
 
     def instance(
@@ -175,7 +177,7 @@ class SimCluster:
             aside=_at_once,
         )
         self.engine = Engine(self.truth, self.nodes, ops.parse, world)
-        await self.engine.start(others.get("job", {}).values())
+        await self.engine.start(others)
 
     async def stop(self) -> None:
         """Stop the master, with nothing under way on the nodes afterwards."""

@@ -3,7 +3,12 @@
 
 from moorage.jobs import Operation
 
+from .delay import Delay
 from .set_params import ClusterSetParams
 from .verify import ClusterVerify
 
-OPERATIONS: tuple[type[Operation], ...] = (ClusterSetParams, ClusterVerify)
+OPERATIONS: tuple[type[Operation], ...] = (
+    ClusterSetParams,
+    ClusterVerify,
+    Delay,
+)

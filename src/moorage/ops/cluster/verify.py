@@ -9,7 +9,14 @@ from moorage.model import Disk, Instance, Node
 from moorage.ops.calls import device_on, providers_on
 from moorage.ops.reach import online
 
-from . import checks_disks, checks_guests, checks_nodes, checks_storage, checks_survival
+from . import (
+    checks_disks,
+    checks_guests,
+    checks_names,
+    checks_nodes,
+    checks_storage,
+    checks_survival,
+)
 from .finding import Finding, Seen, adopted_disks, facts_on, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
@@ -22,6 +29,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_disks.quarantined,
     checks_disks.leftovers,
     checks_disks.missing,
+    checks_names.disks,
     checks_storage.directories,
     checks_storage.providers,
     checks_storage.devices,
