@@ -296,8 +296,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes():
             yield from birth.warnings(view, wanted, node)
-        wanted = self.os_type and not self.no_install and not self.install_adopted
-        if wanted and self._adopts():
+        installs = self.os_type and not self.no_install and not self.install_adopted
+        if installs and self._adopts():
             yield (
                 f"the scripts of OS {self.os_type} do not run, for a disk is adopted "
                 "with its data; --install-adopted runs them"
@@ -305,6 +305,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         images = any(wanted.kind.capabilities.images for wanted in self.wishes())
         if self.file_storage_dir and not images:
             yield "no disk is an image file: the file storage directory has no effect"
+        instance = self._instance(view, node.uuid, [])
+        given = calls.hvparams(view.config, instance)
+        yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""
