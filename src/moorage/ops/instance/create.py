@@ -306,6 +306,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         images = any(wanted.kind.capabilities.images for wanted in self.wishes())
         if self.file_storage_dir and not images:
             yield "no disk is an image file: the file storage directory has no effect"
+        instance = self._instance(view, node.uuid, [])
+        given = calls.hvparams(view.config, instance)
+        yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""
