@@ -178,6 +178,7 @@ async def _serve(
         _LOG.critical("the store is lost: ending, to start from what it holds")
         await asyncio.sleep(_LAST_WORDS)
         os._exit(STORE_LOST)
+    await server.stop()  # nobody asks for what could no longer be written
     await nodes.close()
     await truth.close()
 
