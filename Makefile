@@ -52,13 +52,13 @@ lint: $(INSTALLED)
 
 fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest -n 2 --timeout 60 --doctest-modules -m "$(FAST)" \
+	$(BIN)/pytest -n 2 --timeout 180 --doctest-modules -m "$(FAST)" \
 	  --requirements-report $(REPORTS)/fast.json tests src
 
 # One after the other: each real test has the machine's two cores to itself.
 other-tests: $(INSTALLED) guest
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest --timeout 300 --durations 10 -m "$(REST)" \
+	$(BIN)/pytest --timeout 1200 --durations 10 -m "$(REST)" \
 	  --requirements-report $(REPORTS)/rest.json tests
 
 test: ## Set up and run all tests, the real ones included (root)

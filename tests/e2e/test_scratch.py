@@ -86,7 +86,8 @@ def test_up_and_down(place: Path) -> None:
     said = refused(f"moorage up {place} --hypervisor sim")
     assert f"there is a scratch cluster in {place}" in said
     assert f"moorage down {place}" in said
-    assert len(left(place)) == 4  # the second one did no harm to the first
+    # Three agents, the master and its supervisor: the second one did them no harm.
+    assert len(left(place)) == 5
     HANDS.type(f"moorage down {place}")
     assert left(place) == []
     assert not place.exists()
@@ -227,7 +228,7 @@ def test_a_network_that_is_taken_is_passed_over(place: Path) -> None:
 def killed(pid_file: Path) -> None:
     pid = int(pid_file.read_text())
     os.kill(pid, signal.SIGKILL)
-    assert process.wait_until(lambda: not process.alive(pid), 5)
+    assert process.wait_until(lambda: not process.alive(pid), 60)
 
 
 def test_an_agent_that_was_killed_serves_again(town: Scratch) -> None:
@@ -337,7 +338,7 @@ def without_root() -> Iterator[Callable[[str], str]]:
         words = [*prefix, *line.format(home=home).split()]
         words[len(prefix)] = str(BIN / words[len(prefix)])
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, cwd=home, timeout=120
+            words, capture_output=True, text=True, check=False, cwd=home, timeout=600
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -172,4 +172,4 @@ def test_a_node_that_left_can_come_back_here_or_elsewhere(bare, hands):
 
 def _wait_for_door(bare: Scratch, name: str) -> None:
     token = bare.node(name).token
-    assert process.wait_until(token.exists, 10), f"{name} does not open its door"
+    assert process.wait_until(token.exists, 120), f"{name} does not open its door"

@@ -89,7 +89,7 @@ async def test_bad_words_are_refused_before_there_is_a_job(cluster: SimCluster) 
 
 
 async def test_a_drained_queue_takes_no_jobs(cluster: SimCluster) -> None:
-    cluster.engine.draining = True
+    await cluster.engine.queue.drain(draining=True)
     with pytest.raises(WrongState, match="drained"):
         await cluster.engine.submit([GROW_A])
 
@@ -163,19 +163,19 @@ async def test_the_log_has_numbers_that_rise(cluster: SimCluster) -> None:
 
 async def test_progress_is_a_value(cluster: SimCluster) -> None:
     number = await held_up(cluster, GROW_A)
-    told = cluster.engine.progress_of(number)
+    told = cluster.engine.queue.progress_of(number)
     assert told
     assert (told["done"], told["unit"]) == (0, "tasks")
     assert told["note"].startswith("attach disk a on ")
     let_go(cluster)
     await cluster.finished(number)
-    assert cluster.engine.progress_of(number) is None
+    assert cluster.engine.queue.progress_of(number) is None
 
 
 async def test_waiting_for_a_change(cluster: SimCluster) -> None:
     number = await held_up(cluster, GROW_A)
-    assert not await cluster.engine.changed(number, 0.001)
-    change = asyncio.create_task(cluster.engine.changed(number, 5))
+    assert not await cluster.engine.queue.changed(number, 0.001)
+    change = asyncio.create_task(cluster.engine.queue.changed(number, 5))
     await turns(2)
     let_go(cluster)
     assert await change
@@ -183,9 +183,9 @@ async def test_waiting_for_a_change(cluster: SimCluster) -> None:
 
 async def test_archived_jobs_are_gone(cluster: SimCluster) -> None:
     number = await cluster.engine.submit([GROW_A])
-    assert not await cluster.engine.archive(number)
+    assert not await cluster.engine.queue.archive(number)
     await cluster.finished(number)
-    assert await cluster.engine.archive(number)
+    assert await cluster.engine.queue.archive(number)
     with pytest.raises(NotFound):
         cluster.engine.job(number)
     assert ("job", str(number)) not in cluster.store.records
@@ -216,7 +216,7 @@ async def test_a_job_is_not_run_when_the_other_failed(cluster: SimCluster) -> No
 async def test_an_archived_job_is_one_that_is_over(cluster: SimCluster) -> None:
     first = await cluster.engine.submit([GROW_A])
     await cluster.finished(first)
-    await cluster.engine.archive(first)
+    await cluster.engine.queue.archive(first)
     second = await cluster.engine.submit([GROW_B | {"depends": [[first, ["success"]]]}])
     assert (await cluster.finished(second)).status == "success"
 

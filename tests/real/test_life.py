@@ -89,7 +89,7 @@ def test_the_console_answers(homes: Any) -> None:
         with short_path(Path(found[1])) as path:
             reader, writer = await asyncio.open_unix_connection(path)
         try:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(180):
                 writer.write(b"\necho ans''wered\n")
                 return await reader.readuntil(b"answered")
         finally:

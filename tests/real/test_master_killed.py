@@ -52,7 +52,7 @@ class Pier:
     def kill(self, pid_file: Path) -> None:
         pid = int(pid_file.read_text())
         os.kill(pid, signal.SIGKILL)
-        assert process.wait_until(lambda: not process.alive(pid), 5)
+        assert process.wait_until(lambda: not process.alive(pid), 60)
 
     def kill_master(self) -> None:
         self.kill(self.town.scratch.master.pid)

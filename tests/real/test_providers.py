@@ -24,6 +24,7 @@ from moorage.errors import CommandFailed
 from moorage.model import Disk
 from moorage.node import oses
 from moorage.node.commands import drive, run
+from moorage.node.hypervisors.kvm.uri import protocol_node
 from moorage.node.providers import scan
 from moorage.storage import Birth, Output, Site, Template, Where, template_named
 from moorage.storage.provider import usable
@@ -431,26 +432,126 @@ async def test_two_nodes_of_one_machine_have_two_devices(loop: Storage) -> None:
     assert loop.loops() == [second.path]
 
 
-async def test_a_device_that_no_record_names_is_taken_up(loop: Storage) -> None:
+async def test_a_device_of_an_interrupted_run_is_taken_up(loop: Storage) -> None:
     disk, node = loop.disk(), loop.node("n1")
     await loop(node.create(disk))
     where = await loop(node.attach(disk))
     (record,) = (loop.top / "run").glob("n1/*")
-    record.unlink()  # killed between taking the device and noting it
+    record.write_text("taking\n")  # killed between taking the device and noting it
     assert await loop(node.attach(disk)) == where
-    record.unlink()
+    record.write_text("taking\n")
     await loop(node.detach(disk))
     assert loop.loops() == []
 
 
-async def test_a_device_in_use_is_not_given_up_silently(loop: Storage) -> None:
+def losetup(*words: str) -> str:
+    argv = ["losetup", *words]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("how", [[], ["--read-only"], ["--offset", "4096"]])
+async def test_a_device_of_somebody_elses_is_left_alone(
+    loop: Storage, how: list[str]
+) -> None:
+    disk, node = loop.disk(), loop.node("n1")
+    await loop(node.create(disk))
+    image = str(loop.images / disk.volume)
+    theirs = losetup("--find", "--show", *how, image).strip()
+    where = await loop(node.attach(disk))
+    assert where.path != theirs
+    write(where, 0x21)
+    await loop(node.detach(disk))
+    assert loop.loops() == [theirs]
+
+
+async def test_a_device_in_use_is_left_as_it_is(loop: Storage) -> None:
+    """Nor is it marked to vanish later; a second attempt is refused as the first."""
     disk, node = loop.disk(), loop.node("n1")
     await loop(node.create(disk))
     where = await loop(node.attach(disk))
     with Path(str(where.path)).open("rb"):
+        for _ in range(2):
+            assert "is in use" in await stale(loop, node.detach(disk))
+        told = losetup("--noheadings", "--output", "AUTOCLEAR", str(where.path))
+        assert told.strip() == "0"
+        assert await loop(node.attach(disk)) == where
+    await loop(node.detach(disk))
+    assert left_over(loop) == [f"images/{disk.volume}"]
+
+
+async def test_a_device_that_is_marked_to_vanish_still_counts(loop: Storage) -> None:
+    disk, node = loop.disk(), loop.node("n1")
+    await loop(node.create(disk))
+    where = await loop(node.attach(disk))
+    with Path(str(where.path)).open("rb"):
+        losetup("--detach", str(where.path))
         assert "is in use" in await stale(loop, node.detach(disk))
     await loop(node.detach(disk))
     assert left_over(loop) == [f"images/{disk.volume}"]
+
+
+# -- both ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", ["qsd", "loop"])
+async def test_any_character_may_be_in_a_path(provider: str) -> None:
+    access = {"qsd": "userspace", "loop": "kernelspace"}[provider]
+    odd = Path(tempfile.mkdtemp(prefix="m,r:g =%&+?;'", dir="/var/tmp"))
+    (odd / "top").mkdir()
+    made = Storage(provider, odd / "top", access)
+    try:
+        disk, node = made.disk(), made.node("n1")
+        await made(node.create(disk))
+        where = await made(node.attach(disk))
+        drive = {"driver": "raw", "file": protocol_node(where.uris["kvm"])}
+        done = qemu_io(f"json:{json.dumps(drive)}", "write -P 85 0 1M", "flush")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert (made.images / disk.volume).read_bytes()[:4] == b"UUUU"
+        assert await made(node.attach(disk)) == where
+        assert len(made.processes()) == (provider == "qsd")
+        await made(node.detach(disk))
+        assert left_over(made) == [f"images/{disk.volume}"]
+    finally:
+        made.clean()
+        shutil.rmtree(odd)
+
+
+@pytest.mark.parametrize("verb", ["snapshot", "setinfo", "open"])
+async def test_what_is_renamed_is_on_the_disk_before(
+    either: Storage, verb: str
+) -> None:
+    """A power cut leaves the old file or the new one, and no empty one."""
+    if verb == "open" and either.provider == "loop":
+        return
+    disk, node = either.disk(), either.node("n1")
+    await either(node.create(disk))
+    tools, log = either.top / "tools", either.top / "log" / "tools"
+    tools.mkdir()
+    for tool in ("sync", "mv"):
+        noted = f'echo {tool} "$@" >>{log}\nexec /bin/{tool} "$@"'
+        (tools / tool).write_text(f"#!/bin/sh\n{noted}\n")
+        (tools / tool).chmod(0o755)
+    environ = {
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "VOL_NAME": disk.volume,
+        "VOL_NODE": "n1",
+        "VOL_EPOCH": "1",
+        "VOL_METADATA": "web1",
+        "VOL_SNAPSHOT_NAME": "copy.snap",
+        "VOL_SNAPSHOT_SIZE": "16",
+        "EXTP_DIR": str(either.images),
+        "EXTP_RUN": str(either.top / "run"),
+    }
+    home = SHARE / "extstorage" / either.provider
+    subprocess.run([f"./{verb}"], check=True, env=environ, cwd=home, timeout=120)
+    lines = [line.split() for line in log.read_text().splitlines()]
+    moves = [n for n, words in enumerate(lines) if words[0] == "mv"]
+    assert moves
+    for number in moves:
+        moved = lines[number][-2]
+        assert any(moved in words for words in lines[:number] if words[0] == "sync")
+    shutil.rmtree(tools)
+    await either(node.detach(disk))
 
 
 # -- the OS definition ---------------------------------------------------------------

@@ -17,6 +17,7 @@ from moorage.store import (
     MemoryStore,
     SqliteStore,
     Store,
+    StoreError,
     Truth,
     Write,
     create,
@@ -91,7 +92,7 @@ async def test_a_failing_write_leaves_nothing_half_written(tmp_path: Path) -> No
     store = _sqlite(tmp_path)
     await store.lead()
     bad: Sequence[Write] = [(("job", "1"), b"a"), (("job", ["2"]), b"b")]  # type: ignore[list-item]
-    with pytest.raises(sqlite3.Error):
+    with pytest.raises(StoreError):
         await store.commit(bad, expected=0)
     assert (await store.load()).records == {}
     assert await store.commit([(("job", "1"), b"a")], expected=0) == 1

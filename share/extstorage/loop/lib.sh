@@ -38,18 +38,36 @@ image_size() {
     stat --format %s -- "$image"
 }
 
-# Print the loop devices that serve the image on this machine. One that vanishes as soon
-# as its last user closes it does not count.
-devices() {
-    [ -e "$image" ] || return 0
-    losetup --noheadings --raw --output NAME,AUTOCLEAR --associated "$image" |
-        awk '$2 == 0 { print $1 }'
+# Write a record, whole or not at all.
+note() {
+    echo "$1" >"$record.new"
+    mv -T -- "$record.new" "$record"
 }
 
-# Print this node's device. One that no record of any node names was left by a run that
-# was interrupted before it could write the record: it is ours to use.
+noted() {
+    cat -- "$record" 2>/dev/null || :
+}
+
+# Print the loop devices that serve the whole image, for writing, on this machine. One
+# that vanishes as soon as its last user closes it does not count.
+devices() {
+    [ -e "$image" ] || return 0
+    losetup --noheadings --raw --output NAME,AUTOCLEAR,OFFSET,SIZELIMIT,RO \
+        --associated "$image" | awk '$2 + $3 + $4 + $5 == 0 { print $1 }'
+}
+
+# Whether a device still serves the image, in whatever way.
+serves() {
+    [ -n "$1" ] && [ -e "$image" ] &&
+        losetup --noheadings --raw --output NAME --associated "$image" |
+        grep -qFx -- "$1"
+}
+
+# Print this node's device. The record says "taking" while a device is taken: then one
+# that no record of any node names was left by a run that was interrupted. At any other
+# time such a device is somebody else's, and none of our business.
 device() {
-    noted=$(cat "$record" 2>/dev/null || :)
+    noted=$(noted)
     unknown=
     for one in $(devices); do
         if [ "$one" = "$noted" ]; then
@@ -58,14 +76,28 @@ device() {
         fi
         grep -qsFx "$one" "$run"/*/"$VOL_NAME" || unknown=$one
     done
-    echo "$unknown"
+    [ "$noted" != taking ] || echo "$unknown"
 }
 
+# Whether a process has a device open, or the system has it mounted or mapped.
+busy() {
+    [ -n "$(find /proc/[0-9]*/fd -lname "$1" -print -quit 2>/dev/null)" ] ||
+        grep -qs "^$1 " /proc/mounts ||
+        [ -n "$(ls "/sys/block/${1#/dev/}/holders" 2>/dev/null)" ]
+}
+
+# Free a device. One that is in use is left as it is: freeing it would only mark it, to
+# vanish behind the back of its user.
 release() {
+    tries=100
+    while busy "$1"; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || fail "loop device $1 of volume $VOL_NAME is in use"
+        sleep 0.02
+    done
     losetup --detach "$1"
     tries=100
-    while losetup --noheadings --output BACK-FILE "$1" 2>/dev/null |
-        grep -qF "/$VOL_NAME"; do
+    while serves "$1"; do
         tries=$((tries - 1))
         [ "$tries" -gt 0 ] || fail "loop device $1 of volume $VOL_NAME is in use"
         sleep 0.02
@@ -77,5 +109,6 @@ unmap() {
     while one=$(device) && [ -n "$one" ]; do
         release "$one"
     done
+    ! serves "$(noted)" || fail "loop device $(noted) of volume $VOL_NAME is in use"
     rm -f -- "$record"
 }

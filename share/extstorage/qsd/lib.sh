@@ -85,13 +85,21 @@ take_lease() {
         [ -z "$kept" ] || echo "$kept"
         echo "$node $1 ${epoch:-0}"
     } >"$lease.new"
+    keep_lease
+}
+
+# Put the new lease in the old one's place. It must outlive a power cut whole: a lost
+# lease has no epoch, and would let a late step pass.
+keep_lease() {
+    sync -- "$lease.new"
     mv -T -- "$lease.new" "$lease"
+    sync -- "$dir"
 }
 
 drop_lease() {
     [ -e "$lease" ] || return 0
     awk -v me="$node" '$1 != me' "$lease" >"$lease.new"
-    mv -T -- "$lease.new" "$lease"
+    keep_lease
     [ -s "$lease" ] || rm -f -- "$lease"
 }
 
@@ -106,7 +114,21 @@ socket() {
 # Whether the daemon of a socket runs. Its number may be another program's by now.
 serves() {
     pid=$(cat "${1%.sock}.pid" 2>/dev/null) || return 1
-    tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "addr.path=$1,"
+    tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null |
+        grep -qF "addr.path=$(escaped "$1"),"
+}
+
+# Print the URI of the volume behind a socket. The short form ends a path at a colon; the
+# long one holds any path, with some characters as numbers.
+uri() {
+    case $1 in
+    *[:?\ ]*)
+        path=$(printf %s "$1" |
+            sed 's/%/%25/g; s/ /%20/g; s/&/%26/g; s/+/%2B/g; s/#/%23/g; s/;/%3B/g; s/?/%3F/g')
+        echo "nbd+unix:///$VOL_NAME?socket=$path"
+        ;;
+    *) echo "nbd:unix:$1:exportname=$VOL_NAME" ;;
+    esac
 }
 
 # QEMU's option syntax wants a comma doubled.
@@ -128,8 +150,8 @@ serve() {
     qemu-storage-daemon --daemonize --pidfile "${path%.sock}.pid" \
         --blockdev "driver=file,node-name=image,locking=off,discard=unmap,cache.direct=$direct,filename=$(escaped "$image")" \
         --blockdev driver=raw,node-name=disk,file=image \
-        --nbd-server "addr.type=unix,addr.path=$path,max-connections=0" \
-        --export "type=nbd,id=export,node-name=disk,name=$VOL_NAME,writable=on" \
+        --nbd-server "addr.type=unix,addr.path=$(escaped "$path"),max-connections=0" \
+        --export "type=nbd,id=export,node-name=disk,name=$(escaped "$VOL_NAME"),writable=on" \
         9>&- # or the daemon would hold our lock for ever
 }
 

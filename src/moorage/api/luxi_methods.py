@@ -13,7 +13,6 @@ from msgspec import Struct, ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
-from moorage.jobs.record import encode
 from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
 
@@ -57,12 +56,9 @@ class SubmitJobToDrainedQueue(SubmitJob, frozen=True):
     """Queue one job although the queue is drained; return its number."""
 
     async def answer(self, at: Sources) -> int:
-        """Open the queue for this one job."""
-        before, at.engine.draining = at.engine.draining, False
-        try:
-            return await SubmitJob.answer(self, at)
-        finally:
-            at.engine.draining = before
+        """Take the job all the same."""
+        check_opcodes(at.engine, self.ops, [])
+        return await at.engine.submit(self.ops, although_drained=True)
 
 
 class SubmitManyJobs(Method, frozen=True):
@@ -110,7 +106,7 @@ class WaitForJobChange(Method, frozen=True):
             if values != self.seen or entries or job.finished:
                 return [values, entries]
             left = end - clock()
-            if left <= 0 or not await at.engine.changed(self.job, left):
+            if left <= 0 or not await at.engine.queue.changed(self.job, left):
                 return NOCHANGE
         return None
 
@@ -175,17 +171,14 @@ class ChangeJobPriority(Method, frozen=True):
     priority: int
 
     async def answer(self, at: Sources) -> list[Any]:
-        """Change it for the locks that the job does not wait for yet."""
+        """Change it for the slot, and the locks that the job does not wait for yet."""
         if self.priority not in PRIORITIES:
             raise BadInput(
                 f"a priority is a number from -20 to 19, not {self.priority}"
             )
-        job = at.engine.job(self.job)
-        if job.finished:
-            return [False, f"Job {job.id} has ended"]
-        job.priority = self.priority
-        await at.truth.commit(None, [(("job", str(job.id)), encode(job))])
-        return [True, f"Job {job.id} has priority {job.priority} now"]
+        if not await at.engine.change_priority(self.job, self.priority):
+            return [False, f"Job {self.job} has ended"]
+        return [True, f"Job {self.job} has priority {self.priority} now"]
 
 
 class ArchiveJob(Method, frozen=True):
@@ -195,7 +188,7 @@ class ArchiveJob(Method, frozen=True):
 
     async def answer(self, at: Sources) -> bool:
         """Archive."""
-        return await at.engine.archive(self.job)
+        return await at.engine.queue.archive(self.job)
 
 
 class AutoArchiveJobs(Method, frozen=True):
@@ -213,7 +206,7 @@ class AutoArchiveJobs(Method, frozen=True):
         for number in old:
             if loop.time() >= end:
                 break
-            done += await at.engine.archive(number)
+            done += await at.engine.queue.archive(number)
         return [done, len(old) - done]
 
 
@@ -232,7 +225,7 @@ class SetDrainFlag(Method, frozen=True):
 
     async def answer(self, at: Sources) -> bool:
         """Set it."""
-        at.engine.draining = self.flag
+        await at.engine.queue.drain(draining=self.flag)
         return True
 
 
@@ -313,7 +306,7 @@ class QueryConfigValues(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[Any]:
         """Look each one up."""
-        draining = at.engine.draining
+        draining = at.engine.queue.draining
         return [config_value(at.truth.config, one, draining) for one in self.fields]
 
 

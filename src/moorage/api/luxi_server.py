@@ -12,8 +12,9 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from moorage.errors import BadInput, Failed, MoorageError, WrongState
+from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
 from moorage.jobs.carrier import sentence
+from moorage.store import StoreLost
 
 from .luxi import END, decode_request, encode_error, encode_result
 from .luxi_methods import Method, method
@@ -39,11 +40,21 @@ class LuxiServer:
         Of the socket; a file that an earlier master left there is replaced.
     longest
         Bytes of the longest request that is read.
+
+    Attributes
+    ----------
+    sources
+        Where answers come from; None while the master cannot give any.
+    excuse
+        What everybody is told until there are sources.
     """
 
-    def __init__(self, sources: Sources, path: Path, longest: int = LONGEST) -> None:
+    def __init__(
+        self, sources: Sources | None, path: Path, longest: int = LONGEST
+    ) -> None:
         self.path = path
-        self._sources = sources
+        self.sources = sources
+        self.excuse: MoorageError = Unreachable("the master is starting")
         self._longest = longest
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[Any]] = set()
@@ -141,17 +152,23 @@ class LuxiServer:
         try:
             name, args = decode_request(request)
             wanted = method(name, args)
-            return encode_result(await self._result(wanted, gone))
+            if self.sources is None:
+                return encode_error(self.excuse)
+            return encode_result(await self._result(wanted, self.sources, gone))
         except _GoneError:
             raise
+        except StoreLost as lost:
+            return encode_error(_lost(lost))
         except RecursionError:
             return encode_error(BadInput("the request is nested too deep"))
         except Exception as error:  # noqa: BLE001
             return encode_error(sentence(error))
 
-    async def _result(self, wanted: Method, gone: asyncio.Task[Any]) -> Any:  # noqa: ANN401
+    async def _result(
+        self, wanted: Method, sources: Sources, gone: asyncio.Task[Any]
+    ) -> Any:  # noqa: ANN401
         """Return the result; give up waiting for a client that went away."""
-        work = asyncio.create_task(wanted.answer(self._sources))
+        work = asyncio.create_task(wanted.answer(sources))
         self._under_way.add(work)
         work.add_done_callback(self._done)
         if not wanted.waits:
@@ -169,6 +186,15 @@ class LuxiServer:
         self._under_way.discard(work)
         if not work.cancelled():
             work.exception()  # whoever waited was told; nobody may be left
+
+
+def _lost(lost: StoreLost) -> MoorageError:
+    """Return what whoever asked for a change is told: nobody knows what came of it."""
+    return Failed(
+        f"the master ends, for it cannot write: {lost}; what you asked for may have "
+        "been taken or not",
+        hint="gnt-job list, when the master is back",
+    )
 
 
 def _bound(path: Path) -> socket.socket:

@@ -37,8 +37,20 @@ def delay(call: Call) -> int:
         duration=seconds,
         on_master=not call.option("no_master"),
         on_nodes=nodes,
+        **_asked(call),
     )
     return 0
+
+
+def _asked(call: Call) -> dict[str, Any]:
+    """Return the fields of the options that were given."""
+    found: dict[str, Any] = {
+        name: True for name in ("interruptible", "no_locks") if call.option(name)
+    }
+    times = call.option("repeat")
+    if times and not times.isdecimal():
+        raise BadInput(f"'{times}' is not a number of times")
+    return found | ({"repeat": int(times)} if times else {})
 
 
 def submit(call: Call) -> int:
@@ -83,6 +95,9 @@ PROGRAM = Program(
             (
                 Option(("--no-master",), "not on the master"),
                 Option(("-n", "--node"), "on this node", "NODE", repeats=True),
+                Option(("-r", "--repeat"), "so many times", "N"),
+                Option(("-l", "--no-locks"), "without locks of the nodes"),
+                Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
                 *JOB,
             ),
         ),

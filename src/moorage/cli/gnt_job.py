@@ -2,6 +2,7 @@
 """gnt-job: what the cluster is doing, did and will do."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,27 +29,59 @@ _PER_OP = ("ops", "opstatus", "opresult", "oplog", "opstart", "opexec", "opend")
 _INFO = ("id", "status", "received_ts", "start_ts", "end_ts", *_PER_OP, "tasks")
 
 
+_RANGE = re.compile(r"([0-9]{1,12})(?:-([0-9]{1,12}))?")
+_MOST = 10_000
+"""Jobs that one command can name."""
+
+
 def numbers(words: Sequence[str]) -> list[int]:
     """Return job numbers; ``3-5`` is three of them.
 
     Raises
     ------
     BadInput
-        If a word is neither a number nor a range.
+        If a word is neither a number nor a range, or if they are too many.
     """
     found: list[int] = []
     for word in words:
-        first, dash, last = word.partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise BadInput(f"'{word}' is not a job's number", hint="gnt-job list")
-        found.extend(range(int(first), int(last or first) + 1))
+        first, last = _range(word)
+        if last - first >= _MOST - len(found):
+            raise BadInput(f"'{word}' is too much: at most {_MOST} jobs can be named")
+        found.extend(range(first, last + 1))
     return found
+
+
+def _range(word: str) -> tuple[int, int]:
+    found = _RANGE.fullmatch(word)
+    if not found:
+        raise BadInput(
+            f"'{word[:40]}' is not a job's number, nor a range like 3-5",
+            hint="gnt-job list",
+        )
+    first, last = int(found[1]), int(found[2] or found[1])
+    if last < first:
+        raise BadInput(f"'{word}' is no range: it ends before it begins")
+    return first, last
+
+
+def wanted_jobs(words: Sequence[str]) -> Filter | None:
+    """Return the filter for numbers and ranges; None if that is not what they are."""
+    if not all(map(_RANGE.fullmatch, words)) or not any("-" in word for word in words):
+        return None
+    parts: list[Filter] = []
+    for word in words:
+        first, last = _range(word)
+        between: Filter = ["&", [">=", "id", first], ["<=", "id", last]]
+        parts.append(between if "-" in word else ["==", "id", first])
+    return ["|", *parts]
 
 
 def list_jobs(call: Call) -> int:
     """Print a table of jobs."""
     fields = chosen(call.option("output"), LISTING.fields)
-    wanted = of_words(call.words, LISTING.key, forced=bool(call.option("filter")))
+    forced = bool(call.option("filter"))
+    wanted = None if forced else wanted_jobs(call.words)
+    wanted = wanted or of_words(call.words, LISTING.key, forced=forced)
     states = [s for name, group in STATES.items() if call.option(name) for s in group]
     if states:
         parts: list[Filter] = [["==", "status", state] for state in states]

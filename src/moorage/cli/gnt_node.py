@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-node: the machines of the cluster, and emptying them."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ LISTING = Listing(
 _INFO = [
     *("name", "uuid", "pip", "sip", "group", "role", "master_candidate"),
     *("drained", "offline", "powered", "master_capable", "vm_capable"),
+    *("accelerator", "accelerator.reason"),
     *("pinst_list", "sinst_list", "ndparams", "tags", "serial_no", "ctime", "mtime"),
 ]
 
@@ -141,6 +143,7 @@ def _shown(node: dict[str, Any]) -> dict[str, Any]:
         "powered": node["powered"],
         "master_capable": node["master_capable"],
         "vm_capable": node["vm_capable"],
+        "accelerator": _accelerator(node),
         "primary for instances": node["pinst_list"] or "",
         "secondary for instances": node["sinst_list"] or "",
         "node parameters": node["ndparams"] or "",
@@ -149,6 +152,23 @@ def _shown(node: dict[str, Any]) -> dict[str, Any]:
         "Creation time": moment(node["ctime"]),
         "Modification time": moment(node["mtime"]),
     }
+
+
+def _accelerator(node: dict[str, Any]) -> str:
+    """Return what executes guests and how that is known; empty if it is not."""
+    name, reason = node["accelerator"], node["accelerator.reason"]
+    return f"{name} ({reason})" if name and reason else ""
+
+
+def try_accelerator(call: Call) -> int:
+    """Look again what executes guests."""
+    rows = fetch(call, "OP_NODE_TRY_ACCELERATOR", node_names=list(call.words))
+    if call.option("json"):
+        call.terminal.print(json.dumps(rows or [], indent=2))
+        return 0
+    for name, accelerator, reason in rows or []:
+        call.terminal.print(f"{name}: {accelerator} ({reason})")
+    return 0
 
 
 # -- the program -----------------------------------------------------------------------
@@ -184,6 +204,16 @@ _COMMANDS = (
         examples=(
             Example("gnt-node modify --offline yes node1", "node1 lost power"),
             Example("gnt-node modify --drained yes node2", "before node2 is emptied"),
+        ),
+    ),
+    Command(
+        "try-accelerator",
+        try_accelerator,
+        "Look again whether KVM works, by booting a kernel; all nodes if none is named",
+        (Operand("NODE", 0, None),),
+        (JSON, DEBUG),
+        examples=(
+            Example("gnt-node try-accelerator node1", "KVM was mended on node1"),
         ),
     ),
     Command("remove", remove, "Remove an empty node", _NODE, JOB),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.errors import Failed
+from moorage.errors import Failed, NotFound
 
 from .command import Call, Command, Operand, Option, Program
 from .follow import fetch
@@ -20,6 +20,13 @@ def _systems(call: Call) -> list[dict[str, Any]]:
     if rows is None:
         raise Failed("Can't get the OS list")
     found = [dict(zip(_FIELDS, row, strict=True)) for row in rows]
+    known = [str(one["name"]) for one in found]
+    for name in call.words:
+        if name not in known:
+            raise NotFound(
+                f"no node has an OS '{name}': there is {', '.join(known) or 'none'}",
+                hint="gnt-os list",
+            )
     return [one for one in found if not call.words or one["name"] in call.words]
 
 
@@ -47,15 +54,16 @@ def installable(system: Mapping[str, Any]) -> Iterator[str]:
 
 
 def diagnose(call: Call) -> int:
-    """Say of each OS where it is and whether it is valid."""
+    """Say of each OS where it is and whether it is valid; 1 if one is not."""
     found = _systems(call)
+    status = 0 if all(system["valid"] for system in found) else 1
     if call.option("json"):
         call.terminal.print(json.dumps(found, indent=2))
-        return 0
+        return status
     for system in found:
         for line in diagnosed(system):
             call.terminal.print(line)
-    return 0
+    return status
 
 
 def diagnosed(system: Mapping[str, Any]) -> Iterator[str]:

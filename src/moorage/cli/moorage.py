@@ -2,11 +2,13 @@
 """moorage: the daemons, and scratch clusters to try things on."""
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from moorage.errors import BadInput
+from moorage.errors import BadInput, Failed
 
 from .command import Call, Command, Example, Operand, Option, Program
 from .main import run
@@ -20,6 +22,21 @@ def _daemons(name: str) -> ModuleType:
     return import_module(f"moorage.daemons.{name}")
 
 
+def _plainly(does: Callable[[Call], int]) -> Callable[[Call], int]:
+    """Return a command that tells of a file which cannot be used in a sentence."""
+
+    @wraps(does)
+    def command(call: Call) -> int:
+        try:
+            return does(call)
+        except OSError as error:
+            file = f"{error.filename}: " if error.filename else ""
+            raise Failed(f"{file}{error.strerror or error}") from error
+
+    return command
+
+
+@_plainly
 def up(call: Call) -> int:
     """Start a scratch cluster in a directory."""
     scratch = _daemons("scratch")
@@ -42,12 +59,11 @@ def up(call: Call) -> int:
 
 
 def _built_guest(call: Call) -> str:
-    """Return the directory of the tiny guest, built here if nobody has yet."""
-    given = call.terminal.environ.get("MOORAGE_GUEST")
-    directory = Path(given) if given else Path.cwd() / ".build" / "guest"
+    """Return the directory of the tiny guest, built if nobody has yet."""
+    guest = import_module("moorage.guest")
+    directory: Path = guest.usual_place(call.terminal.environ)
     if not (directory / "image.raw").exists():
         call.terminal.talk(f"Building the tiny guest in {directory} ...")
-    guest = import_module("moorage.guest")
     if not (directory / "vmlinuz").exists():
         guest.build(directory)
     if not (directory / "image.raw").exists():
@@ -61,6 +77,7 @@ def _number(text: str) -> int:
     return int(text)
 
 
+@_plainly
 def env(call: Call) -> int:
     """Print the environment by which commands find a scratch cluster."""
     scratch = _daemons("scratch")
@@ -68,12 +85,14 @@ def env(call: Call) -> int:
     return 0
 
 
+@_plainly
 def down(call: Call) -> int:
     """End a scratch cluster: its processes, its loop devices and its directory."""
     _daemons("scratch").down(Path(call.words[0]))
     return 0
 
 
+@_plainly
 def tour(call: Call) -> int:
     """Show, step by step, what Moorage exists for."""
     module = import_module("moorage.cli.tour")
@@ -81,19 +100,23 @@ def tour(call: Call) -> int:
     return status
 
 
+@_plainly
 def agent(call: Call) -> int:
     """Run the agent of the node that lives in a directory."""
     _daemons("agent").run(Path(call.words[0]))
     return 0
 
 
+@_plainly
 def master(call: Call) -> int:
     """Run, start or stop the master."""
     places = _daemons("places")
     given = call.option("dir")
     at = places.MasterPlaces(Path(given)) if given else places.master_places()
-    module = _daemons("master")
     (what,) = call.words
+    if what == "run" and call.option("restart"):
+        return int(_daemons("supervisor").run(at))
+    module = _daemons("master")
     if what == "run":
         module.run(at)
     elif what == "start":
@@ -150,7 +173,15 @@ PROGRAM = Program(
             master,
             "run, start or stop the master",
             (Operand("run|start|stop"),),
-            (Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),),
+            (
+                Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
+                Option(("--restart",), "run: start it again whenever it dies"),
+            ),
+            examples=(
+                Example("moorage master start", "in the background, supervised"),
+                Example("moorage master stop", "let running jobs end, then stop"),
+                Example("moorage master run", "in the foreground, for systemd"),
+            ),
         ),
     ),
 )

@@ -9,9 +9,10 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, ValidationError, json
 
-from moorage.errors import NotFound
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.model.misfit import misfit
 from moorage.node import join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
@@ -59,11 +60,20 @@ def write_settings(places: NodePlaces, settings: Settings) -> None:
 
 
 def read_settings(places: NodePlaces) -> Settings:
-    """Return the settings that were written; the defaults if none were."""
+    """Return the settings that were written; the defaults if none were.
+
+    Raises
+    ------
+    BadInput
+        If the file holds something else.
+    """
     try:
         return json.decode(places.settings.read_bytes(), type=Settings)
     except FileNotFoundError:
         return Settings()
+    except DecodeError as error:
+        told = misfit(error) if isinstance(error, ValidationError) else error
+        raise BadInput(f"{places.settings} does not hold settings: {told}") from None
 
 
 def run(directory: Path) -> None:
@@ -98,9 +108,10 @@ async def _serve(
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     places.serving.write_text(f"{os.getpid()}\n")
+    chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for one in waits:
+    for one in (*waits, *chores):
         one.cancel()
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
@@ -109,6 +120,14 @@ async def _serve(
         # The next cluster counts its terms from one.
         shutil.rmtree(places.run / "fence", ignore_errors=True)
         _LOG.info("node %s has left its cluster", name)
+
+
+async def _tended(hypervisor: Hypervisor) -> None:
+    """Do a hypervisor's chores; what stops them is told, and stops nothing else."""
+    try:
+        await hypervisor.tend()
+    except (OSError, MoorageError):
+        _LOG.exception("the chores of hypervisor %s have ended", hypervisor.name)
 
 
 async def _wait_outside(

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
 import time
@@ -14,7 +15,7 @@ from typing import Any
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.errors import BadInput, Exists, Failed, MoorageError, WrongState
 from moorage.jobs import Call
 from moorage.model import (
     Change,
@@ -33,7 +34,7 @@ from moorage.node.join import let_in
 from moorage.node.tls import Authority
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
-from moorage.store import SqliteStore, Truth, create
+from moorage.store import SqliteStore, Truth, create, require_cluster
 
 from . import master
 from .places import MasterPlaces, master_places
@@ -60,25 +61,50 @@ def init(
     Raises
     ------
     Exists
-        If there is one in this place already.
+        If there is one in this place already, or what may belong to one.
+    WrongState
+        If the making of one was interrupted here, or is under way.
     MoorageError
         If a setting is off or the node cannot be let in; nothing is left behind.
     """
     places = master_places()
-    if places.store.exists():
-        raise Exists(f"there is a cluster in {places.root}", hint="gnt-cluster info")
+    _check_free(places)
     if not _NAME.fullmatch(name):
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
+    _begin(places)
     try:
-        places.keys.mkdir(mode=0o700, parents=True, exist_ok=True)
+        places.keys.mkdir(mode=0o700, exist_ok=True)
         asyncio.run(_make(places, change, invitation))
     except BaseException:
         _clear(places)
         raise
+    places.founding.unlink()
     if start:
         master.start(places)
+
+
+def _check_free(places: MasterPlaces) -> None:
+    """Refuse to make a cluster over anything of another one."""
+    if places.founding.exists():
+        master.check_cluster(places)
+    kept = [*places.root.glob(f"{places.store.name}*"), *places.keys.glob("*")]
+    for path in kept:
+        if path.name != f"{places.store.name}.lock":
+            raise Exists(
+                f"there is a cluster in {places.root}, or what is left of one: {path}",
+                hint="gnt-cluster info",
+            )
+
+
+def _begin(places: MasterPlaces) -> None:
+    """Leave a mark until the cluster is whole: what is here is ours alone."""
+    places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(places.founding, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        master.check_cluster(places)
 
 
 def _invitation(token: str | None) -> Token:
@@ -93,19 +119,22 @@ def _invitation(token: str | None) -> Token:
 async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     authority = Authority.make(places.keys, _cluster(change).cluster_name)
     node = next(one for one in change.put if isinstance(one, Node))
-    # In by the address that will be used: the token proves that it is the same node.
-    await let_in(authority, replace(token, address=node.primary_ip), node.name)
+    # The node comes last: who is interrupted can still tell it to leave.
     store = SqliteStore(places.store)
     try:
         await create(store, change)
     finally:
         await store.close()
+    # In by the address that will be used: the token proves that it is the same node.
+    await let_in(authority, replace(token, address=node.primary_ip), node.name)
 
 
 def _clear(places: MasterPlaces) -> None:
     shutil.rmtree(places.keys, ignore_errors=True)
     for path in places.root.glob(f"{places.store.name}*"):
         path.unlink()
+    for path in (places.lock, places.supervisor, places.pid, places.founding):
+        path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # its log may be of use
         places.root.rmdir()
 
@@ -172,6 +201,8 @@ def _check_address(word: str) -> None:
 def destroy() -> None:
     """End the cluster of this place: its master, its store and its keys.
 
+    One whose making was interrupted is cleared away.
+
     Raises
     ------
     NotFound
@@ -180,8 +211,13 @@ def destroy() -> None:
         If it has instances, disks, or nodes besides the master's.
     """
     places = master_places()
-    if not places.store.exists():
-        raise NotFound(f"there is no cluster in {places.root}")
+    if places.founding.exists():
+        # Whatever of it is there: its node may be in, and is told to leave.
+        with contextlib.suppress(MoorageError):
+            asyncio.run(_leave(places))
+        _clear(places)
+        return
+    master.check_cluster(places)
     was_running = master.stop(places)
     try:
         asyncio.run(_leave(places))
@@ -195,9 +231,10 @@ def destroy() -> None:
 
 async def _leave(places: MasterPlaces) -> None:
     """Let the last node go, if the cluster is empty."""
+    nodes = HttpNodes(master.authority(places))
     truth, _ = await Truth.open(SqliteStore(places.store))
-    nodes = HttpNodes(Authority(places.keys))
     try:
+        require_cluster(truth)
         _check_empty(truth.config)
         last = truth.config.node(truth.config.cluster.master_node)
         # A node that gives no answer forgets the cluster when it is let in elsewhere.

@@ -2,22 +2,22 @@
 """The master's process: store, engine, nodes and LUXI, wired together."""
 
 import asyncio
-import fcntl
+import contextlib
 import logging
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
 
 from moorage import ops
+from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
-from moorage.errors import Failed, NotFound, WrongState
+from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.node.client import HttpNodes
 from moorage.node.tls import Authority
-from moorage.store import SqliteStore, Truth, require_cluster
+from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
 from . import process
 from .places import MasterPlaces
@@ -26,11 +26,25 @@ _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
 """Seconds that a finished job stays in the list."""
 _TIDIED = 300.0
+_LEAVE = 10.0
+"""Seconds that running jobs get to end when the master stops, and then their tasks."""
+_STOP = 4 * _LEAVE
+"""Seconds after which a master that does not stop is killed."""
+_START = 30.0
+_LAST_WORDS = 0.2
+"""Seconds in which those who asked for a change learn that the store is lost."""
+STORE_LOST = 75
+"""Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
+BROKEN = 70
+"""Exit status of a defect of ours; ``EX_SOFTWARE``."""
 WORD = "moorage.cli.moorage"
 
 
 def run(places: MasterPlaces) -> None:
     """Run the master until it is told to end.
+
+    It ends the process with status :data:`STORE_LOST` when the store cannot be
+    written: nobody must go on in memory with what is on no disk.
 
     Raises
     ------
@@ -38,57 +52,141 @@ def run(places: MasterPlaces) -> None:
         If there is no cluster.
     WrongState
         If its master runs already.
+    Damaged
+        If its store is none.
     """
-    _check_cluster(places)
+    check_cluster(places)
     form = "%(asctime)s %(levelname)s %(message)s"
     logging.basicConfig(level=logging.INFO, format=form)
-    with _alone(places):
-        asyncio.run(_run(places))
+    with process.held(places.lock, f"a master serves {places.root} already"):
+        try:
+            asyncio.run(_run(places))
+        except MoorageError:
+            raise
+        except Exception:  # noqa: BLE001 - told apart from a refusal, for a restart
+            _LOG.exception("the master broke")
+            sys.exit(BROKEN)
 
 
-def _check_cluster(places: MasterPlaces) -> None:
-    if not places.store.exists():
+def check_cluster(places: MasterPlaces) -> None:
+    """Raise an error that tells what is there instead of a cluster."""
+    if places.founding.exists():
+        raise WrongState(
+            f"the making of the cluster in {places.root} was interrupted",
+            hint="gnt-cluster destroy --yes-do-it, then gnt-cluster init NAME",
+        )
+    if places.store.exists():
+        if not places.store.stat().st_size:
+            raise _no_store(f"{places.store} is empty")
+    elif places.keys.exists() and any(places.keys.iterdir()):
+        raise _no_store(f"{places.store} is not there, but the cluster's keys are")
+    else:
         raise NotFound(
             f"there is no cluster in {places.root}", hint="gnt-cluster init NAME"
         )
 
 
-@contextmanager
-def _alone(places: MasterPlaces) -> Iterator[None]:
-    """Lock the directory; the lock falls with the process, however that ends."""
-    handle = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY)
+def _no_store(what: str) -> Damaged:
+    return Damaged(f"{what}: mount it, or put a copy in its place")
+
+
+def authority(places: MasterPlaces) -> Authority:
+    """Return the cluster's certificate authority.
+
+    Raises
+    ------
+    Failed
+        If its keys cannot be read.
+    """
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise WrongState(
-            f"a master serves {places.root} already", hint="moorage master stop"
-        ) from None
-    else:
-        yield
-    finally:
-        os.close(handle)
+        return Authority(places.keys)
+    except (OSError, ValueError) as error:
+        raise Failed(
+            f"the cluster's keys in {places.keys} cannot be read: {error}; put a copy "
+            "in their place"
+        ) from error
 
 
 async def _run(places: MasterPlaces) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    truth, others = await Truth.open(SqliteStore(places.store))
-    require_cluster(truth)
-    nodes = HttpNodes(Authority(places.keys))
-    engine = Engine(truth, nodes, ops.parse)
-    await engine.start(others.get("job", {}).values())
-    sources = Sources(truth, nodes, engine)
-    server = LuxiServer(sources, places.socket)
+    places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    server = LuxiServer(None, places.socket)
     await server.start()
+    _tell_pid(places)
+    opened = await _opened(places, server, stopped)
+    if opened:
+        await _serve(places, server, *opened, stopped)
+    await server.stop()
+    places.pid.unlink(missing_ok=True)
+
+
+def _tell_pid(places: MasterPlaces) -> None:
+    with contextlib.suppress(OSError):  # the lock tells it, on a full disk, too
+        places.pid.write_text(f"{os.getpid()}\n")
+
+
+async def _opened(
+    places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
+) -> tuple[Truth, dict[str, dict[str, bytes]]] | None:
+    """Take the lead; wait as long as the store cannot be opened or written.
+
+    Returns None when the master is told to end meanwhile.
+    """
+    pause = 0.5
+    while not stopped.is_set():
+        store = SqliteStore(places.store)
+        try:
+            return await Truth.open(store)
+        except StoreError as error:
+            await store.close()
+            if error.lasting:
+                raise
+            _LOG.warning("%s; trying again in %g s", error.message, pause)
+            server.excuse = Unreachable(
+                f"the master waits until it can write: {error.message}",
+                hint=f"make room in {places.root}",
+            )
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), pause)
+        pause = min(pause * 2, 8.0)
+    return None
+
+
+async def _serve(
+    places: MasterPlaces,
+    server: LuxiServer,
+    truth: Truth,
+    records: dict[str, dict[str, bytes]],
+    stopped: asyncio.Event,
+) -> None:
+    if not truth.config.objects:
+        await truth.close()
+        raise _no_store(f"{places.store} holds no cluster")
+    nodes = HttpNodes(authority(places))
+    engine = Engine(truth, nodes, ops.parse)
+    await engine.start(records)
+    sources = server.sources = Sources(truth, nodes, engine)
     tidying = asyncio.create_task(_tidy(sources))
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
-    await stopped.wait()
+    await _first(stopped, truth.lost)
     tidying.cancel()
-    await server.stop()
-    await engine.stop()
+    if not truth.lost.is_set():
+        await engine.leave(_LEAVE)
+    if truth.lost.is_set():
+        _LOG.critical("the store is lost: ending, to start from what it holds")
+        await asyncio.sleep(_LAST_WORDS)
+        os._exit(STORE_LOST)
     await nodes.close()
     await truth.close()
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for one in waits:
+        one.cancel()
 
 
 async def _tidy(sources: Sources) -> None:
@@ -98,37 +196,60 @@ async def _tidy(sources: Sources) -> None:
         await asyncio.sleep(_TIDIED)
 
 
+# -- from outside ----------------------------------------------------------------------
+
+
 def start(places: MasterPlaces) -> int:
-    """Start the master as a process of its own; return its pid when it answers.
+    """Start the master, supervised, and return its pid when it answers.
+
+    One that runs already, or that its supervisor is about to start again, is it.
 
     Raises
     ------
-    NotFound
-        If there is no cluster.
+    MoorageError
+        If there is no cluster, or its store is damaged.
     Failed
         If it does not come up; the sentence ends with its last words.
     """
-    _check_cluster(places)
-    running = process.running(places.pid, WORD)
-    if running:
-        return running
-    places.socket.unlink(missing_ok=True)
-    arguments = ["master", "run", "--dir", str(places.root)]
-    pid = process.spawn(arguments, places.pid, places.log)
+    check_cluster(places)
+    supervisor = process.holder(places.supervisor)
+    if supervisor:
+        os.kill(supervisor, signal.SIGHUP)
+    elif not process.holder(places.lock):
+        arguments = ["master", "run", "--restart", "--dir", str(places.root)]
+        supervisor = process.spawn(arguments, places.log)
 
-    def up() -> bool:
-        return places.socket.exists() or not process.alive(pid)
+    def settled() -> bool:
+        begun = supervisor is not None and process.alive(supervisor)
+        locks = (places.lock, places.supervisor)
+        return _answers(places) or not (begun or any(map(process.holder, locks)))
 
-    if not process.wait_until(up, 30.0) or not places.socket.exists():
+    process.wait_until(settled, _START)
+    pid = process.holder(places.lock)
+    if pid is None or not _answers(places):
         words = places.log.read_text(errors="replace").splitlines()[-5:]
         raise Failed("the master does not come up:\n" + "\n".join(words))
     return pid
 
 
+def _answers(places: MasterPlaces) -> bool:
+    """Whether the master that holds the lock has opened its store."""
+    if not process.holder(places.lock):
+        return False
+    try:
+        with LuxiClient(str(places.socket)) as luxi:
+            luxi.call("QueryConfigValues", ["drain_flag"])
+    except MoorageError:
+        return False
+    return True
+
+
 def stop(places: MasterPlaces) -> bool:
-    """Stop the master; return whether there was one."""
-    pid = process.running(places.pid, WORD)
-    if pid:
-        process.end(pid)
-    places.pid.unlink(missing_ok=True)
-    return pid is not None
+    """Stop the master as planned; return whether there was one."""
+    found = False
+    for lock in (places.supervisor, places.lock):
+        pid = process.holder(lock)
+        if pid:
+            process.end(pid, patience=_STOP)
+            found = True
+    return found

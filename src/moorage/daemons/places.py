@@ -42,8 +42,23 @@ class MasterPlaces:
         return Path(SOCKET) if ours else self.root / "luxi.sock"
 
     @property
+    def lock(self) -> Path:
+        """Held by the master that runs."""
+        return self.root / "master.lock"
+
+    @property
+    def supervisor(self) -> Path:
+        """Held by whoever starts the master again when it dies."""
+        return self.root / "supervisor.lock"
+
+    @property
+    def founding(self) -> Path:
+        """There while a cluster is being made, and when that was interrupted."""
+        return self.root / "founding"
+
+    @property
     def pid(self) -> Path:
-        """Process id of the running master."""
+        """Process id of the running master, for people; the lock tells the truth."""
         return self.root / "master.pid"
 
     @property

@@ -1,27 +1,76 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that outlive whoever starts them: begun, found and ended by their pid."""
+"""Processes that outlive whoever starts them: begun, found and ended by their pid.
 
+A process that must be the only one of its kind holds a lock file. The kernel says who
+does, so nobody has to believe a number that somebody wrote down once.
+"""
+
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from moorage.errors import Failed
+from moorage.errors import Failed, WrongState
 
 _STEP = 0.02
 _STARTED: list[subprocess.Popen[bytes]] = []
 """Children that live on; kept, lest Python complains that they were forgotten."""
+_FLOCK = "hhqqi4x"
+"""``struct flock`` of Linux: type, whence, start, length, pid."""
 
 
-def spawn(arguments: Sequence[str], pid_file: Path, log: Path) -> int:
-    """Start ``python -m moorage.cli.moorage ARGUMENTS`` as a session of its own.
+def command(*arguments: str) -> list[str]:
+    """Return the command line of ``moorage ARGUMENTS``, by this very Python."""
+    return [sys.executable, "-m", "moorage.cli.moorage", *arguments]
+
+
+@contextmanager
+def held(path: Path, refusal: str) -> Iterator[None]:
+    """Hold a lock file; the lock falls with the process, however that ends.
+
+    Raises
+    ------
+    WrongState
+        If another process holds it: `refusal`.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise WrongState(refusal, hint="moorage master stop") from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def holder(path: Path) -> int | None:
+    """Return the process that holds a lock file; None if nobody does."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        told = struct.unpack(_FLOCK, fcntl.fcntl(handle, fcntl.F_GETLK, asked))
+    finally:
+        os.close(handle)
+    return None if told[0] == fcntl.F_UNLCK else int(told[4])
+
+
+def spawn(arguments: Sequence[str], log: Path, pid_file: Path | None = None) -> int:
+    """Start ``moorage ARGUMENTS`` as a session of its own; return its pid.
 
     Its output goes to the end of `log`, which its owner alone can read.
     """
-    argv = [sys.executable, "-m", "moorage.cli.moorage", *arguments]
+    argv = command(*arguments)
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(handle, "wb") as output:
         process = subprocess.Popen(
@@ -32,7 +81,8 @@ def spawn(arguments: Sequence[str], pid_file: Path, log: Path) -> int:
             start_new_session=True,
         )
     _STARTED.append(process)
-    pid_file.write_text(f"{process.pid}\n")
+    if pid_file:
+        pid_file.write_text(f"{process.pid}\n")
     return process.pid
 
 
@@ -76,7 +126,7 @@ def end(pid: int, patience: float = 10.0) -> None:
     Failed
         If it is there all the same.
     """
-    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
+    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 60.0)):
         try:
             os.kill(pid, number)
         except ProcessLookupError:

@@ -27,7 +27,7 @@ from .places import MasterPlaces, NodePlaces
 from .share import share
 
 PORT = 1811
-_SECONDS = 30.0
+_SECONDS = 180.0
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -222,7 +222,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
         agent.write_settings(places, settings)
     for sign in (places.token, places.serving):
         sign.unlink(missing_ok=True)
-    pid = process.spawn(["agent", str(places.root)], places.pid, places.log)
+    pid = process.spawn(["agent", str(places.root)], places.log, places.pid)
 
     def settled() -> bool:
         return (
@@ -336,7 +336,7 @@ def lose_power(scratch: Scratch, name: str) -> int:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
-        gone = process.wait_until(lambda: not any(map(process.alive, pids)), 5.0)
+        gone = process.wait_until(lambda: not any(map(process.alive, pids)), 60.0)
         if not gone:
             raise Failed(f"a process of {name} does not die: {pids}")
     for record in (scratch.path / "run-loop" / name).glob("*"):

@@ -6,7 +6,7 @@ import gzip
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,22 @@ IMAGE_MIB = 32
 
 _BUSYBOX = (Path("/bin/busybox"), Path("/usr/bin/busybox"))
 _SECTORS, _HEADS = 63, 16
+
+
+def usual_place(environ: Mapping[str, str]) -> Path:
+    """Return where the tiny guest is built unless somebody says otherwise.
+
+    ``MOORAGE_GUEST`` names the directory. Else it is ``.build/guest`` of the checkout
+    that this code runs from, or below the user's cache where it was installed.
+    """
+    given = environ.get("MOORAGE_GUEST")
+    if given:
+        return Path(given)
+    checkout = Path(__file__).parents[3]
+    if (checkout / "pyproject.toml").exists():
+        return checkout / ".build" / "guest"
+    cache = environ.get("XDG_CACHE_HOME") or f"{environ.get('HOME', '/root')}/.cache"
+    return Path(cache) / "moorage" / "guest"
 
 
 def build(directory: Path) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Jobs: locks, journalled tasks with do and undo, and the engine that runs them."""
 
-from .carrier import Nodes, Report
+from .asking import Nodes, Report
 from .engine import COMMON, Engine
 from .operation import Lock, Operation, Question, View
 from .record import Job, Op

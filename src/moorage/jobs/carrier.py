@@ -13,60 +13,38 @@ The rules, in the order in which they matter:
 * A disk whose undo failed is quarantined: it stays visible, and nobody can use it.
 """
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
 
 from moorage.errors import Failed, MoorageError, Refused, Unreachable
-from moorage.model import Change, Config, Disk, Node, successor
+from moorage.model import Change, Config, Disk, Instance, successor
 from moorage.model import change as changes
 from moorage.store import Truth
 
-from .record import Job, Op, encode
+from .asking import ATTEMPTS, PAUSE, Asker, given_up
+from .queue import Queue
+from .record import RUNNING, Job, Op, stamp
 from .task import Call, Commit, Run, Task, today
-
-Report = Callable[[int, int, str, str], None]
-"""Progress: done, total, unit, note."""
 
 _LOG = logging.getLogger(__name__)
 
-ATTEMPTS = 3
-"""How often an undo is tried before its disk is quarantined, and a tolerant task
-before its failure is a warning."""
 Suspect = tuple[dict[str, Any], str]
 """A disk as JSON values, and why it cannot be proven safe."""
-PAUSE = 1.0
-"""Seconds before a node that gave no answer is asked again; grows to ten times this."""
 
 
-class Nodes(Protocol):
-    """The way to the nodes' agents."""
-
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
-        """Run a verb on a node and return its result.
-
-        Raises
-        ------
-        Unreachable
-            If no answer came; the fact ``sent`` is False when the node cannot have
-            got the request.
-        MoorageError
-            What the node answered instead of a result.
-        """
+class Parked(BaseException):
+    """The master stops as planned, and the job stands between two tasks."""
 
 
 class Ports(Protocol):
     """What the carrier asks of whoever owns the job."""
 
-    def note(self, job: Job, op: Op, text: str) -> None:
-        """Add an entry to the operation's log."""
+    parking: bool
+    """Whether jobs are to stop at the next task."""
 
-    def progress(self, job: Job, done: int, total: int, unit: str, note: str) -> None:
-        """Show how far the task under way has come."""
-
-    def cancelled(self, job: Job) -> bool:
-        """Whether somebody asked to cancel the job."""
+    sleep: Callable[[float], Awaitable[None]]
+    """Waits some seconds."""
 
     async def point(self, name: str) -> None:
         """Pass a place where a test may interrupt."""
@@ -77,8 +55,6 @@ class Carrier:
 
     Parameters
     ----------
-    sleep
-        How to wait for a node that gave no answer.
     clock
         The time in seconds.
     """
@@ -86,17 +62,25 @@ class Carrier:
     def __init__(
         self,
         truth: Truth,
-        nodes: Nodes,
+        queue: Queue,
+        asker: Asker,
         ports: Ports,
-        *,
         clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._truth = truth
-        self._nodes = nodes
+        self._queue = queue
+        self._asker = asker
         self._ports = ports
         self._clock = clock
-        self._sleep = sleep
+
+    def begin(self, op: Op, tasks: list[Task]) -> None:
+        """Give an operation its tasks; nobody else changes what it holds from now."""
+        op.tasks, op.status = tasks, RUNNING
+        op.exec_timestamp = stamp(self._clock())
+        names = [lock.name for lock in op.locks if not lock.shared]
+        held = (self._truth.config.objects.get(name) for name in names)
+        kept = (one for one in held if isinstance(one, Instance | Disk))
+        op.versions = {one.uuid: one.serial_no for one in kept}
 
     async def carry(self, job: Job, op: Op) -> bool:
         """Do the tasks from the cursor on, or undo them; return whether all is done."""
@@ -107,21 +91,36 @@ class Carrier:
         return op.error is None
 
     async def recover(self, job: Job, op: Op) -> bool:
-        """Finish what another process began; return whether all is done."""
-        interrupted = op.cursor < len(op.tasks) and not op.undoing
+        """Finish what another process began; return whether all is done.
+
+        Raises
+        ------
+        Failed
+            If what the operation works on was changed by others since: whatever it
+            did then, neither way is safe.
+        """
+        self._check_untouched(op, op.versions)
+        interrupted = op.cursor < len(op.tasks) and not op.undoing and not op.parked
+        op.parked = False
         if interrupted and not op.committed_to():
             cause = "the master was stopped in the middle; what was begun is undone"
+            if job.cancel_asked:
+                cause = "the job was canceled"
             await self._turn_back(job, op, Failed(cause))
         return await self.carry(job, op)
 
     # -- forward ------------------------------------------------------------------
 
     async def _forward(self, job: Job, op: Op) -> None:
-        await self._save(job)
+        await self._queue.save(job)
         while op.cursor < len(op.tasks):
-            if self._ports.cancelled(job) and not op.committed_to():
+            if given_up(job, op):
                 await self._turn_back(job, op, Failed("the job was canceled"))
                 return
+            if self._ports.parking:
+                op.parked = True
+                await self._queue.save(job)
+                raise Parked
             task = op.tasks[op.cursor]
             await self._ports.point(f"before {task.what}")
             try:
@@ -132,7 +131,7 @@ class Carrier:
             await self._ports.point(f"after {task.what}")
 
     async def _do(self, job: Job, op: Op, task: Task) -> None:
-        self._ports.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
+        self._queue.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
         if isinstance(task, Commit):
             change = changes.from_json(task.change)
             await self._commit(job, op, change, op.cursor + 1)
@@ -145,60 +144,28 @@ class Carrier:
         used = {name: op.results[index] for name, index in task.use.items()}
         call = Call(task.do.verb, {**task.do.args, **used})
         if task.tolerant:
-            return await self._try(job, op, task.node, call)
+            return await self._asker.try_(job, op, task.node, call)
         if not task.final:
-            return await self._call(job, op, task.node, call)
+            return await self._asker.call(job, op, task.node, call)
         try:
-            return await self._insist(job, op, task.node, call)
+            return await self._asker.insist(job, op, task.node, call)
         except Failed:
             if task.witness is None:
                 raise
-            return await self._insist(job, op, task.witness.node, task.witness.ask)
-
-    async def _call(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
-        def report(done: int, total: int, unit: str, note: str) -> None:
-            if unit == "log":
-                self._ports.note(job, op, note)
-            else:
-                self._ports.progress(job, done, total, unit, note)
-
-        target = reachable(self._truth.config, node)
-        return await self._nodes.call(target, call, self._truth.term, report)
-
-    async def _try(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
-        """Call a node a few times before its failure is taken for an answer."""
-        for _ in range(1, ATTEMPTS):
-            try:
-                return await self._call(job, op, node, call)
-            except Failed:
-                if self._truth.config.node(node).offline:
-                    raise
-            await self._sleep(PAUSE)
-        return await self._call(job, op, node, call)
-
-    async def _insist(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
-        """Call a node; wait while it gives no answer and nobody says it is off."""
-        told, pause = False, PAUSE
-        while True:
-            try:
-                return await self._call(job, op, node, call)
-            except Unreachable as error:
-                target = self._truth.config.node(node)
-                if target.offline:
-                    raise
-                if not told:
-                    self._ports.note(job, op, _waiting(target, error))
-                    told = True
-            await self._sleep(pause)
-            pause = min(pause * 2, PAUSE * 10)
+            return await self._asker.insist(
+                job, op, task.witness.node, task.witness.ask
+            )
 
     async def _survived(
         self, job: Job, op: Op, task: Task, error: MoorageError
     ) -> bool:
         """Do what a failed task asks for; return whether the next one is to be done."""
         run = task if isinstance(task, Run) else None
+        if given_up(job, op):
+            await self._turn_back(job, op, Failed("the job was canceled"))
+            return False
         if run and run.tolerant:
-            self._ports.note(job, op, f"Warning: {task.what}: {error.message}")
+            self._queue.note(job, op, f"Warning: {task.what}: {error.message}")
             await self._advance(job, op, None)
             return True
         committed = any(earlier.final for earlier in op.tasks[: op.cursor])
@@ -209,7 +176,7 @@ class Carrier:
             await self._turn_back(job, op, error)
         else:  # there is neither a way forward nor one back
             op.error = error.to_json()
-            await self._save(job)
+            await self._queue.save(job)
         return False
 
     async def _spoilt(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
@@ -230,7 +197,7 @@ class Carrier:
         pending = op.cursor < len(op.tasks)
         if not pending or unsent or isinstance(op.tasks[op.cursor], Commit):
             op.cursor -= 1
-        await self._save(job)
+        await self._queue.save(job)
 
     async def _back(self, job: Job, op: Op) -> None:
         suspects: list[Suspect] = []
@@ -238,11 +205,11 @@ class Carrier:
             task = op.tasks[op.cursor]
             await self._ports.point(f"before undoing {task.what}")
             if isinstance(task, Commit):
-                await self._commit(job, op, self._taken_back(task), op.cursor - 1)
+                await self._commit(job, op, self._taken_back(op, task), op.cursor - 1)
                 continue
             suspects += await self._undo(job, op, task)
             op.cursor -= 1
-            await self._save(job)
+            await self._queue.save(job)
             await self._ports.point(f"after undoing {task.what}")
         if suspects:
             await self._quarantine(job, op, suspects)
@@ -254,14 +221,14 @@ class Carrier:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 undo = today(task.undo, self._truth.config)
-                await self._insist(job, op, task.node, undo)
+                await self._asker.insist(job, op, task.node, undo)
             except MoorageError as error:
                 if self._is_gone(task):
                     return []
                 cause = f"undoing '{task.what}': {error.message}"
-                self._ports.note(job, op, f"Warning: {cause}")
+                self._queue.note(job, op, f"Warning: {cause}")
                 if attempt < ATTEMPTS and not isinstance(error, Unreachable):
-                    await self._sleep(PAUSE)
+                    await self._ports.sleep(PAUSE)
                     continue
                 disk = task.undo.disk()
                 return [(disk, cause)] if disk else []
@@ -283,56 +250,63 @@ class Carrier:
                 self._truth.config, disk, f"job {job.id}: {cause}", now
             )
             text = f"disk {disk.label} is quarantined: {cause}"
-            self._ports.note(job, op, text)
-        await self._truth.commit(Change(tuple(put.values())), [self._entry(job)])
+            self._queue.note(job, op, text)
+        await self._commit(job, op, Change(tuple(put.values())), op.cursor)
 
     # -- journal ------------------------------------------------------------------
 
     async def _advance(self, job: Job, op: Op, result: Any) -> None:  # noqa: ANN401
         op.results.append(result)
         op.cursor += 1
-        await self._save(job)
+        await self._queue.save(job)
 
     async def _commit(self, job: Job, op: Op, change: Change, cursor: int) -> None:
         """Commit a change and move the cursor, in one transaction."""
-        was, op.cursor = op.cursor, cursor
-        if cursor > was:
-            op.results.append([entity.uuid for entity in change.put])
-        try:
-            await self._truth.commit(change, [self._entry(job)])
-        except MoorageError:
-            op.cursor = was
-            if cursor > was:
-                op.results.pop()
-            raise
+        async with self._queue.turn(job):
+            before = op.cursor, op.results, op.versions
+            if cursor > op.cursor:
+                op.results = [*op.results, [entity.uuid for entity in change.put]]
+            op.cursor, op.versions = cursor, _versions(op.versions, change)
+            try:
+                await self._queue.write(job, change)
+            except MoorageError:
+                op.cursor, op.results, op.versions = before
+                raise
 
-    def _taken_back(self, task: Commit) -> Change:
+    def _taken_back(self, op: Op, task: Commit) -> Change:
         """Return the inverse of a commit, on top of what later tasks committed."""
         back, config = changes.from_json(task.back), self._truth.config
+        touched = (*back.put, *back.drop)
+        own = {
+            one.uuid: op.versions[one.uuid]
+            for one in touched
+            if one.uuid in op.versions
+        }
+        self._check_untouched(op, own)
         return back.onto(config.before(back))
 
-    async def _save(self, job: Job) -> None:
-        await self._truth.commit(None, [self._entry(job)])
+    def _check_untouched(self, op: Op, versions: Mapping[str, int]) -> None:
+        """Fail if somebody else changed what is ours to change; it is not undone."""
+        config = self._truth.config
+        for uuid, serial in versions.items():
+            found = config.objects.get(uuid)
+            if found is None or found.serial_no != serial:
+                raise Failed(_overtaken(config, op, uuid), hint="gnt-cluster verify")
 
-    @staticmethod
-    def _entry(job: Job) -> tuple[tuple[str, str], bytes]:
-        return ("job", str(job.id)), encode(job)
+
+def _versions(known: Mapping[str, int], change: Change) -> dict[str, int]:
+    gone = {entity.uuid for entity in change.drop}
+    kept = {uuid: serial for uuid, serial in known.items() if uuid not in gone}
+    return kept | {entity.uuid: entity.serial_no for entity in change.put}
 
 
-def reachable(config: Config, uuid: str) -> Node:
-    """Return a node that may be asked.
-
-    Raises
-    ------
-    Unreachable
-        If somebody said that it is off.
-    """
-    node = config.node(uuid)
-    if node.offline:
-        raise Unreachable(
-            f"node {node.name} is marked offline", sent=False, node=node.name
-        )
-    return node
+def _overtaken(config: Config, op: Op, uuid: str) -> str:
+    name = getattr(config.objects.get(uuid), "name", None) or uuid
+    return (
+        f"{name} was changed by others since this operation worked on it: what it "
+        f"began is neither carried on nor undone ({op.summary}, step {op.cursor + 1} "
+        f"of {len(op.tasks)})"
+    )
 
 
 def _quarantined(config: Config, disk: Disk, cause: str, now: float) -> Disk:
@@ -348,10 +322,3 @@ def sentence(error: Exception) -> MoorageError:
         return error
     _LOG.error("a task broke", exc_info=error)
     return Failed(f"internal error: {type(error).__name__}: {error}")
-
-
-def _waiting(node: Node, error: Unreachable) -> str:
-    return (
-        f"Waiting for node {node.name} ({error.message}); if it is powered off, "
-        f"type: gnt-node modify --offline=yes {node.name}"
-    )

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From a request to its tasks: ask the nodes, check, choose, claim."""
+"""From a request to its tasks: check, choose, claim."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from moorage.errors import MoorageError
 from moorage.model import Claim
 from moorage.store import Truth
 
-from .carrier import Nodes, reachable
-from .operation import Answers, Operation, Question, View
+from .operation import Answers, Operation, View
 from .record import FINISHED, Job
-from .task import Call, Task
+from .task import Task
 from .unread import idle
 from .world import World
 
@@ -47,20 +44,19 @@ class Deciding:
     Parameters
     ----------
     jobs
-        All jobs, by number; the engine's own, as they are at any time.
+        The jobs that have not ended, by number, as they are at any time.
     """
 
-    def __init__(
-        self, truth: Truth, nodes: Nodes, world: World, jobs: Mapping[int, Job]
-    ) -> None:
+    def __init__(self, truth: Truth, world: World, jobs: Mapping[int, Job]) -> None:
         self._truth = truth
-        self._nodes = nodes
         self._world = world
         self._jobs = jobs
         self._choosing = asyncio.Lock()
 
-    async def decide(self, job: Job, operation: Operation) -> Decision:
-        """Ask the nodes, then check a request, and say what to do.
+    async def decide(
+        self, job: Job, operation: Operation, answers: Awaitable[Answers]
+    ) -> Decision:
+        """Wait for what the nodes answer, then check a request, and say what to do.
 
         Raises
         ------
@@ -68,14 +64,14 @@ class Deciding:
             If the request is refused.
         """
         earlier = self._claims(job)
-        answers = await self._ask(job, operation)
+        answered = await answers
         if not operation.plans:
-            return _decided(operation, self.view(job, answers))
+            return _decided(operation, self.view(job, answered))
         async with self._choosing:
             # The answers may be older than the end of a job that was under way when
             # they were asked for: what it chose may not show in them yet.
             claims = earlier | self._claims(job)
-            view = self.view(job, answers, tuple(claims.values()))
+            view = self.view(job, answered, tuple(claims.values()))
             found: Decision = await self._world.aside(lambda: _decided(operation, view))
             job.current.claims = list(found.claims)
         return found
@@ -103,22 +99,6 @@ class Deciding:
             for number, claim in enumerate(op.claims)
         }
 
-    async def _ask(self, job: Job, operation: Operation) -> dict[Question, Any]:
-        questions = list(dict.fromkeys(operation.questions(self.view(job))))
-        answers = await asyncio.gather(*(self._answer(one) for one in questions))
-        return dict(zip(questions, answers, strict=True))
-
-    async def _answer(self, question: Question) -> Any:  # noqa: ANN401
-        call = Call(question.verb, dict(question.args))
-        config = self._truth.config
-        try:
-            node = config.node(question.node)
-            if not question.even_offline:
-                reachable(config, question.node)
-            return await self._nodes.call(node, call, self._truth.term, _silent)
-        except MoorageError as error:
-            return error
-
 
 def _decided(operation: Operation, view: View) -> Decision:
     operation.check(view)
@@ -128,7 +108,3 @@ def _decided(operation: Operation, view: View) -> Decision:
         claims=tuple(operation.claims(view)),
         tasks=list(operation.tasks(view)),
     )
-
-
-def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
-    """Drop the progress of a question."""

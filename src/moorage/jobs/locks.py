@@ -91,6 +91,13 @@ class Locks:
             if not state.holders and not state.waiters:
                 del self._states[key]
 
+    def blocking(self, owner: int) -> tuple[str, str, list[int]]:
+        """Return the lock that `owner` waits for: level, name, and who holds it."""
+        for (level, name), state in self._states.items():
+            if any(waiter.owner == owner for waiter in state.waiters):
+                return level, name, sorted(state.holders)
+        return "", "", []
+
     def rows(self) -> list[dict[str, object]]:
         """Return what ``gnt-debug locks`` shows, one row a lock."""
         return [

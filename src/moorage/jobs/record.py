@@ -47,6 +47,12 @@ class Op(Struct, kw_only=True):
         What room the tasks take; other jobs leave it alone until the operation ends.
     log
         Ganeti's entries: serial, time, type, message.
+    versions
+        Serial numbers, by uuid, of the objects that nobody else may change while the
+        operation lasts: as it found them, or as it committed them itself.
+    parked
+        Whether the master stopped as planned between two tasks: the one at the cursor
+        has not begun.
     """
 
     input: dict[str, Any]
@@ -63,6 +69,8 @@ class Op(Struct, kw_only=True):
     undoing: bool = False
     error: dict[str, Any] | None = None
     locks: list[Lock] = field(default_factory=list)
+    versions: dict[str, int] = field(default_factory=dict)
+    parked: bool = False
     claims: list[Claim] = field(default_factory=list)
 
     def begun(self) -> list[Task]:
@@ -82,7 +90,13 @@ class Op(Struct, kw_only=True):
 
 
 class Job(Struct, kw_only=True):
-    """A job: operations, one after the other."""
+    """A job: operations, one after the other.
+
+    Attributes
+    ----------
+    cancel_asked
+        Whether somebody asked to cancel it; a new process still knows.
+    """
 
     id: int
     ops: list[Op]
@@ -91,6 +105,7 @@ class Job(Struct, kw_only=True):
     start_timestamp: Stamp | None = None
     end_timestamp: Stamp | None = None
     archived: bool = False
+    cancel_asked: bool = False
 
     @property
     def status(self) -> str:
@@ -117,6 +132,19 @@ class Job(Struct, kw_only=True):
         return next(unfinished, self.ops[-1])
 
 
+def cancel(job: Job) -> tuple[bool, str]:
+    """Say that what a job does is to be taken back; return whether, and a sentence."""
+    op = job.current
+    if op.undoing:
+        return False, f"Job {job.id} has failed, and what it began is being undone"
+    if not op.committed_to():
+        op.status = CANCELING
+        return True, f"Job {job.id} will be canceled; what it began is undone"
+    if op is not job.ops[-1]:
+        return True, f"Job {job.id} will be canceled when its operation has ended"
+    return False, f"Job {job.id} cannot be canceled any more: it goes on to its end"
+
+
 def encode(job: Job) -> bytes:
     """Return the job as the store keeps it."""
     return json.encode(job)
@@ -141,6 +169,7 @@ __all__ = [
     "Op",
     "Run",
     "Stamp",
+    "cancel",
     "decode",
     "encode",
     "stamp",

@@ -25,6 +25,8 @@ class World:
         How to wait.
     fresh
         Makes a uuid.
+    patience
+        Seconds after which a job says what it waits for.
     point
         Called at every place where a crash must be survived; tests crash there.
     aside
@@ -34,6 +36,7 @@ class World:
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     fresh: Callable[[], str] = lambda: str(uuid.uuid4())
+    patience: float = 10.0
     point: Callable[[str], Awaitable[None]] = _pass
     aside: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread
 

@@ -4,7 +4,17 @@
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
 from .config import Config, nice
-from .facts import Claim, Device, GuestState, Held, NodeFacts, Os, Provider, Unit
+from .facts import (
+    Accelerator,
+    Claim,
+    Device,
+    GuestState,
+    Held,
+    NodeFacts,
+    Os,
+    Provider,
+    Unit,
+)
 from .objects import (
     DISKLESS,
     MIXED,
@@ -23,6 +33,7 @@ __all__ = [
     "KINDS",
     "KIND_OF",
     "MIXED",
+    "Accelerator",
     "Change",
     "Claim",
     "Cluster",

@@ -12,6 +12,9 @@ from moorage.units import Mib
 KVM_NODE_MEMORY = Mib(4096)
 """What Ganeti's planner takes a KVM node to use itself."""
 
+OS_VARIANTS_SINCE, OS_PARAMETERS_SINCE = 15, 20
+"""Versions of the interface of OS definitions, and what came with them."""
+
 
 class Provider(Struct, frozen=True, kw_only=True):
     """An ExtStorage provider as one node has it.
@@ -43,10 +46,17 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 class Os(Struct, frozen=True, kw_only=True):
-    """An operating system definition as one node has it."""
+    """An operating system definition as one node has it.
+
+    Attributes
+    ----------
+    api
+        The highest version of the interface that it and the node know.
+    """
 
     name: str
     path: str
+    api: int = 20
     variants: tuple[str, ...] = ()
     parameters: dict[str, str] = field(default_factory=dict)
     problem: str = ""
@@ -55,6 +65,11 @@ class Os(Struct, frozen=True, kw_only=True):
     def valid(self) -> bool:
         """Whether the node can use it."""
         return not self.problem
+
+    @property
+    def verifies(self) -> bool:
+        """Whether it names its parameters and verifies them."""
+        return self.api >= OS_PARAMETERS_SINCE
 
 
 class Unit(Struct, frozen=True, kw_only=True):
@@ -107,6 +122,10 @@ class GuestState(Struct, frozen=True, kw_only=True):
     state
         ``running``, ``paused``, ``incoming`` (waits for a migration) or ``moved``
         (its migration to another node is complete; only the process is left).
+    cause
+        Why a paused one stands still, in QEMU's word (``io-error``,
+        ``internal-error``, …; ``no-answer`` if QEMU itself is silent); see
+        :mod:`moorage.model.standstill`. Empty for the others.
     disks
         Uuids of the disks that are plugged.
     ports
@@ -121,6 +140,27 @@ class GuestState(Struct, frozen=True, kw_only=True):
     vcpus: int
     disks: tuple[str, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
+    cause: str = ""
+
+
+class Accelerator(Struct, frozen=True, kw_only=True):
+    """What executes guests' code on a node, and how that is known.
+
+    Attributes
+    ----------
+    name
+        ``kvm``, or ``tcg`` where QEMU emulates.
+    reason
+        What was seen, in a sentence.
+    proof
+        ``kernel`` (one was booted), ``firmware`` (a few instructions ran, and no
+        kernel was at hand), ``guest`` (one was watched), or empty where there is
+        nothing to try.
+    """
+
+    name: str
+    reason: str
+    proof: str = ""
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -157,6 +197,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         has no list of them.
     extstorage_path
         Where the node looks for ExtStorage providers, first one first.
+    accelerator
+        None where it was not looked at yet, or guests have no processor.
     """
 
     version: str
@@ -169,6 +211,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...] = ()
     guests: tuple[GuestState, ...] = ()
     held: tuple[Held, ...] = ()
+    accelerator: Accelerator | None = None
     allowed_directories: tuple[str, ...] | None = None
     extstorage_path: tuple[str, ...] = ()
 

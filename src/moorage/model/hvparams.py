@@ -1,75 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Hypervisor parameters, under Ganeti's names: what kvm honours, and what it ignores.
+"""Hypervisor parameters, under Ganeti's names: those that kvm honours.
 
 Known to master and nodes alike, so that a slip is refused where it is made, and not
-when the guest is to start.
+when the guest is to start. The others are in :mod:`moorage.model.hvignored`.
 """
 
-from collections.abc import Mapping
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
 
+from .hvignored import IGNORED, check_ignored, unheeded
 from .misfit import misfit
 
-_PASSED_OVER = frozenset(
-    [
-        "cdrom2_image_path",
-        "cdrom_disk_type",
-        "cdrom_image_path",
-        "cpu_cores",
-        "cpu_mask",
-        "cpu_sockets",
-        "cpu_threads",
-        "disk_aio",
-        "disk_discard",
-        "disk_type",
-        "floppy_image_path",
-        "keymap",
-        "kvm_flag",
-        "kvm_path",
-        "kvm_pci_reservations",
-        "mem_path",
-        "migration_caps",
-        "migration_mode",
-        "nic_type",
-        "reboot_behavior",
-        "scsi_controller_type",
-        "security_domain",
-        "security_model",
-        "serial_speed",
-        "soundhw",
-        "spice_bind",
-        "spice_image_compression",
-        "spice_ip_version",
-        "spice_jpeg_wan_compression",
-        "spice_password_file",
-        "spice_playback_compression",
-        "spice_streaming_video",
-        "spice_tls_ciphers",
-        "spice_use_tls",
-        "spice_use_vdagent",
-        "spice_zlib_glz_wan_compression",
-        "usb_devices",
-        "usb_mouse",
-        "use_chroot",
-        "use_localtime",
-        "user_shutdown",
-        "vga",
-        "vhost_net",
-        "virtio_net_queues",
-        "vnc_bind_address",
-        "vnc_password_file",
-        "vnc_tls",
-        "vnc_x509_path",
-        "vnc_x509_verify",
-        "vif_type",
-    ]
-)
-"""Ganeti's parameters that mean nothing here: accepted, so that requests still work."""
 KVM = "kvm"
 _CACHES: dict[str, dict[str, bool]] = {
     "none": {"direct": True, "no-flush": False},
@@ -79,6 +27,17 @@ _CACHES: dict[str, dict[str, bool]] = {
     "unsafe": {"direct": False, "no-flush": True},
 }
 _THROUGH = {"directsync", "writethrough"}
+_MACHINE = re.compile(r"(pc-)?q35(-[0-9]+(\.[0-9]+)*)?")
+_CPU = re.compile(r"[A-Za-z0-9_.-]*(,[+-][\w.-]+|,[\w.-]+=(on|off))*", re.ASCII)
+"""A model, and features: what QEMU takes besides could name files."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SPEEDS = frozenset({9600, 19200, 38400, 57600, 115200})
+_SWITCHES = {"": "", "enabled": "kvm", "disabled": "tcg"}
+_RANGES = {
+    "migration_bandwidth": (1, 1 << 20),
+    "migration_downtime": (1, 2_000_000),
+    "migration_port": (1, 65535),
+}
 
 
 class Parameters(Struct, frozen=True, kw_only=True):
@@ -87,12 +46,12 @@ class Parameters(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     accel
-        ``auto`` takes KVM where it works, else emulates; ``kvm``, ``tcg``, or what
-        QEMU's ``-accel`` takes.
+        ``auto`` takes KVM where it boots a kernel, else emulates; ``kvm`` or ``tcg``.
     boot_order
         ``disk`` or ``network``.
     cpu_type
-        A model of QEMU's; empty for all that the accelerator offers.
+        A model of QEMU's, with features (``,+ssse3``, ``,avx=off``); empty for all
+        that the accelerator offers.
     disk_cache
         ``default`` bypasses the node's cache where the file system can, which a live
         migration relies on; or Ganeti's none, directsync, writeback, writethrough
@@ -101,6 +60,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         A kernel of the node's; without one the guest boots from its first disk.
     kvm_extra
         More arguments for QEMU, in shell syntax.
+    kvm_flag
+        ``enabled`` or ``disabled``: Ganeti's way to say kvm or tcg.
     machine_version
         A version of QEMU's q35 machine.
     migration_bandwidth
@@ -109,6 +70,12 @@ class Parameters(Struct, frozen=True, kw_only=True):
         The pause that a live migration aims at, in milliseconds.
     migration_port
         First TCP port that an incoming guest tries.
+    reboot_behavior
+        ``reboot``, or ``exit``: the guest's own reboot powers it off.
+    serial_speed
+        Of the console, in baud.
+    use_localtime
+        Whether the guest's clock shows the node's local time instead of UTC.
     """
 
     accel: str = "auto"
@@ -120,17 +87,27 @@ class Parameters(Struct, frozen=True, kw_only=True):
     kernel_args: str = "ro"
     kernel_path: str = ""
     kvm_extra: str = ""
+    kvm_flag: str = ""
     machine_version: str = ""
     migration_bandwidth: int = 1024
     migration_downtime: int = 300
     migration_port: int = 8102
+    reboot_behavior: str = "reboot"
     root_path: str = ""
     serial_console: bool = True
+    serial_speed: int = 38400
+    use_localtime: bool = False
 
     @property
     def machine(self) -> str:
         """QEMU's machine type."""
         return self.machine_version or "q35"
+
+    @property
+    def accelerator(self) -> str:
+        """The accelerator that is wanted: auto, kvm or tcg."""
+        told = _SWITCHES[self.kvm_flag] or "auto"
+        return told if self.accel == "auto" else self.accel
 
     @property
     def writes_through(self) -> bool:
@@ -157,14 +134,32 @@ def check(hypervisor: str, given: Mapping[str, Any]) -> None:
     if hypervisor != KVM:
         return
     own = {name: value for name, value in given.items() if value != "default"}
-    known = sorted({*Parameters.__struct_fields__, *_PASSED_OVER})
+    known = sorted({*Parameters.__struct_fields__, *IGNORED})
     for name in sorted(own.keys() - {*known}):
         close = get_close_matches(name, known, n=1)
         raise BadInput(
             f"kvm has no hypervisor parameter '{name}'",
             hint=f"did you mean {close[0]}?" if close else "",
         )
-    parameters({name: own[name] for name in own.keys() - _PASSED_OVER})
+    for name, value in own.items():
+        _check_text(name, value)
+    check_ignored(own)
+    parameters({name: own[name] for name in own.keys() - IGNORED.keys()})
+
+
+def warnings(hypervisor: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each parameter that is kept and will have no effect."""
+    if hypervisor == KVM:
+        yield from unheeded(given)
+
+
+def filled(hypervisor: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a hypervisor, those that are not given by default."""
+    if hypervisor != KVM:
+        return dict(given)
+    paravirtual = {"disk_type": "paravirtual", "nic_type": "paravirtual"}
+    known = {**to_builtins(Parameters()), **paravirtual}
+    return known | {name: one for name, one in given.items() if one is not None}
 
 
 def parameters(hvparams: Mapping[str, Any]) -> Parameters:
@@ -185,17 +180,55 @@ def parameters(hvparams: Mapping[str, Any]) -> Parameters:
 
 
 def _check(read: Parameters) -> None:
-    if "q35" not in read.machine:
+    for name in read.__struct_fields__:
+        _check_text(name, getattr(read, name))
+    for name, (least, most) in _RANGES.items():
+        if not least <= getattr(read, name) <= most:
+            raise BadInput(
+                f"{name} is {least} to {most}, not {getattr(read, name)}",
+                parameter=name,
+            )
+    if not _MACHINE.fullmatch(read.machine):
         raise BadInput(
             f"machine_version '{read.machine}' is not a version of q35, the machine "
             "whose disks kvm can plug",
             machine_version=read.machine,
         )
+    if not _CPU.fullmatch(read.cpu_type):
+        raise BadInput(
+            f"cpu_type '{read.cpu_type}' is not a model of QEMU's with features, such "
+            "as host or Nehalem,+aes",
+            cpu_type=read.cpu_type,
+        )
+    _one_of("accel", read.accel, {"auto", "kvm", "tcg"})
     _one_of("boot_order", read.boot_order, {"disk", "network"})
     _one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
+    _one_of("kvm_flag", read.kvm_flag, _SWITCHES)
+    _one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
+    _one_of("serial_speed", read.serial_speed, _SPEEDS)
 
 
-def _one_of(name: str, value: str, known: set[str]) -> None:
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        return
+    if _CONTROL.search(value):
+        raise BadInput(f"{name} holds a control character: {value!r}", parameter=name)
+    if name in ("kernel_path", "initrd_path") and value and value[0] != "/":
+        raise BadInput(f"{name} is an absolute path, not '{value}'", parameter=name)
+    if name == "kvm_extra":
+        try:
+            shlex.split(value)
+        except ValueError as error:
+            raise BadInput(
+                f"kvm_extra holds arguments in shell syntax, not {value!r}: "
+                f"{str(error).lower()}",
+                parameter=name,
+            ) from None
+
+
+def _one_of(name: str, value: object, known: Collection[object]) -> None:
     if value not in known:
-        offered = ", ".join(sorted(known))
-        raise BadInput(f"{name} '{value}' is none of {offered}", **{name: value})
+        offered = ", ".join(str(one) for one in sorted(known, key=str) if one != "")
+        raise BadInput(
+            f"{name} '{value}' is none of {offered}", parameter=name, value=value
+        )

@@ -12,9 +12,10 @@ from msgspec import Struct, field
 
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Nic, Os
+from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
 from moorage.storage import Command, Output, Where
 from moorage.storage.provider import FileFact, parse_parameters
-from moorage.storage.words import text
+from moorage.storage.words import check_parameter_name, text
 from moorage.units import Mib
 
 from .providers import fact, visible
@@ -26,7 +27,6 @@ SEARCH_PATH = (
     "/usr/share/ganeti/os",
 )
 """Where definitions are looked for; the first directory wins."""
-API_VERSION = 20
 _API_VERSIONS = frozenset({10, 15, 20})
 _API_FILE = "ganeti_api_version"
 _SCRIPTS = ("create", "import", "export", "rename")
@@ -53,10 +53,18 @@ class Install(Struct, frozen=True, kw_only=True):
         ``name`` or ``name+variant``; without a variant it is the first of the list.
     again
         Whether the instance had a system before.
+    ctime, mtime
+        When the instance was made and changed, in seconds.
     """
 
     instance: str
     os: str
+    uuid: str = ""
+    primary_node: str = ""
+    secondary_nodes: tuple[str, ...] = ()
+    ctime: float = 0.0
+    mtime: float = 0.0
+    beparams: dict[str, Any] = field(default_factory=dict)
     hypervisor: str = "kvm"
     disks: tuple[OsDisk, ...] = ()
     nics: tuple[Nic, ...] = ()
@@ -84,40 +92,58 @@ def usable(found: Iterable[Os]) -> dict[str, Os]:
 
 
 def look(entry: Path) -> Os:
-    """Return the record of one definition."""
-    files = {name: fact(entry / name) for name in (_API_FILE, *_SCRIPTS, "verify")}
-    problem = _missing(entry, files) or _version_problem(entry)
-    variants = (line.partition("#")[0].strip() for line in _lines(entry, _VARIANTS))
+    """Return the record of one definition; what it must have depends on its API."""
+    api, problem = _api(entry)
+    scripts = (*_SCRIPTS, "verify") if api >= OS_PARAMETERS_SINCE else _SCRIPTS
+    variants, parameters = list[str](), dict[str, str]()
+    if api >= OS_VARIANTS_SINCE:
+        lines = _lines(entry, _VARIANTS)
+        variants = [line.partition("#")[0].strip() for line in lines]
+    if api >= OS_PARAMETERS_SINCE:
+        parameters = parse_parameters("\n".join(_lines(entry, _PARAMETERS)))
     return Os(
         name=entry.name,
         path=str(entry),
+        api=api,
         variants=tuple(variant for variant in variants if variant),
-        parameters=parse_parameters("\n".join(_lines(entry, _PARAMETERS))),
-        problem=problem,
+        parameters=parameters,
+        problem=problem or _missing(entry, scripts),
     )
 
 
-def _missing(entry: Path, files: Mapping[str, FileFact]) -> str:
-    for name, found in files.items():
-        told = f"File '{name}' under path '{entry}'"
-        if found.missing:
-            return f"{told} is missing ({found.missing})"
-        if not found.regular:
-            return f"{told} is not a regular file"
-        if name != _API_FILE and not found.executable:
-            return f"{told} is not executable"
+def _missing(entry: Path, scripts: Iterable[str]) -> str:
+    for name in scripts:
+        found = fact(entry / name)
+        told = _lacking(entry, name, found)
+        if told:
+            return told
+        if not found.executable:
+            return f"File '{name}' under path '{entry}' is not executable"
     return ""
 
 
-def _version_problem(entry: Path) -> str:
+def _lacking(entry: Path, name: str, found: FileFact) -> str:
+    told = f"File '{name}' under path '{entry}'"
+    if found.missing:
+        return f"{told} is missing ({found.missing})"
+    return "" if found.regular else f"{told} is not a regular file"
+
+
+def _api(entry: Path) -> tuple[int, str]:
+    """Return the highest common version of the interface, and what is wrong with it."""
+    lacking = _lacking(entry, _API_FILE, fact(entry / _API_FILE))
+    if lacking:
+        return 0, lacking
     words = [line.strip() for line in _lines(entry, _API_FILE) if line.strip()]
     if not words or not all(word.isdecimal() for word in words):
-        return f"File '{_API_FILE}' under path '{entry}' does not hold versions"
-    if not _API_VERSIONS & {int(word) for word in words}:
+        return 0, f"File '{_API_FILE}' under path '{entry}' does not hold versions"
+    common = _API_VERSIONS & {int(word) for word in words}
+    if not common:
         ours = ", ".join(map(str, sorted(_API_VERSIONS)))
         theirs = ", ".join(words)
-        return f"API version mismatch for path '{entry}': found {theirs}, want {ours}"
-    return ""
+        told = f"API version mismatch for path '{entry}'"
+        return 0, f"{told}: found {theirs}, want {ours}"
+    return max(common), ""
 
 
 def _lines(entry: Path, name: str) -> list[str]:
@@ -147,7 +173,28 @@ async def create(
     await run(command("create", found, install))
 
 
-def command(action: str, found: Mapping[str, Os], install: Install) -> Command:
+async def verify(
+    found: Mapping[str, Os],
+    install: Install,
+    run: Callable[[Command], Awaitable[Output]],
+) -> None:
+    """Let the definition look at the OS parameters, if it is one that does.
+
+    Raises
+    ------
+    NotFound, BadInput, Failed
+        As :func:`create` does.
+    CommandFailed
+        If it does not like them; the sentence ends with its last lines.
+    """
+    asked = command("verify", found, install, "parameters")
+    if found[install.os.partition("+")[0]].verifies:
+        await run(asked)
+
+
+def command(
+    action: str, found: Mapping[str, Os], install: Install, *arguments: str
+) -> Command:
     """Return the command of a definition's script; see :func:`create`."""
     name, _, variant = install.os.partition("+")
     definition = found.get(name)
@@ -158,8 +205,8 @@ def command(action: str, found: Mapping[str, Os], install: Install) -> Command:
     chosen = _variant(definition, variant)
     label = f"{name}+{chosen}" if chosen else name
     return Command(
-        (f"{definition.path}/{action}",),
-        env=environment(install, name, chosen),
+        (f"{definition.path}/{action}", *arguments),
+        env=environment(install, definition, chosen),
         cwd=definition.path,
         log=f"{action}-{label}-{install.instance}",
         failure=f"OS {action} script",
@@ -176,13 +223,24 @@ def _variant(definition: Os, wanted: str) -> str:
     return wanted or next(iter(definition.variants), "")
 
 
-def environment(install: Install, name: str, variant: str) -> dict[str, str]:
-    """Return all variables of an OS script."""
+def environment(install: Install, definition: Os, variant: str) -> dict[str, str]:
+    """Return all variables of an OS script.
+
+    Raises
+    ------
+    BadInput
+        If a parameter's value cannot be a variable's.
+    """
     found = {
-        "OS_API_VERSION": f"{API_VERSION}",
-        "OS_NAME": name,
-        "INSTANCE_OS": name,
+        "OS_API_VERSION": f"{definition.api}",
+        "OS_NAME": definition.name,
+        "INSTANCE_OS": install.os,
         "INSTANCE_NAME": install.instance,
+        "INSTANCE_UUID": install.uuid,
+        "INSTANCE_CTIME": f"{install.ctime}",
+        "INSTANCE_MTIME": f"{install.mtime}",
+        "INSTANCE_PRIMARY_NODE": install.primary_node,
+        "INSTANCE_SECONDARY_NODES": " ".join(install.secondary_nodes),
         "HYPERVISOR": install.hypervisor,
         "DISK_COUNT": f"{len(install.disks)}",
         "NIC_COUNT": f"{len(install.nics)}",
@@ -196,8 +254,20 @@ def environment(install: Install, name: str, variant: str) -> dict[str, str]:
         found |= _prefixed(f"DISK_{slot}", _of_disk(disk, install))
     for slot, nic in enumerate(install.nics):
         found |= _prefixed(f"NIC_{slot}", _of_nic(nic, install))
-    params = install.osparams.items()
-    return found | {f"OSP_{key.upper()}": text(key, value) for key, value in params}
+    found |= _variables("INSTANCE_BE", install.beparams)
+    found |= _variables("INSTANCE_HV", install.hvparams)
+    return found | _variables("OSP", install.osparams)
+
+
+def _variables(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Return a variable for each parameter that has a value."""
+    return {
+        f"{prefix}_{check_parameter_name(key).upper().replace('-', '_')}": text(
+            key, one
+        )
+        for key, one in values.items()
+        if one is not None
+    }
 
 
 def _prefixed(prefix: str, values: Mapping[str, str | None]) -> dict[str, str]:

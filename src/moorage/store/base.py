@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from moorage.errors import Failed
+
 Key = tuple[str, str]
 """Kind of the record, and its name in that kind."""
 Write = tuple[Key, bytes | None]
@@ -21,6 +23,33 @@ class Stored:
 
     version: int
     records: Mapping[Key, bytes]
+
+
+class StoreError(Failed):
+    """The store cannot be opened, read or written.
+
+    Attributes
+    ----------
+    lasting
+        Whether trying again is of no use: what is there is no store.
+    """
+
+    lasting = False
+
+
+class Damaged(StoreError):
+    """What is there is no store any more."""
+
+    lasting = True
+
+
+class StoreLost(BaseException):
+    """The store could not be written: this process must not go on.
+
+    Whether the last write took effect, only the store knows. Who goes on all the same
+    works on a state that is not true. No `Exception`: nobody who deals with the errors
+    of a task may take this for one of them.
+    """
 
 
 class Store(Protocol):
@@ -47,6 +76,8 @@ class Store(Protocol):
         ------
         Conflict
             If the version is another one, or the lead was lost; nothing is written.
+        StoreError
+            If it cannot be written; whether it was, nobody knows.
         """
 
     async def close(self) -> None:

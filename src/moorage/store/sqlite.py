@@ -17,9 +17,12 @@ from typing import TypeVar
 
 from moorage.errors import Conflict, Refused
 
-from .base import Stored, Write
+from .base import Damaged, Stored, StoreError, Write
 
 T = TypeVar("T")
+
+_LITTLE = 1 << 20
+"""Bytes; with less than this a file system counts as full."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -50,7 +53,8 @@ class SqliteStore:
 
     async def lead(self) -> int:
         """Become the only writer; return the term."""
-        self._lock = self._locked()
+        if self._lock is None:
+            self._lock = self._locked()
         return await self._run(self._next_term)
 
     async def load(self) -> Stored:
@@ -72,7 +76,17 @@ class SqliteStore:
 
     async def _run(self, work: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, work)
+        try:
+            return await loop.run_in_executor(self._thread, work)
+        except (sqlite3.Error, OSError) as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> StoreError:
+        """Return what went wrong, with the place where it did."""
+        place = self.path.parent
+        if type(error) is sqlite3.DatabaseError:  # not one of its many subclasses
+            return Damaged(f"{self.path} is damaged: {error}")
+        return StoreError(f"the store in {place}{_room(place)}: {error}")
 
     def _locked(self) -> int:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,10 +103,15 @@ class SqliteStore:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self.path.touch(mode=0o600)
-            self._connection = sqlite3.connect(self.path, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.executescript(_SCHEMA)
+            made = sqlite3.connect(self.path, isolation_level=None)
+            try:
+                made.execute("PRAGMA journal_mode = WAL")
+                made.execute("PRAGMA synchronous = FULL")
+                made.executescript(_SCHEMA)
+            except sqlite3.Error:
+                made.close()
+                raise
+            self._connection = made
         return self._connection
 
     def _next_term(self) -> int:
@@ -113,10 +132,11 @@ class SqliteStore:
             self._advance(database, expected)
             for (kind, name), value in writes:
                 self._write(database, kind, name, value)
+            database.execute("COMMIT")
         except BaseException:
-            database.execute("ROLLBACK")
+            if database.in_transaction:  # SQLite itself takes some back
+                database.execute("ROLLBACK")
             raise
-        database.execute("COMMIT")
         return expected + 1
 
     def _advance(self, database: sqlite3.Connection, expected: int) -> None:
@@ -137,3 +157,13 @@ class SqliteStore:
         else:
             put = "INSERT OR REPLACE INTO records VALUES (?, ?, ?)"
             database.execute(put, (kind, name, value))
+
+
+def _room(directory: Path) -> str:
+    """Return what there is to say about a directory on a full file system."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return ""
+    free = found.f_bavail * found.f_frsize
+    return " (its file system is full)" if free < _LITTLE else ""

@@ -2,16 +2,19 @@
 """The one truth: the current snapshot, and the only way to change it."""
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 
 from msgspec import json
 
 from moorage.errors import Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
 from moorage.model.change import decode, encode
+from moorage.model.objects import Entity
 
-from .base import Store, Write
+from .base import Damaged, Store, StoreLost, Write
 
+_LOG = logging.getLogger(__name__)
 _SERIAL = ("config", "serial_no")
 
 
@@ -27,11 +30,18 @@ class Truth:
         The newest snapshot.
     term
         Number of this leadership; nodes refuse steps of earlier ones.
+    lost
+        Set when the store could not be written: nothing is committed any more, and
+        the process has to end. What the store holds is for its next leader to see.
+    watchers
+        Called with each change that was committed.
     """
 
     def __init__(self, store: Store) -> None:
         self.config = Config()
         self.term = 0
+        self.lost = asyncio.Event()
+        self.watchers: list[Callable[[Change], None]] = []
         self._store = store
         self._version = 0
         self._writer = asyncio.Lock()
@@ -43,6 +53,11 @@ class Truth:
         Returns
         -------
         The truth, and the records that are not configuration, by kind and name.
+
+        Raises
+        ------
+        Damaged
+            If a record is none of ours.
         """
         truth = cls(store)
         truth.term = await store.lead()
@@ -52,7 +67,7 @@ class Truth:
         entities = []
         for (kind, name), value in stored.records.items():
             if kind in KINDS:
-                entities.append(decode(kind, json.decode(value)))
+                entities.append(_decoded(kind, name, value))
             else:
                 others.setdefault(kind, {})[name] = value
         serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
@@ -69,6 +84,8 @@ class Truth:
         Conflict
             If an object of `change` is not the successor of what is stored; nothing
             is written.
+        StoreLost
+            If the store could not be written, now or before.
         """
         # A caller that is cancelled must not leave the store a version ahead of us.
         work = asyncio.create_task(self._commit(change, records))
@@ -77,11 +94,25 @@ class Truth:
 
     async def _commit(self, change: Change | None, records: Sequence[Write]) -> Config:
         async with self._writer:
+            if self.lost.is_set():
+                raise StoreLost
             config = apply(self.config, change) if change else self.config
             writes = [*_writes(change, config), *records]
-            self._version = await self._store.commit(writes, expected=self._version)
+            self._version = await self._written(writes)
             self.config = config
-            return config
+        if change:
+            for watcher in self.watchers:
+                watcher(change)
+        return config
+
+    async def _written(self, writes: Sequence[Write]) -> int:
+        try:
+            return await self._store.commit(writes, expected=self._version)
+        except Exception as error:
+            # Even a conflict: somebody else leads, and all that follows is refused.
+            _LOG.critical("nothing is committed any more: %s", error, exc_info=error)
+            self.lost.set()
+            raise StoreLost(str(error)) from error
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -93,6 +124,13 @@ def _heard(work: asyncio.Task[Config]) -> None:
     """Take note of the end of a commit that its caller may not wait for."""
     if not work.cancelled():
         work.exception()
+
+
+def _decoded(kind: str, name: str, value: bytes) -> Entity:
+    try:
+        return decode(kind, json.decode(value))
+    except ValueError as error:
+        raise Damaged(f"the record of {kind} {name} in the store: {error}") from error
 
 
 def _writes(change: Change | None, config: Config) -> list[Write]:

@@ -175,7 +175,7 @@ class SimCluster:
             aside=_at_once,
         )
         self.engine = Engine(self.truth, self.nodes, ops.parse, world)
-        await self.engine.start(others.get("job", {}).values())
+        await self.engine.start(others)
 
     async def stop(self) -> None:
         """Stop the master, with nothing under way on the nodes afterwards."""

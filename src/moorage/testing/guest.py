@@ -9,12 +9,41 @@ from types import TracebackType
 from typing import Self
 from uuid import uuid4
 
-from moorage.errors import CommandFailed, Unreachable
+from moorage.errors import CommandFailed, MoorageError, Unreachable
+from moorage.model.standstill import standstill
+from moorage.node.hypervisors.kvm.home import Home
+from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.node.hypervisors.kvm.sockets import short_path
+from moorage.node.hypervisors.kvm.trial import last_words
 
 _LONGEST_ANSWER = 1 << 26
 _RETRY = 0.05
-_ASK_AGAIN = 1.0
+PATIENCE = 180.0
+"""Seconds that a guest gets, also one that is emulated on a busy machine."""
+_LINES = 5
+
+
+async def silence(channel: Path) -> str:
+    """Return why a guest may be silent: QEMU's word for it, and how its console ends.
+
+    Parameters
+    ----------
+    channel
+        The socket of its channel, in its directory.
+    """
+    home = Home(channel.parent.parent, channel.parent.name)
+    try:
+        async with conversation(home, patience=5.0) as monitor:
+            status = str((await monitor.ask("query-status"))["status"])
+            said = f"QEMU says {status}" + ("" if status == "running" else _why(status))
+    except MoorageError as error:
+        said = error.message
+    console = last_words(home.read("consolelog"), _LINES)
+    return f"{said}; its console ends: {console or 'it said nothing'}"
+
+
+def _why(status: str) -> str:
+    return f" ({standstill(status).why})"
 
 
 class Guest:
@@ -55,7 +84,7 @@ class Guest:
         await self.close()
         self._channel = Path(channel)
 
-    async def wait_ready(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109
+    async def wait_ready(self, timeout: float = PATIENCE) -> None:  # noqa: ASYNC109
         """Wait until the guest answers.
 
         Raises
@@ -65,7 +94,11 @@ class Guest:
         """
         await self.run("true", timeout)
 
-    async def run(self, command: str, timeout: float = 30.0) -> str:  # noqa: ASYNC109
+    async def run(
+        self,
+        command: str,
+        timeout: float = PATIENCE,  # noqa: ASYNC109
+    ) -> str:
         """Run a shell command in the guest; return what it printed.
 
         Raises
@@ -73,7 +106,8 @@ class Guest:
         CommandFailed
             If its exit status is not 0.
         Unreachable
-            If the guest gives no answer in `timeout` seconds.
+            If the guest gives no answer in `timeout` seconds, with what QEMU says of
+            it and the last lines of its console.
         """
         request = uuid4().hex[:12]
         try:
@@ -83,7 +117,7 @@ class Guest:
             await self.close()
             raise Unreachable(
                 f"the guest at {self._channel} gave no answer in {timeout:g} s "
-                f"to: {command}"
+                f"to: {command}; {await silence(self._channel)}"
             ) from None
         if code:
             said = (errors or output).strip()
@@ -123,7 +157,7 @@ class Guest:
                 await asyncio.sleep(_RETRY)
         return self._reader, self._writer
 
-    async def disk(self, serial: str, timeout: float = 30.0) -> str:  # noqa: ASYNC109
+    async def disk(self, serial: str, timeout: float = PATIENCE) -> str:  # noqa: ASYNC109
         """Return the device of the drive with a serial number, as ``/dev/vda``.
 
         Parameters

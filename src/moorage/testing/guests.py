@@ -10,7 +10,7 @@ from msgspec import convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
-from moorage.model import GuestState
+from moorage.model import Accelerator, GuestState
 from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
 
 from .san import San
@@ -29,6 +29,11 @@ class SimHypervisor:
         Its name.
     san
         Where the guests of all nodes are recorded.
+
+    Attributes
+    ----------
+    executes
+        What the node says of its accelerator.
     """
 
     name = "kvm"
@@ -36,6 +41,7 @@ class SimHypervisor:
     def __init__(self, node: str, san: San) -> None:
         self._node = node
         self._san = san
+        self.executes: Accelerator | None = None
 
     async def guests(self) -> list[GuestState]:
         """Return every guest of this node."""
@@ -132,6 +138,18 @@ class SimHypervisor:
     def console(self, uuid: str) -> str:
         """Return a path that nobody listens on."""
         return f"/sim/{self._node}/{uuid}/console"
+
+    async def tend(self) -> None:
+        """Do nothing: these guests have no logs."""
+
+    def accelerator(self) -> Accelerator | None:
+        """Return what the simulation was told to say."""
+        return self.executes
+
+    async def look_at_accelerator(self, *, again: bool) -> Accelerator | None:
+        """Return the same."""
+        del again
+        return self.executes
 
     async def _there(self, uuid: str) -> GuestState:
         await asyncio.sleep(0)

@@ -22,7 +22,7 @@ from moorage.units import Mib
 from .guest import Guest
 
 _DISK_MIB = 32
-_PATIENCE = 10.0
+_PATIENCE = 60.0
 
 
 class Lab:
@@ -36,8 +36,8 @@ class Lab:
 
     def __init__(self, guest: Path) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="lab-"))
-        self.one = Kvm(self.top / "n1", "127.0.81.1", unplug_timeout=15)
-        self.two = Kvm(self.top / "n2", "127.0.81.2", unplug_timeout=15)
+        self.one = Kvm(self.top / "n1", "127.0.81.1", unplug_timeout=60)
+        self.two = Kvm(self.top / "n2", "127.0.81.2", unplug_timeout=60)
         self._guest = guest
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._images: dict[str, Path] = {}

@@ -29,7 +29,8 @@ class SimNode:
         self._boot()
 
     def _boot(self) -> None:
-        hypervisors = {"kvm": SimHypervisor(self.name, self._san)}
+        self.hypervisor = SimHypervisor(self.name, self._san)
+        hypervisors = {"kvm": self.hypervisor}
         self.agent = Agent(self.name, self._directory, self.machine, hypervisors)
 
     def lose_power(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from moorage.model import Config, GuestState, Instance, Node
+from moorage.model.standstill import remedy, told
 from moorage.ops.calls import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
@@ -39,7 +40,23 @@ def status(scene: Scene, one: Instance) -> str:
         return "ERROR_nodedown" if silent else _asleep(one)
     if node.uuid not in [where for where, _ in found]:
         return "ERROR_wrongnode"
-    return "running" if one.admin_state == "up" else "ERROR_up"
+    if one.admin_state != "up":
+        return "ERROR_up"
+    return _standstill(scene, one) or "running"
+
+
+def _standstill(scene: Scene, one: Instance) -> str | None:
+    """Return QEMU's word for a guest that has a process and does not run."""
+    guest = _guest(scene, one)
+    if isinstance(guest, GuestState) and guest.state == "paused":
+        return guest.cause or "paused"
+    return None
+
+
+def _status_hint(scene: Scene, one: Instance) -> str | None:
+    """Return what a standstill means, and what to do about it."""
+    cause = _standstill(scene, one)
+    return f"{told(cause)}; {remedy(cause, one.name)}" if cause else None
 
 
 def _asleep(one: Instance) -> str:
@@ -82,6 +99,14 @@ def _of_guest(name: str) -> Callable[[Scene, Any], Any]:
 
 LIVE = (
     Field("status", "Status", "text", "What it does, or what is wrong", status, True),
+    Field(
+        "status.reason",
+        "StatusReason",
+        "text",
+        "Why a guest that has a process stands still, and what to do",
+        _status_hint,
+        True,
+    ),
     Field("oper_state", "Running", "bool", "Whether it runs", _running, True),
     Field("oper_ram", "Memory", "unit", "Memory it has", _of_guest("memory"), True),
     Field(

@@ -44,7 +44,7 @@ class Sources:
             config=self.truth.config,
             jobs=engine.jobs,
             locks=engine.locks.rows,
-            progress=engine.progress_of,
+            progress=engine.queue.progress_of,
             facts=facts or {},
         )
 

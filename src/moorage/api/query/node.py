@@ -54,6 +54,10 @@ def _storage(_scene: Scene, facts: NodeFacts) -> list[dict[str, Any]]:
     ]
 
 
+def _accelerator(name: str) -> Callable[[Scene, NodeFacts], Any]:
+    return lambda _scene, facts: getattr(facts.accelerator, name, None)
+
+
 LIVE = (
     _live("bootid", "BootID", "text", "Changes at each boot", lambda _s, f: f.bootid),
     _live("mtotal", "MTotal", "unit", "Memory", lambda _s, f: f.memory_total),
@@ -68,6 +72,20 @@ LIVE = (
     _live("cnos", "CNOs", "number", "Processors kept for it", lambda _s, _f: 1),
     _live("sptotal", "SpTotal", "number", "Spindles", lambda _s, _f: None),
     _live("spfree", "SpFree", "number", "Spindles to use", lambda _s, _f: None),
+    _live(
+        "accelerator",
+        "Accelerator",
+        "text",
+        "What executes guests: kvm, or tcg where they are emulated",
+        _accelerator("name"),
+    ),
+    _live(
+        "accelerator.reason",
+        "AcceleratorReason",
+        "text",
+        "How that is known",
+        _accelerator("reason"),
+    ),
     _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
 )
 

@@ -49,6 +49,7 @@ def instance(one: Mapping[str, Any]) -> dict[str, Any]:
         "Creation time": moment(one.get("ctime")),
         "Modification time": moment(one.get("mtime")),
         "State": state,
+        **_standstill(one),
         "Nodes": list(_nodes(one)),
         "Operating system": one.get("os"),
         "Operating system parameters": _filled(
@@ -58,6 +59,12 @@ def instance(one: Mapping[str, Any]) -> dict[str, Any]:
     if one.get("network_port"):
         shown["Allocated network port"] = one.get("network_port")
     return {**shown, **_guest(one)}
+
+
+def _standstill(one: Mapping[str, Any]) -> dict[str, str]:
+    """Return why a guest that has a process does not run, and what to do."""
+    words = {"Standing still": "run_cause", "What to do": "run_remedy"}
+    return {word: str(one[key]) for word, key in words.items() if one.get(key)}
 
 
 def _guest(one: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from moorage.daemons.scratch import Scratch
 from moorage.node.hypervisors.kvm import Kvm
-from moorage.testing.guest import Guest
+from moorage.testing.guest import PATIENCE, Guest
 from moorage.testing.san import San
 
 from .claims import BrokenClaim, claim
@@ -62,7 +62,7 @@ class RealGuest:
     def greet(self) -> str:
         """Return kernel and origin of the system."""
         told = "cat /etc/moorage-system 2>/dev/null || echo booted from a kernel file"
-        return self._run(f"uname -r; {told}", 120).replace("\n", ", ").strip(", ")
+        return self._run(f"uname -r; {told}").replace("\n", ", ").strip(", ")
 
     def fill(self, disk: str) -> str:
         """Make a file system with a file of random bytes; return the checksum."""
@@ -106,7 +106,7 @@ class RealGuest:
         self._run(f"{made} mkdir -p /mnt/{mark}; mount -t ext2 {device} /mnt/{mark}")
         return mark
 
-    def _run(self, command: str, patience: float = 60.0) -> str:
+    def _run(self, command: str, patience: float = PATIENCE) -> str:
         return self._with(lambda guest: guest.run(command, patience))
 
     def _with(self, what: Callable[[Guest], Awaitable[T]]) -> T:

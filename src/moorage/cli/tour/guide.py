@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The guide: leads through the steps, with the time and the proof of each."""
 
+import os
+import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
 
 from moorage.daemons import scratch as scratches
 from moorage.errors import MoorageError
-from moorage.guest import build, write_image
+from moorage.guest import build, usual_place, write_image
 
 from .claims import BrokenClaim
 from .stage import Stage
@@ -40,13 +43,21 @@ def run(root: Path, *, simulated: bool) -> int:
             return 1
         _print(f"     -> {proof}  [{time.monotonic() - at:.1f} s]")
     _print(f"\nAll {len(STEPS)} steps hold, in {time.monotonic() - began:.0f} s.")
-    _print(f'The cluster stays up; use it with:  eval "$(moorage env {root})"')
+    told = f"{program()} env {shlex.quote(str(root))}"
+    _print(f'The cluster stays up; use it with:  eval "$({told})"')
     return 0
+
+
+def program() -> str:
+    """Return how to type ``moorage`` here: its path, unless a shell finds it."""
+    if shutil.which("moorage"):
+        return "moorage"
+    return shlex.quote(str(Path(sys.executable).parent / "moorage"))
 
 
 def prepared_guest() -> str:
     """Return the directory of the tiny guest, with its kernel and its disk image."""
-    directory = Path.cwd() / ".build" / "guest"
+    directory = usual_place(os.environ)
     if not (directory / "vmlinuz").exists():
         build(directory)
     if not (directory / "image.raw").exists():

@@ -65,6 +65,12 @@ class Stage:
         """Return a connection to the master."""
         return LuxiClient(str(self.scratch.master.root / "luxi.sock"))
 
+    def accelerator(self) -> str:
+        """Return what executes the guests, and how that is known."""
+        fields = "accelerator,accelerator.reason"
+        row = self.typist.ask(f"gnt-node list -o {fields}")[0]
+        return f"{row['accelerator']} ({row['accelerator.reason']})"
+
     # -- looking behind it ----------------------------------------------------------
 
     def volumes(self) -> set[str]:

@@ -51,6 +51,8 @@ def two_instances(at: Stage) -> str:
     kernel = f" -H {KERNEL.format(at.scratch.guest)}" if at.scratch.guest else ""
     at.typist.type(f"gnt-instance add -t diskless -n node2 --no-nics{kernel} web2")
     at.typist.type("gnt-instance list -o +disk_template")
+    if not at.simulated:
+        at.typist.say(f"guests are executed by {at.accelerator()}")
     greetings = {name: at.inside(name).greet() for name in ("web1", "web2")}
     for name, greeting in greetings.items():
         at.typist.say(f"{name} answers: {greeting}")
@@ -157,7 +159,7 @@ def it_grows(at: Stage) -> str:
     at.typist.type("gnt-disk grow data1 64M")
     claim(at.disk("data1")["size"] == 192, "data1 does not have 192 MiB")
     uuid = at.notes["data1"]
-    at.until(lambda: inside.size(uuid) == 192, 20, "the guest sees 192 MiB")
+    at.until(lambda: inside.size(uuid) == 192, 120, "the guest sees 192 MiB")
     at.typist.say(f"web2 sees {inside.size(uuid)} MiB")
     at.typist.type("gnt-disk snapshot data1 --name snap1")
     claim(at.disk("snap1")["status"] == "detached", "snap1 is not a disk of its own")
@@ -178,7 +180,7 @@ def the_master_dies(at: Stage) -> str:
                 0
             ]
     os.kill(pid, signal.SIGKILL)
-    at.until(lambda: not alive(pid), 5, "the master is dead")
+    at.until(lambda: not alive(pid), 60, "the master is dead")
     at.typist.say(f"kill -9 of the master (process {pid}) in the middle of job {job}")
     at.typist.type("moorage master start")
     ended = _status(at, job)

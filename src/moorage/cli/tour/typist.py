@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from .claims import claim
 
 _MARGIN = "     "
-_SECONDS = 300
+_SECONDS = 900
 
 
 class Typist:

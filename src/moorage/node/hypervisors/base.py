@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from moorage.model import GuestState
+from moorage.model import Accelerator, GuestState
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -97,7 +97,10 @@ class Hypervisor(Protocol):
         """Return one guest, without looking at the others; None if it has none."""
 
     async def start(self, spec: GuestSpec) -> None:
-        """Start a guest; one that runs is left alone."""
+        """Start a guest; one that runs is left alone, one that stands still is woken.
+
+        Raises `Failed` for one that cannot go on where it stands.
+        """
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """Ask the guest to power down; after `timeout` seconds, end its process.
@@ -106,7 +109,7 @@ class Hypervisor(Protocol):
         """
 
     async def reboot(self, uuid: str) -> None:
-        """Reset the guest without giving up its process."""
+        """Reset the guest without giving up its process; it runs afterwards."""
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Hot-plug a drive; one that is plugged is left alone."""
@@ -142,3 +145,12 @@ class Hypervisor(Protocol):
 
     def console(self, uuid: str) -> str:
         """Return the path of the Unix socket of the serial console."""
+
+    async def tend(self) -> None:
+        """Do what is to be done beside the verbs, until it is cancelled."""
+
+    def accelerator(self) -> Accelerator | None:
+        """Return what is known of what executes guests; None if nothing is."""
+
+    async def look_at_accelerator(self, *, again: bool) -> Accelerator | None:
+        """Find out what executes guests, if it is not known, or `again`."""

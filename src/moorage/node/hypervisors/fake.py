@@ -13,7 +13,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from moorage.errors import Failed
-from moorage.model import GuestState
+from moorage.model import Accelerator, GuestState
 
 from .base import Drive, GuestSpec, Moved, Report
 
@@ -50,6 +50,18 @@ class Fake:
     def console(self, uuid: str) -> str:
         """Return where the socket of a console would be; there is none."""
         return str(self.run_dir / f"{uuid}.console")
+
+    async def tend(self) -> None:
+        """Do nothing: these guests have no logs."""
+
+    def accelerator(self) -> Accelerator | None:
+        """Return None: nothing executes these guests."""
+        return None
+
+    async def look_at_accelerator(self, *, again: bool) -> Accelerator | None:
+        """Return None: there is nothing to look at."""
+        del again
+        return None
 
     # -- what is there ------------------------------------------------------------
 

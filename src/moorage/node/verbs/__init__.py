@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from .delay import VERBS as DELAY_VERBS
+from .delay import DelayArgs
 from .disk import VERBS as DISK_VERBS
 from .disk import DiskArgs
 from .fact import VERBS as FACT_VERBS
@@ -19,6 +21,7 @@ VERBS: dict[str, tuple[type[Struct], Any]] = {
     **{name: (GuestArgs, verb) for name, verb in GUEST_VERBS.items()},
     **{name: (FactArgs, verb) for name, verb in FACT_VERBS.items()},
     **{name: (FactArgs, verb) for name, verb in MEMBERSHIP_VERBS.items()},
+    **{name: (DelayArgs, verb) for name, verb in DELAY_VERBS.items()},
 }
 """Every verb: the shape of its arguments, and what runs it."""
 

@@ -8,7 +8,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moorage import __version__
-from moorage.model import Device, GuestState, Held, NodeFacts, Os, Provider, Unit
+from moorage.model import (
+    Accelerator,
+    Device,
+    GuestState,
+    Held,
+    NodeFacts,
+    Os,
+    Provider,
+    Unit,
+)
 from moorage.node.hypervisors.base import Report
 from moorage.storage.provider import usable
 from moorage.storage.templates import TEMPLATES
@@ -58,6 +67,7 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
         held=() if args.brief else tuple([held async for held in _held(at)]),
+        accelerator=next(filter(None, _known(at)), None),
     )
 
 
@@ -109,6 +119,20 @@ def _provided(at: Station) -> Iterator[Unit]:
                 yield Unit(template=template, key=name)
 
 
+async def accelerator(
+    at: Station, _args: FactArgs, _report: Report
+) -> Accelerator | None:
+    """Find out again what executes guests here; it may boot a kernel, and take long."""
+    looks = [
+        await one.look_at_accelerator(again=True) for one in at.hypervisors.values()
+    ]
+    return next(filter(None, looks), None)
+
+
+def _known(at: Station) -> list[Accelerator | None]:
+    return [one.accelerator() for one in at.hypervisors.values()]
+
+
 async def _all_guests(at: Station) -> list[GuestState]:
     found = [await one.guests() for one in at.hypervisors.values()]
     return [guest for guests in found for guest in guests]
@@ -121,5 +145,6 @@ VERBS: dict[str, Any] = {
     "providers": providers,
     "oses": oses,
     "devices": devices,
+    "accelerator": accelerator,
 }
 """Every reading verb."""

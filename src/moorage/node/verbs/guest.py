@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
-from moorage.model import Disk, Nic
+from moorage.model import Disk, Nic, hvparams
 from moorage.node import oses
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Moved, Report
 from moorage.units import Mib
@@ -34,8 +34,9 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
         Seconds that a guest gets to power down, or to arrive.
     target
         Where a migration goes.
-    os, osparams
-        For ``os.create``: the definition, with variant, and its parameters.
+    os, osparams, beparams, secondaries, ctime, mtime
+        For OS scripts: the definition, with variant, its parameters, and what else
+        they are told of the instance; ``secondaries`` are names of nodes.
     """
 
     uuid: str
@@ -53,6 +54,10 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     target: str = ""
     os: str = ""
     osparams: dict[str, Any] = {}
+    beparams: dict[str, Any] = {}
+    secondaries: tuple[str, ...] = ()
+    ctime: float = 0.0
+    mtime: float = 0.0
 
 
 async def start(at: Station, args: GuestArgs, _report: Report) -> None:
@@ -153,8 +158,18 @@ async def console(at: Station, args: GuestArgs, _report: Report) -> str:
     return at.hypervisor(args.hypervisor).console(args.uuid)
 
 
+async def verify_os(at: Station, args: GuestArgs, _report: Report) -> None:
+    """Let an OS definition look at its parameters."""
+    await oses.verify(oses.usable(at.machine.oses()), _told(at, args), at.run)
+
+
 async def install(at: Station, args: GuestArgs, _report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
+    await oses.create(oses.usable(at.machine.oses()), _told(at, args), at.run)
+
+
+def _told(at: Station, args: GuestArgs) -> oses.Install:
+    """Return what an OS script is told; the disks must be attached here."""
     disks = tuple(
         oses.OsDisk(
             uuid=disk.uuid,
@@ -165,16 +180,21 @@ async def install(at: Station, args: GuestArgs, _report: Report) -> None:
         )
         for disk in args.disks
     )
-    told = oses.Install(
+    return oses.Install(
         instance=args.name,
         os=args.os,
+        uuid=args.uuid,
+        primary_node=at.name,
+        secondary_nodes=args.secondaries,
+        ctime=args.ctime,
+        mtime=args.mtime,
+        beparams=args.beparams,
         hypervisor=args.hypervisor,
         disks=disks,
         nics=args.nics,
-        hvparams=args.hvparams,
+        hvparams=hvparams.filled(args.hypervisor, args.hvparams),
         osparams=args.osparams,
     )
-    await oses.create(oses.usable(at.machine.oses()), told, at.run)
 
 
 def _spec(at: Station, args: GuestArgs) -> GuestSpec:
@@ -232,5 +252,6 @@ VERBS: dict[str, Any] = {
     "migration.abort": abort,
     "migration.discard": discard,
     "os.create": install,
+    "os.verify": verify_os,
 }
 """Every verb on one guest."""

@@ -3,6 +3,7 @@
 
 from moorage.jobs import Operation
 
+from .delay import Delay
 from .repair_disk_sizes import ClusterRepairDiskSizes
 from .set_params import ClusterSetParams
 from .verify import ClusterVerify
@@ -11,4 +12,5 @@ OPERATIONS: tuple[type[Operation], ...] = (
     ClusterRepairDiskSizes,
     ClusterSetParams,
     ClusterVerify,
+    Delay,
 )

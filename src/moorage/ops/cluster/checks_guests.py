@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.model import GuestState, Instance, Node
+from moorage.model.standstill import remedy, told
 
 from .finding import Finding, Seen
 
@@ -56,6 +57,19 @@ def _asleep(seen: Seen, instance: Instance, home: Node) -> Iterator[Finding]:
             f"it should run on node {home.name}, and does not",
             f"gnt-instance startup {instance.name}",
         )
+
+
+def standing_still(seen: Seen) -> Iterator[Finding]:
+    """Find guests that have a process and do not run."""
+    for uuid, found in seen.running.items():
+        instance = seen.config.objects.get(uuid)
+        for node, guest in found if isinstance(instance, Instance) else ():
+            if guest.state == "paused":
+                yield Finding(
+                    f"instance {guest.name}",
+                    f"on node {node.name} it stands still ({told(guest.cause)})",
+                    remedy(guest.cause, guest.name),
+                )
 
 
 def strangers(seen: Seen) -> Iterator[Finding]:

@@ -73,6 +73,12 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.enabled_hypervisors is not None:
             check_hypervisors(view, self.enabled_hypervisors)
 
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the hypervisor parameters that will have no effect."""
+        del view
+        for hypervisor, given in (self.hvparams or {}).items():
+            yield from hvparams.warnings(hypervisor, given)
+
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
         plain = (*SETTINGS, "enabled_hypervisors", "enabled_disk_templates")

@@ -22,6 +22,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_nodes.silent,
     checks_nodes.versions,
     checks_guests.instances,
+    checks_guests.standing_still,
     checks_guests.strangers,
     checks_guests.plugged,
     checks_disks.quarantined,

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from msgspec import convert, field
+from msgspec import field
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, NotFound, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
+from moorage.errors import BadInput, Exists, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import (
     DISKLESS,
@@ -19,10 +19,18 @@ from moorage.model import (
     Instance,
     Node,
     NodeGroup,
-    Os,
     hvparams,
 )
-from moorage.ops import backend, birth, calls, identity, nics, placement, policy
+from moorage.ops import (
+    backend,
+    birth,
+    calls,
+    identity,
+    nics,
+    osparams,
+    placement,
+    policy,
+)
 from moorage.ops.disk.attach import MOST
 from moorage.ops.fleet import Newcomer
 from moorage.ops.storage.units import Named, unit_named
@@ -233,7 +241,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         view.answer(placement.room_on(view.config, node))
         if self._installs():
-            self._check_os(view, node)
+            osparams.check(view, node, str(self.os_type), self.osparams)
         if not self.ignore_ipolicy:
             self._check_policy(view, node)
 
@@ -279,20 +287,6 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def _installs(self) -> bool:
         return bool(self.os_type) and not self.no_install and bool(self.disks)
 
-    def _check_os(self, view: View, node: Node) -> None:
-        name, _, variant = str(self.os_type).partition("+")
-        found = convert(view.answer(calls.oses_on(node.uuid)), list[Os])
-        known = {one.name: one for one in reversed(found)}
-        if name not in known:
-            raise NotFound(
-                f"node {node.name} has no OS '{name}'", hint="gnt-os list", os=name
-            )
-        if known[name].problem:
-            raise WrongState(f"OS '{name}' is not valid: {known[name].problem}")
-        if variant and variant not in known[name].variants:
-            told = ", ".join(known[name].variants) or "none"
-            raise BadInput(f"OS '{name}' has no variant '{variant}': it has {told}")
-
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""
         config, node = view.config, self.node(view)
@@ -302,13 +296,15 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         ]
         disks = [_first_epoch(disk) for disk in disks]
         instance = self._instance(view, node.uuid, disks)
+        if self._installs():
+            yield osparams.verify(view, instance, node)
         for wanted, disk in zip(self.wishes(), disks, strict=True):
             if not wanted.adopt:
                 yield calls.create(config, disk, node)
             yield calls.attach(config, disk, node)
             yield calls.setinfo(config, disk, node, metadata(instance.name))
         if self._installs():
-            yield _install(view, instance, disks, node)
+            yield osparams.install(view, instance, disks, node)
         if self.start:
             yield calls.start(config, instance, disks, node)
         else:
@@ -354,22 +350,6 @@ def _unit(view: View, wanted: birth.Wish) -> Named:
 def _first_epoch(disk: Disk) -> Disk:
     """Return a disk that was born attached: that was its first attach."""
     return replace(disk, epoch=1)
-
-
-def _install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
-    return Run(
-        what=f"install {instance.os} on {instance.name}",
-        node=node.uuid,
-        do=calls.guest_call(
-            view.config,
-            "os.create",
-            instance,
-            disks,
-            os=instance.os,
-            osparams=view.config.cluster.osparams.get(instance.os.partition("+")[0], {})
-            | instance.osparams,
-        ),
-    )
 
 
 def _why(node: Node) -> str:

@@ -8,9 +8,8 @@ once, with or without ``--hotplug``.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from msgspec import Struct
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
@@ -27,75 +26,25 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls, identity, placement, policy
+from moorage.ops import (
+    backend,
+    birth,
+    calls,
+    identity,
+    osparams,
+    placement,
+    policy,
+)
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed, reparametrised
 from moorage.ops.guests import runs
 from moorage.ops.instance.common import find_disk
+from moorage.ops.instance.disk_mods import Mod, parse_mods
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach
 from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
-
-ACTIONS = ("add", "attach", "modify", "remove", "detach")
-
-
-class Mod(Struct, frozen=True):
-    """One change of one disk.
-
-    Attributes
-    ----------
-    ident
-        For a new disk, the slot (-1 is the end); for one that is there, its slot,
-        name or uuid.
-    params
-        As they were given.
-    """
-
-    action: Literal["add", "attach", "modify", "remove", "detach"]
-    ident: str
-    params: dict[str, Any]
-
-
-def parse_mods(given: list[list[Any]]) -> list[Mod]:
-    """Return the changes of a request in Ganeti's two forms.
-
-    ``[action, ident, params]``, or the old ``[action or slot, params]``.
-
-    Raises
-    ------
-    BadInput
-        If an action is not known, or takes no parameters and got some.
-    """
-    mods = []
-    for one in given:
-        if len(one) == 3:
-            action, ident, params = one
-        elif len(one) == 2 and one[0] in ACTIONS:
-            action, ident, params = one[0], -1, one[1]
-        elif len(one) == 2:
-            action, ident, params = "modify", one[0], one[1]
-        else:
-            raise BadInput(f"a disk change is [action, disk, parameters], not {one}")
-        mods.append(_mod(action, str(ident), dict(params or {})))
-    return mods
-
-
-def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
-    if action not in ACTIONS:
-        raise BadInput(f"disks can be {', '.join(ACTIONS)}ed, not '{action}'")
-    if action in ("remove", "detach") and params:
-        raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
-    if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
-        raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
-    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
-        raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
-    if action == "modify" and "size" in params:
-        raise BadInput(
-            "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
-        )
-    return Mod(action, ident, params)  # type: ignore[arg-type]
 
 
 class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
@@ -170,6 +119,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
         yield from OnInstance.questions(self, view)
+        yield from self._about_os(view)
         node = view.config.node(self.instance(view).primary_node)
         group = view.config.group(node.group)
         for wanted in self._wishes():
@@ -191,6 +141,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
+        for question in self._about_os(view):
+            new = self._with_os(view)
+            node = view.config.node(question.node)
+            osparams.check(view, node, new.os, new.osparams)
         if self.disks:
             self._check_disks(view, instance)
         if self.offline and runs(view, instance):
@@ -227,6 +181,23 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         made = self._made(view, node)
         if made:
             yield Claim(node=node.uuid, disks=made)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the hypervisor parameters that will have no effect."""
+        return hvparams.warnings(self.instance(view).hypervisor, self.hvparams)
+
+    def _with_os(self, view: View) -> Instance:
+        """Return the instance with the OS and the OS parameters that it is to have."""
+        old = self.instance(view)
+        params = _merged(old.osparams, self.osparams)
+        return with_fields(old, os=self.os_name or old.os, osparams=params)
+
+    def _about_os(self, view: View) -> Iterator[Question]:
+        """Ask for OS definitions, if the OS changes and its node can be asked."""
+        new = self._with_os(view)
+        node = view.config.node(new.primary_node)
+        if (self.osparams or self.os_name) and new.os and not node.offline:
+            yield calls.oses_on(node.uuid)
 
     def _anything(self) -> bool:
         told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
@@ -316,6 +287,9 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             new["os"] = self.os_name
         if self.offline is not None:
             new["admin_state"] = "offline" if self.offline else "down"
+        for question in self._about_os(view):
+            node = view.config.node(question.node)
+            yield osparams.verify(view, self._with_os(view), node)
         if new:
             change = Change((successor(instance, view.now, **new),))
             what = f"change {instance.name}"

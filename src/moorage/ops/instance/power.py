@@ -11,7 +11,13 @@ from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Instance, Node, hvparams, successor
 from moorage.ops import backend, calls
-from moorage.ops.guests import ask_elsewhere, check_nowhere_else, holds, runs
+from moorage.ops.guests import (
+    ask_elsewhere,
+    check_nowhere_else,
+    guest,
+    holds,
+    runs,
+)
 from moorage.ops.instance.common import (
     ask,
     attach_all,
@@ -115,6 +121,18 @@ def check_online(instance: Instance) -> None:
         )
 
 
+def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
+    """Yield the task that lets a guest go on which stands still; nothing undoes it."""
+    found = guest(view, instance)
+    if found and found.state == "paused":
+        disks = view.config.disks_of(instance)
+        yield Run(
+            what=f"wake {instance.name} on {node.name}",
+            node=node.uuid,
+            do=calls.guest_call(view.config, "instance.start", instance, disks),
+        )
+
+
 class Starting(OnInstance, frozen=True, kw_only=True):
     """An operation that may bring a guest up."""
 
@@ -139,7 +157,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
 
 
 class InstanceStartup(Starting, frozen=True, kw_only=True):
-    """Start an instance.
+    """Start an instance; one that stands still goes on, if it can.
 
     Attributes
     ----------
@@ -175,8 +193,10 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             Starting.check(self, view)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Say what has no effect."""
+        """Say what has no effect: parameters of the hypervisor's, and others."""
         instance = self.instance(view)
+        given = calls.hvparams(view.config, instance) | self.hvparams
+        yield from hvparams.warnings(instance.hypervisor, given)
         if self.ignore_offline_nodes and _is_off(view, instance):
             yield "the node is marked offline: the instance is recorded as up only"
         elif (self.hvparams or self.beparams) and runs(view, instance):
@@ -189,6 +209,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         if node.offline:
             yield from recorded(view, instance, "up", active=instance.disks_active)
         elif runs(view, instance):
+            yield from _wake(view, instance, node)
             yield from started(view, instance, remember=not self.no_remember)
         else:
             now = replace(

@@ -10,8 +10,21 @@ from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, NodeFacts
+from moorage.model.standstill import remedy, told
 from moorage.ops import calls
-from moorage.ops.guests import runs
+from moorage.ops.guests import guest, runs
+
+
+def _standstill(view: View, instance: Instance) -> dict[str, str]:
+    """Return why the guest stands still and what to do; nothing if it does not."""
+    try:
+        found = guest(view, instance)
+    except MoorageError:
+        return {}
+    if found is None or found.state != "paused":
+        return {}
+    what = remedy(found.cause, instance.name)
+    return {"run_cause": told(found.cause), "run_remedy": what}
 
 
 class InstanceQueryData(Operation, frozen=True, kw_only=True):
@@ -67,6 +80,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             "mtime": instance.mtime,
             "config_state": instance.admin_state,
             "run_state": None if self.static else self._state(view, instance),
+            **({} if self.static else _standstill(view, instance)),
             "pnode": node.name,
             "pnode_group_name": group.name,
             "pnode_group_uuid": group.uuid,
@@ -90,6 +104,9 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
 
     @staticmethod
     def _state(view: View, instance: Instance) -> str | None:
+        """Return up or down; None where nobody can tell."""
+        if view.config.node(instance.primary_node).offline:
+            return None
         try:
             return "up" if runs(view, instance) else "down"
         except MoorageError:

@@ -9,6 +9,7 @@ from .failover import NodeFailover
 from .migrate import NodeMigrate
 from .remove import NodeRemove
 from .set_params import NodeSetParams
+from .try_accelerator import NodeTryAccelerator
 
 OPERATIONS: tuple[type[Operation], ...] = (
     NodeAdd,
@@ -17,4 +18,5 @@ OPERATIONS: tuple[type[Operation], ...] = (
     NodeMigrate,
     NodeRemove,
     NodeSetParams,
+    NodeTryAccelerator,
 )

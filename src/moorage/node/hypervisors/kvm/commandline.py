@@ -58,6 +58,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
     """Return QEMU's arguments, without the program."""
     return [
         *_machine(spec, given, launch),
+        *_sandbox(given),
         *_chardevs(given, launch),
         *_ports(),
         *_boot(given),
@@ -70,16 +71,27 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
 
 def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
     acpi = "" if given.acpi else ",acpi=off"
+    clock = "localtime" if given.use_localtime else "utc"
     cpu = given.cpu_type or ("host" if launch.accel.startswith("kvm") else "max")
     return [
         *("-name", _value(spec.name)),
         *(("-uuid", spec.uuid) if _is_uuid(spec.uuid) else ()),
         *("-machine", f"{given.machine},usb=off,vmport=off{acpi}"),
         *("-accel", launch.accel, "-cpu", cpu),
-        *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", "base=utc"),
+        *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
+        *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),
         *("-nodefaults", "-no-user-config", "-display", "none", "-daemonize"),
         *("-pidfile", launch.files["pid"], "-D", launch.files["log"]),
     ]
+
+
+def _sandbox(given: Parameters) -> Iterator[str]:
+    """Yield what QEMU may not do; arguments that name a sandbox choose their own.
+
+    It may fork and start programs: it makes a daemon of itself, a bridge has a helper.
+    """
+    if "-sandbox" not in shlex.split(given.kvm_extra):
+        yield from ("-sandbox", "on,obsolete=deny,resourcecontrol=deny")
 
 
 def _is_uuid(text: str) -> bool:
@@ -96,7 +108,8 @@ def _value(text: str) -> str:
 
 def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     for name, fd in launch.sockets.items():
-        log = f",logfile={_value(launch.files['consolelog'])}"
+        # appended to, so that the agent can cut it while QEMU writes
+        log = f",logfile={_value(launch.files['consolelog'])},logappend=on"
         extra = log if name == "console" else ""
         yield "-chardev"
         yield f"socket,id={name},fd={fd},server=on,wait=off{extra}"
@@ -130,7 +143,7 @@ def kernel_arguments(given: Parameters) -> str:
     words = [f"root={given.root_path}"] if given.root_path else []
     words += [given.kernel_args] if given.kernel_args else []
     if given.serial_console and "console=" not in given.kernel_args:
-        words.append("console=ttyS0,38400")
+        words.append(f"console=ttyS0,{given.serial_speed}")
     return " ".join(words)
 
 
@@ -148,6 +161,11 @@ def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
 def _card(number: int, card: Card) -> Iterator[str]:
     backend = f"bridge,br={_value(card.link)}" if card.link else "user"
     yield from ("-netdev", f"{backend},id=net{number}")
-    address = f"addr={_FIRST_CARD_ADDRESS + number:#x}"
-    where = f"id=card{number},netdev=net{number},mac={card.mac},{address}"
-    yield from ("-device", f"virtio-net-pci,{where}")
+    device = {
+        "driver": "virtio-net-pci",
+        "id": f"card{number}",
+        "netdev": f"net{number}",
+        "mac": card.mac,
+        "addr": f"{_FIRST_CARD_ADDRESS + number:#x}",
+    }
+    yield from ("-device", json.dumps(device))

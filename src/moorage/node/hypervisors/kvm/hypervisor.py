@@ -7,11 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from moorage.errors import Failed
-from moorage.model import GuestState
+from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import Parameters, parameters
+from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
 
-from . import accelerator, blocks, drives, migration, process
+from . import accelerator, blocks, consoles, drives, migration, process, waking
+from .accelerator import Accelerators
 from .commandline import Launch, arguments
 from .home import SOCKETS, Home
 from .monitor import conversation
@@ -24,6 +26,10 @@ _CLAIMS, _CLAIM_PAUSE = 10, 0.02
 _BUTTON = 5.0
 _UNPLUG_TRY = 1.0
 _DOORS = 256
+_WATCH = 5.0
+_CUTTING = 5.0
+"""Seconds between two looks at the consoles' logs."""
+_VERDICTS = "accelerator.json"
 
 
 class Kvm:
@@ -55,7 +61,7 @@ class Kvm:
         self.address = address
         self._program = program
         self._unplug_timeout = unplug_timeout
-        self._kvm_works: bool | None = None
+        self._accelerators = Accelerators(self.run_dir / _VERDICTS, program)
 
     def _home(self, uuid: str) -> Home:
         return Home(self.run_dir, uuid)
@@ -89,10 +95,10 @@ class Kvm:
         if not home.has_process():
             return None
         spec = home.spec()
-        state, ports = "paused", dict[str, int]()
+        state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
         try:
             async with conversation(home) as monitor:
-                state = await migration.state(monitor)
+                state, cause = await migration.standing(monitor)
                 ports = await drives.layout(monitor)
         except Failed:
             if not home.has_process():
@@ -101,6 +107,7 @@ class Kvm:
             uuid=uuid,
             name=spec.name,
             state=state,
+            cause=cause,
             memory=spec.memory,
             vcpus=spec.vcpus,
             disks=tuple(sorted(ports, key=ports.__getitem__)),
@@ -110,19 +117,22 @@ class Kvm:
     # -- start and stop -----------------------------------------------------------
 
     async def start(self, spec: GuestSpec) -> None:
-        """Start a guest; one that runs is left alone.
+        """Start a guest; one that runs is left alone, one that stands still is woken.
 
         Raises
         ------
         Failed
-            With QEMU's words; or if the guest waits for a migration here, or has
-            moved away.
+            With QEMU's words; or if the guest waits for a migration here, has moved
+            away, or cannot go on.
         BadInput
             If a hypervisor parameter or a URI cannot be honoured.
         """
         if await self._launch(spec, incoming=False):
+            await self._watch(spec)
             return
         found = await self.find(spec.uuid)
+        if found and found.state == "paused":
+            await waking.wake(self._home(spec.uuid), found)
         if found and found.state in ("incoming", "moved"):
             raise Failed(
                 f"guest {spec.name} cannot start: its process here is {found.state}"
@@ -172,14 +182,45 @@ class Kvm:
             for one in sockets.values():
                 one.close()
 
+    async def tend(self) -> None:
+        """Find out the accelerator, and keep the consoles' logs short from then on."""
+        await self._accelerators.verdict()
+        while True:
+            consoles.cut(self.run_dir)
+            await asyncio.sleep(_CUTTING)
+
+    # -- the accelerator ----------------------------------------------------------
+
+    def accelerator(self) -> Accelerator | None:
+        """Return what is known of this node's accelerator; None if nothing is yet."""
+        return self._accelerators.known()
+
+    async def look_at_accelerator(self, *, again: bool) -> Accelerator:
+        """Return the accelerator, trying it if nobody has yet, or `again`."""
+        if again:
+            return await self._accelerators.look_again()
+        return await self._accelerators.verdict()
+
     async def _accelerator(self, given: Parameters, memory: int) -> str:
-        if given.accel == "auto":
-            if self._kvm_works is None:
-                self._kvm_works = await accelerator.kvm_works(self._program)
-            if self._kvm_works:
-                return "kvm"
-        emulated = given.accel in ("auto", "tcg")
-        return accelerator.emulated(memory) if emulated else given.accel
+        wanted = given.accelerator
+        if wanted == "auto":
+            wanted = (await self._accelerators.verdict(given.kernel_path)).name
+        return wanted if wanted == "kvm" else accelerator.emulated(memory)
+
+    async def _watch(self, spec: GuestSpec) -> None:
+        """Watch a first guest on a weak proof; start it again if KVM stopped it."""
+        given = parameters(spec.hvparams)
+        if given.accelerator != "auto":
+            return
+        verdict = await self._accelerators.verdict(given.kernel_path)
+        if verdict.name != "kvm" or verdict.proof != "firmware":
+            return
+        home = self._home(spec.uuid)
+        cause = await waking.stopped_within(home, _WATCH)
+        self._accelerators.watched(given.kernel_path, cause)
+        if cause:
+            await process.end(home)
+            await self._launch(spec, incoming=False)
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """Ask the guest to power down; after `timeout` seconds, end its process.
@@ -208,9 +249,11 @@ class Kvm:
         return running
 
     async def reboot(self, uuid: str) -> None:
-        """Reset the guest without giving up its process."""
+        """Reset the guest without giving up its process; it runs afterwards."""
         async with conversation(self._home(uuid)) as monitor:
             await monitor.ask("system_reset")
+            if await migration.state(monitor) == "paused":
+                await monitor.ask("cont")
 
     # -- drives -------------------------------------------------------------------
 
@@ -240,11 +283,11 @@ class Kvm:
                 within = min(left, _UNPLUG_TRY)
                 if await drives.ask_to_unplug(monitor, disk, within):
                     return
-                state = await migration.state(monitor)
+                state, cause = await migration.standing(monitor)
         raise Failed(
-            f"guest {home.spec().name} ({state}) did not let go of disk {disk} in "
-            f"{self._unplug_timeout:.0f} s: a guest that is starting, hangs or has no "
-            "system cannot",
+            f"guest {home.spec().name} ({cause or state}) did not let go of disk "
+            f"{disk} in {self._unplug_timeout:.0f} s: a guest that is starting, hangs "
+            "or has no system cannot",
             hint="try again later, or shut the instance down first",
             guest=uuid,
             disk=disk,

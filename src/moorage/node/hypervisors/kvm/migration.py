@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
+from moorage.model.standstill import told
 from moorage.node.hypervisors.base import Moved, Report
 
 from .drives import layout
@@ -35,12 +36,19 @@ class Talk(Protocol):
 
 async def state(monitor: Monitor) -> str:
     """Return what the guest does: running, paused, incoming or moved."""
-    status = (await monitor.ask("query-status"))["status"]
+    return (await standing(monitor))[0]
+
+
+async def standing(monitor: Monitor) -> tuple[str, str]:
+    """Return what the guest does, and QEMU's word for why a paused one stands still."""
+    status = str((await monitor.ask("query-status"))["status"])
     if status == "postmigrate":
         migration = await monitor.ask("query-migrate")
-        return "moved" if migration.get("status") == "completed" else "paused"
+        if migration.get("status") == "completed":
+            return "moved", ""
     known = {"running": "running", "finish-migrate": "running", "inmigrate": "incoming"}
-    return known.get(status, "paused")
+    found = known.get(status, "paused")
+    return found, status if found == "paused" else ""
 
 
 def label(uri: str, ports: dict[str, int]) -> str:
@@ -87,9 +95,10 @@ async def _is_under_way(monitor: Monitor) -> bool:
 
 
 async def _begin(monitor: Monitor, target: str, given: Parameters) -> None:
-    now = await state(monitor)
+    now, cause = await standing(monitor)
     if now != "running":
-        raise Failed(f"guest {monitor.guest} is {now}, so it cannot migrate")
+        still = f" ({told(cause)})" if cause else ""
+        raise Failed(f"guest {monitor.guest} is {now}{still}, so it cannot migrate")
     uri, _, _ = target.partition("#")
     ports = await layout(monitor)
     if label(uri, ports) != target:

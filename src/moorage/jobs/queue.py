@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The queue: every job as the store has it, and those who wait for one to change.
+
+A job under way is worked on in a copy of its own. What others see is the copy that was
+stored last, so nobody is told of a state that a crash could take back. Progress, the
+log, and whether a queued job waits for locks, are talk: they are shown at once.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.errors import NotFound
+from moorage.model import Change
+from moorage.store import Truth, Write
+
+from .record import WAITING, Job, Op, decode, encode, stamp
+
+LONGEST_LOG = 1000
+"""Entries of one operation's log; what comes after them is left out."""
+_REPEATED = 3
+"""How often one and the same line is logged among the last lines of a log."""
+_LAST_LINES = 20
+
+Records = Mapping[str, Mapping[str, bytes]]
+"""The store's records that are no configuration, by kind and name."""
+
+
+class Queue:
+    """The jobs.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds.
+    patience
+        Seconds after which a job says what it waits for.
+
+    Attributes
+    ----------
+    jobs
+        The jobs as the store has them, by number.
+    working
+        The copies that are worked on, of those that have not ended.
+    draining
+        Whether new jobs are refused.
+    """
+
+    def __init__(
+        self, truth: Truth, clock: Callable[[], float], patience: float
+    ) -> None:
+        self.jobs: dict[int, Job] = {}
+        self.working: dict[int, Job] = {}
+        self.draining = False
+        self._truth = truth
+        self._clock = clock
+        self._patience = patience
+        self._last = 0
+        self._turns: dict[int, asyncio.Lock] = {}
+        self._changed: dict[int, asyncio.Event] = {}
+        self._progress: dict[int, dict[str, Any]] = {}
+
+    def load(self, records: Records) -> list[Job]:
+        """Take over what the store holds; return the jobs that have not ended."""
+        told = records.get("queue", {})
+        self.draining = "draining" in told
+        found = sorted(map(decode, records.get("job", {}).values()), key=_number)
+        self.jobs = {job.id: job for job in found}
+        self._last = max([int(told.get("last", b"0")), *self.jobs])
+        left = [job for job in found if not job.finished]
+        for job in left:
+            self.working[job.id] = job
+            self.jobs[job.id] = _copy(job)
+        return left
+
+    # -- what is stored -----------------------------------------------------------
+
+    def number(self) -> int:
+        """Return the number of the next job; none is given twice."""
+        self._last += 1
+        return self._last
+
+    async def add(self, jobs: Sequence[Job], *with_: Job) -> None:
+        """Store new jobs, together with the state of others that brought them."""
+        last = b"%d" % self._last
+        await self._write([*jobs, *with_], None, [(("queue", "last"), last)])
+        self.working.update({job.id: job for job in jobs})
+
+    def turn(self, job: Job) -> asyncio.Lock:
+        """Return the lock under which a job changes and is written: one at a time.
+
+        Nothing else could write what somebody is about to take back.
+        """
+        return self._turns.setdefault(job.id, asyncio.Lock())
+
+    async def save(self, job: Job) -> None:
+        """Store a job as it is, and tell."""
+        async with self.turn(job):
+            await self.write(job)
+
+    async def write(self, job: Job, change: Change | None = None) -> None:
+        """Store a job, and a change of the configuration with it; in its turn only.
+
+        Raises
+        ------
+        Conflict
+            As :meth:`Truth.commit`; nothing is stored or told.
+        """
+        await self._write([job], change)
+
+    async def _write(
+        self, jobs: Sequence[Job], change: Change | None, more: Sequence[Write] = ()
+    ) -> None:
+        copies = [_copy(job) for job in jobs]  # they may go on meanwhile
+        records = [(("job", str(job.id)), encode(job)) for job in jobs]
+        await self._truth.commit(change, [*records, *more])
+        for copy in copies:
+            self._show(copy)
+
+    def over(self, job: Job) -> None:
+        """Forget what only a job under way needs."""
+        for known in (self.working, self._turns, self._progress):
+            known.pop(job.id, None)
+
+    async def archive(self, number: int) -> bool:
+        """Forget a job that has ended; return whether it had."""
+        if not self.job(number).finished:
+            return False
+        await self._truth.commit(None, [(("job", str(number)), None)])
+        self.jobs.pop(number, None)
+        self._changed.pop(number, None)
+        return True
+
+    async def drain(self, *, draining: bool) -> None:
+        """Refuse new jobs from now on, or take them again; a restart keeps that."""
+        flag = b"1" if draining else None
+        await self._truth.commit(None, [(("queue", "draining"), flag)])
+        self.draining = draining
+
+    # -- what is told -------------------------------------------------------------
+
+    def job(self, number: int) -> Job:
+        """Return a job by its number, as it is stored."""
+        try:
+            return self.jobs[number]
+        except KeyError:
+            raise NotFound(f"job {number} is not known", hint="gnt-job list") from None
+
+    def waits(self, job: Job, op: Op) -> None:
+        """Show that an operation waits for locks; to the store it is still queued."""
+        op.status = WAITING
+        self._show(_copy(job))
+
+    def note(self, job: Job, op: Op, text: str) -> None:
+        """Add an entry to an operation's log; it is stored with the next step."""
+        recent = [entry[3] for entry in op.log[-_LAST_LINES:]]
+        if recent.count(text) >= _REPEATED or len(op.log) >= LONGEST_LOG:
+            return
+        if len(op.log) == LONGEST_LOG - 1:
+            text = "The log is full: what follows is left out"
+        serial = max((each.log[-1][0] for each in job.ops if each.log), default=0)
+        op.log.append((serial + 1, stamp(self._clock()), "message", text))
+        self._tell(job.id)
+
+    @contextmanager
+    def saying(self, job: Job, op: Op, what: str | Callable[[], str]) -> Iterator[None]:
+        """Let the job's log say what it waits for, if that lasts long."""
+
+        def say() -> None:
+            self.note(job, op, what if isinstance(what, str) else what())
+
+        timer = asyncio.get_running_loop().call_later(self._patience, say)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def progress(self, job: Job, done: int, total: int, unit: str, note: str) -> None:
+        """Show how far the task under way has come."""
+        told = {"done": done, "total": total, "unit": unit, "note": note}
+        self._progress[job.id] = told
+        self._tell(job.id)
+
+    def progress_of(self, number: int) -> dict[str, Any] | None:
+        """Return how far the task under way has come: done, total, unit, note."""
+        return self._progress.get(number)
+
+    async def changed(self, number: int, patience: float) -> bool:
+        """Wait until anything about a job changes; False after `patience` seconds."""
+        event = self._changed.setdefault(number, asyncio.Event())
+        try:
+            await asyncio.wait_for(event.wait(), patience)
+        except TimeoutError:
+            return False
+        return True
+
+    def _show(self, copy: Job) -> None:
+        self.jobs[copy.id] = copy
+        self._tell(copy.id)
+
+    def _tell(self, number: int) -> None:
+        event = self._changed.pop(number, None)
+        if event is not None:
+            event.set()
+
+
+def _number(job: Job) -> int:
+    return job.id
+
+
+def _copy(job: Job) -> Job:
+    """Return a copy that does not follow the job, but for its log."""
+    ops = [replace(op, results=list(op.results)) for op in job.ops]
+    return replace(job, ops=ops)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a job waits for before an operation begins: jobs, locks, answers, a slot.
+
+The order matters. Who waits for a lock or for a node has no slot, so it is in nobody's
+way but theirs who want the same; and who has a slot waits for no lock, so slots are
+always given back.
+
+Nothing has begun yet. So a cancelled job stops waiting at once, and waiting that lasts
+is told in the job's log.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from moorage.errors import Failed, MoorageError
+from moorage.store import Truth
+
+from .asking import Nodes, reachable
+from .locks import Locks
+from .operation import Operation, Question, View
+from .queue import Queue
+from .record import Job, Op
+from .slots import Slots
+from .task import Call
+
+T = TypeVar("T")
+
+ViewOf = Callable[[Job], View]
+"""What a job sees now."""
+
+
+class Waiting:
+    """Waits on behalf of jobs.
+
+    Parameters
+    ----------
+    ended
+        Waits for the end of a job, and returns it.
+    """
+
+    def __init__(
+        self,
+        truth: Truth,
+        nodes: Nodes,
+        queue: Queue,
+        *,
+        view: ViewOf,
+        ended: Callable[[int], Awaitable[Job]],
+    ) -> None:
+        self.locks = Locks()
+        self.slots = Slots()
+        self._truth = truth
+        self._nodes = nodes
+        self._queue = queue
+        self._view = view
+        self._ended = ended
+        self._under_way: dict[int, asyncio.Task[Any]] = {}
+
+    def cancel(self, number: int) -> None:
+        """Let a job that was cancelled wait no longer."""
+        if number in self._under_way:
+            self._under_way[number].cancel()
+
+    async def for_jobs(self, job: Job) -> None:
+        """Wait for the jobs that this one depends on.
+
+        Raises
+        ------
+        Failed
+            If one of them ended otherwise than was asked for, or this one was
+            cancelled; all other waits raise it in that case, too.
+        """
+        await self._unless_cancelled(job, self._jobs(job))
+
+    async def for_locks(self, job: Job, op: Op, operation: Operation) -> None:
+        """Take the locks; again, if what they are changed while others held them."""
+        self._queue.waits(job, op)
+        await self._unless_cancelled(job, self._lock(job, op, operation))
+
+    async def for_answers(
+        self, job: Job, op: Op, operation: Operation
+    ) -> dict[Question, Any]:
+        """Ask what the operation must know; an error stands for its answer."""
+        return await self._unless_cancelled(job, self._ask(job, op, operation))
+
+    async def for_slot(self, job: Job, op: Op) -> None:
+        """Take a slot; what holds no lock is in nobody's way, and needs none."""
+        if op.locks:
+            with self._queue.saying(job, op, self._crowded):
+                await self._unless_cancelled(job, self.slots.take(job))
+
+    async def _unless_cancelled(self, job: Job, work: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.create_task(work)
+        self._under_way[job.id] = task
+        try:
+            found = await task
+        except asyncio.CancelledError:
+            ours = asyncio.current_task()
+            if not job.cancel_asked or (ours and ours.cancelling()):
+                raise
+        else:
+            if not job.cancel_asked:
+                return found
+        finally:
+            task.cancel()
+            del self._under_way[job.id]
+        raise Failed("the job was canceled")
+
+    # -- jobs ---------------------------------------------------------------------
+
+    async def _jobs(self, job: Job) -> None:
+        for number, statuses in _dependencies(job):
+            other = self._queue.jobs.get(number)
+            if other is None:
+                continue  # an archived one is long over
+            with self._queue.saying(job, job.current, f"Waiting for job {number}"):
+                other = await self._ended(number)
+            if statuses and other.status not in statuses:
+                raise Failed(f"job {number} ended as {other.status}")
+
+    # -- locks --------------------------------------------------------------------
+
+    async def _lock(self, job: Job, op: Op, operation: Operation) -> None:
+        while True:
+            wanted = set(operation.locks(self._view(job)))
+            with self._queue.saying(job, op, lambda: self._blocked(job)):
+                await self.locks.acquire(job.id, wanted, job.priority)
+            if set(operation.locks(self._view(job))) <= wanted:
+                op.locks = sorted(wanted)
+                return
+            self.locks.release(job.id)
+
+    def _blocked(self, job: Job) -> str:
+        level, uuid, holders = self.locks.blocking(job.id)
+        holding = " and ".join(f"job {number}" for number in holders) or "others first"
+        return f"Waiting for the lock of {level} {self._name(uuid)}: {holding}"
+
+    def _name(self, uuid: str) -> str:
+        known = self._truth.config.objects.get(uuid)
+        return getattr(known, "name", None) or uuid
+
+    # -- answers ------------------------------------------------------------------
+
+    async def _ask(self, job: Job, op: Op, operation: Operation) -> dict[Question, Any]:
+        questions = list(dict.fromkeys(operation.questions(self._view(job))))
+        silent = set(questions)
+
+        async def answer(question: Question) -> Any:  # noqa: ANN401
+            found = await self._answer(question)
+            silent.discard(question)
+            return found
+
+        with self._queue.saying(job, op, lambda: self._unanswered(silent)):
+            answers = await asyncio.gather(*(answer(one) for one in questions))
+        return dict(zip(questions, answers, strict=True))
+
+    def _unanswered(self, silent: set[Question]) -> str:
+        names = sorted({self._name(question.node) for question in silent})
+        return f"Waiting for an answer from {', '.join(names)}"
+
+    async def _answer(self, question: Question) -> Any:  # noqa: ANN401
+        call = Call(question.verb, dict(question.args))
+        try:
+            node = self._truth.config.node(question.node)
+            if not question.even_offline:
+                reachable(self._truth.config, question.node)
+            return await self._nodes.call(node, call, self._truth.term, _silent)
+        except MoorageError as error:
+            return error
+
+    # -- slots --------------------------------------------------------------------
+
+    def _crowded(self) -> str:
+        return f"Waiting for a slot: {self.slots.number} other jobs run"
+
+
+def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
+    """Drop the progress of a question."""
+
+
+def _dependencies(job: Job) -> list[tuple[int, list[str]]]:
+    pairs = [pair for op in job.ops for pair in op.input.get("depends") or []]
+    return [(int(number), list(statuses)) for number, statuses in pairs]

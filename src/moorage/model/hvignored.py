@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ganeti's parameters of kvm that have no effect here, and what becomes of them.
+
+A value that asks for nothing is accepted, so that requests and settings of Ganeti's
+still work. Any other is refused where who set it would rely on it (a guest that is not
+confined, a console without its password, a system on a CD that is not there), and is
+warned of where it is a matter of taste.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from moorage.errors import BadInput
+
+
+class Ignored(NamedTuple):
+    """A parameter without effect.
+
+    Attributes
+    ----------
+    effect
+        What is the case whatever its value is.
+    plain
+        Values that ask for no more than that, in lower case, besides the empty one.
+    refused
+        Whether another value is refused; if not, it is warned of.
+    """
+
+    effect: str
+    plain: frozenset[str] = frozenset()
+    refused: bool = False
+
+    def asks(self, value: object) -> bool:
+        """Whether a value asks for something."""
+        word = str("" if value is None else value).strip().lower()
+        return word not in {"", "default"} | self.plain
+
+
+_OFF = frozenset({"false", "no", "off", "0"})
+_SCREEN = "a guest has no screen: its console is the serial one"
+_SPICE = "there is no SPICE"
+_MEDIA = "a guest has no removable media"
+_ROOT = "QEMU runs as the agent's user and is not confined further"
+
+
+def _refuses(effect: str, *plain: str) -> Ignored:
+    return Ignored(effect, frozenset(plain), refused=True)
+
+
+def _warns(effect: str, *plain: str) -> Ignored:
+    return Ignored(effect, frozenset(plain))
+
+
+IGNORED: dict[str, Ignored] = {
+    "cdrom2_image_path": _refuses(_MEDIA),
+    "cdrom_disk_type": _warns(_MEDIA),
+    "cdrom_image_path": _refuses(_MEDIA),
+    "cpu_cores": _warns("each virtual processor is a socket of its own", "0"),
+    "cpu_mask": _warns("virtual processors are not pinned", "all"),
+    "cpu_sockets": _warns("each virtual processor is a socket of its own", "0"),
+    "cpu_threads": _warns("each virtual processor is a socket of its own", "0"),
+    "disk_aio": _warns("QEMU's threads read and write", "threads"),
+    "disk_discard": _warns("what a guest discards is given back", "unmap", "on"),
+    "disk_type": _refuses("disks are paravirtual (virtio)", "paravirtual"),
+    "floppy_image_path": _refuses(_MEDIA),
+    "keymap": _warns(_SCREEN),
+    "kvm_path": _warns("the QEMU in the agent's PATH is run", "/usr/bin/kvm"),
+    "kvm_pci_reservations": _warns("a guest has a port for each of 16 disks", "12"),
+    "mem_path": _warns("guests have no huge pages"),
+    "migration_caps": _warns("migrations set their own capabilities"),
+    "migration_mode": _refuses("guests migrate live", "live"),
+    "nic_type": _refuses("network cards are paravirtual (virtio)", "paravirtual"),
+    "scsi_controller_type": _warns("there is no SCSI controller", "lsi"),
+    "security_domain": _refuses(_ROOT),
+    "security_model": _refuses(_ROOT, "none"),
+    "soundhw": _warns("there is no sound card"),
+    "spice_bind": _warns(_SPICE),
+    "spice_image_compression": _warns(_SPICE),
+    "spice_ip_version": _warns(_SPICE, "0"),
+    "spice_jpeg_wan_compression": _warns(_SPICE),
+    "spice_password_file": _refuses(_SPICE),
+    "spice_playback_compression": _warns(_SPICE, "true", *_OFF),
+    "spice_streaming_video": _warns(_SPICE),
+    "spice_tls_ciphers": _refuses(_SPICE, "high:-des:-3des:-export:-dh"),
+    "spice_use_tls": _refuses(_SPICE, *_OFF),
+    "spice_use_vdagent": _warns(_SPICE, "true", *_OFF),
+    "spice_zlib_glz_wan_compression": _warns(_SPICE),
+    "usb_devices": _refuses("a guest has no USB"),
+    "usb_mouse": _warns("a guest has no USB"),
+    "use_chroot": _refuses(_ROOT, *_OFF),
+    "user_shutdown": _warns(
+        "a guest that powers itself off counts as down against its admin's will", *_OFF
+    ),
+    "vga": _warns(_SCREEN),
+    "vhost_net": _warns("QEMU itself carries the packets", *_OFF),
+    "vif_type": _warns("it is a parameter of Xen's"),
+    "virtio_net_queues": _warns("a network card has one queue", "1"),
+    "vnc_bind_address": _warns(_SCREEN),
+    "vnc_password_file": _refuses(_SCREEN),
+    "vnc_tls": _refuses(_SCREEN, *_OFF),
+    "vnc_x509_path": _refuses(_SCREEN),
+    "vnc_x509_verify": _refuses(_SCREEN, *_OFF),
+}
+"""Every parameter of Ganeti's kvm that `Parameters` does not have."""
+
+
+def check_ignored(given: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for a value that somebody would rely on in vain."""
+    for name, value in given.items():
+        one = IGNORED.get(name)
+        if one and one.refused and one.asks(value):
+            plain = ", ".join(sorted(one.plain)) or "empty"
+            raise BadInput(
+                f"hypervisor parameter {name}={value} cannot be honoured: {one.effect}",
+                hint=f"leave it out, or {plain}",
+                parameter=name,
+            )
+
+
+def unheeded(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each value that will have no effect."""
+    for name, value in sorted(given.items()):
+        one = IGNORED.get(name)
+        if one and one.asks(value):
+            yield f"hypervisor parameter {name}={value} has no effect: {one.effect}"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Changes of an instance's disks, as a request names them."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from moorage.errors import BadInput
+
+ACTIONS = ("add", "attach", "modify", "remove", "detach")
+
+
+class Mod(Struct, frozen=True):
+    """One change of one disk.
+
+    Attributes
+    ----------
+    ident
+        For a new disk, the slot (-1 is the end); for one that is there, its slot,
+        name or uuid.
+    params
+        As they were given.
+    """
+
+    action: Literal["add", "attach", "modify", "remove", "detach"]
+    ident: str
+    params: dict[str, Any]
+
+
+def parse_mods(given: list[list[Any]]) -> list[Mod]:
+    """Return the changes of a request in Ganeti's two forms.
+
+    ``[action, ident, params]``, or the old ``[action or slot, params]``.
+
+    Raises
+    ------
+    BadInput
+        If an action is not known, or takes no parameters and got some.
+    """
+    mods = []
+    for one in given:
+        if len(one) == 3:
+            action, ident, params = one
+        elif len(one) == 2 and one[0] in ACTIONS:
+            action, ident, params = one[0], -1, one[1]
+        elif len(one) == 2:
+            action, ident, params = "modify", one[0], one[1]
+        else:
+            raise BadInput(f"a disk change is [action, disk, parameters], not {one}")
+        mods.append(_mod(action, str(ident), dict(params or {})))
+    return mods
+
+
+def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
+    if action not in ACTIONS:
+        raise BadInput(f"disks can be {', '.join(ACTIONS)}ed, not '{action}'")
+    if action in ("remove", "detach") and params:
+        raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
+    if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
+        raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
+    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
+        raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
+    if action == "modify" and "size" in params:
+        raise BadInput(
+            "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
+        )
+    return Mod(action, ident, params)  # type: ignore[arg-type]

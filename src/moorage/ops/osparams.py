@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The OS definition of an instance on a node, and whether it takes its parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import convert
+
+from moorage.errors import BadInput, NotFound, WrongState
+from moorage.jobs import Run, View
+from moorage.model import Config, Disk, Instance, Node, Os
+
+from . import calls
+
+Parameters = Mapping[str, Any]
+
+
+def filled(config: Config, os: str, own: Parameters) -> dict[str, Any]:
+    """Return OS parameters: the cluster's for the OS and its variant, then `own`."""
+    known = config.cluster.osparams
+    general = known.get(os.partition("+")[0], {})
+    return {**general, **known.get(os, {}), **own}
+
+
+def check(view: View, node: Node, os: str, own: Parameters) -> None:
+    """Raise unless a node, which was asked, has the OS, and this its parameters.
+
+    Raises
+    ------
+    NotFound, WrongState, BadInput
+        If the definition is not there or not valid, or lacks the variant or a
+        parameter.
+    """
+    name, _, variant = os.partition("+")
+    found = convert(view.answer(calls.oses_on(node.uuid)), list[Os])
+    known = {one.name: one for one in reversed(found)}
+    if name not in known:
+        raise NotFound(
+            f"node {node.name} has no OS '{name}'", hint="gnt-os list", os=name
+        )
+    one = known[name]
+    if one.problem:
+        raise WrongState(f"OS '{name}' is not valid: {one.problem}")
+    if variant and variant not in one.variants:
+        told = ", ".join(one.variants) or "none"
+        raise BadInput(f"OS '{name}' has no variant '{variant}': it has {told}")
+    for parameter in sorted(filled(view.config, os, own)) if one.verifies else ():
+        if parameter not in one.parameters:
+            told = ", ".join(sorted(one.parameters)) or "none"
+            raise BadInput(
+                f"OS '{name}' has no parameter '{parameter}': it has {told}",
+                parameter=parameter,
+            )
+
+
+def verify(view: View, instance: Instance, node: Node) -> Run:
+    """Return the task in which the OS looks at the parameters; it changes nothing.
+
+    An OS that verifies nothing is content with everything.
+    """
+    return Run(
+        what=f"verify the parameters of OS {instance.os} on {node.name}",
+        node=node.uuid,
+        do=calls.guest_call(
+            view.config,
+            "os.verify",
+            instance,
+            os=instance.os,
+            osparams=filled(view.config, instance.os, instance.osparams),
+        ),
+    )
+
+
+def install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
+    """Return the task that puts the system on the disks."""
+    config = view.config
+    full = calls.beparams(config, instance)
+    uuids = {uuid for disk in disks for uuid in disk.nodes} - {node.uuid}
+    others = sorted(config.node(uuid).name for uuid in uuids)
+    return Run(
+        what=f"install {instance.os} on {instance.name}",
+        node=node.uuid,
+        do=calls.guest_call(
+            config,
+            "os.create",
+            instance,
+            disks,
+            os=instance.os,
+            osparams=filled(config, instance.os, instance.osparams),
+            beparams={**full, "memory": full["maxmem"]},
+            secondaries=others,
+            ctime=instance.ctime,
+            mtime=instance.mtime,
+        ),
+    )

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The master's process: started, stopped and killed, and what is there instead of it.
+
+The nodes are simulated, so nothing here needs root or QEMU.
+"""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moorage.cli.tour.typist import Typist
+from moorage.daemons import master, process, scratch
+from moorage.daemons.scratch import Scratch
+
+pytestmark = pytest.mark.slow
+
+BIN = Path(sys.executable).parent
+HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
+LONG = 60.0
+"""Seconds that anything may last on a busy machine."""
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
+    """Return a cluster of two nodes, whose master each test finds running."""
+    at = tmp_path_factory.mktemp("town") / "c"
+    try:
+        HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
+        yield scratch.read(at)
+    finally:
+        if at.exists():
+            scratch.down(at)
+
+
+@pytest.fixture
+def hands(town: Scratch) -> Iterator[Typist]:
+    typist = Typist(town.environment(), io.StringIO())
+    typist.type("moorage master start")
+    yield typist
+    typist.type("moorage master start")
+    assert len(typist.ask("gnt-node list -o name")) == 2
+
+
+def refused(hands: Typist, line: str) -> str:
+    """Type a command that must be refused, in a sentence; return what it says."""
+    said = hands.refused(line)
+    assert "Traceback" not in said
+    assert "unhandled" not in said
+    return said
+
+
+def pid_of(town: Scratch) -> int:
+    found = process.holder(town.master.lock)
+    assert found
+    return found
+
+
+def test_a_master_that_is_killed_is_started_again(town: Scratch, hands: Typist) -> None:
+    for number in (signal.SIGKILL, signal.SIGSEGV):
+        before = pid_of(town)
+        os.kill(before, number)
+        assert process.wait_until(lambda old=before: not process.alive(old), LONG)
+        assert process.wait_until(lambda: process.holder(town.master.lock), LONG)
+        told = hands.type("moorage master start")
+        assert told == f"The master is up, process {pid_of(town)}\n"
+        assert pid_of(town) != before
+    assert "it starts again in" in town.master.log.read_text()
+
+
+def test_a_master_that_is_stopped_is_not_started_again(
+    town: Scratch, hands: Typist
+) -> None:
+    assert hands.type("moorage master stop") == "The master is stopped\n"
+    assert process.holder(town.master.lock) is None
+    assert process.holder(town.master.supervisor) is None
+    assert not town.master.pid.exists()
+    assert not town.master.socket.exists()
+    assert hands.type("moorage master stop") == "No master runs\n"
+
+
+def test_several_starts_at_once_start_one(town: Scratch, hands: Typist) -> None:
+    hands.type("moorage master stop")
+    argv = [BIN / "moorage", "master", "start"]
+    environ = {**os.environ, **town.environment()}
+    starts = [
+        subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    told = {start.communicate(timeout=LONG)[0] for start in starts}
+    assert told == {f"The master is up, process {pid_of(town)}\n"}
+    assert [start.returncode for start in starts] == [0] * 4
+    assert int(town.master.pid.read_text()) == pid_of(town)
+
+
+@pytest.mark.parametrize("left", ["an agent", "nobody", "garbage", "nothing"])
+def test_what_the_pid_file_says_is_not_believed(
+    town: Scratch, hands: Typist, left: str
+) -> None:
+    agent = int(town.node("node1").pid.read_text())
+    words = {
+        "an agent": f"{agent}\n",
+        "nobody": "4194303\n",
+        "garbage": "x",
+        "nothing": "",
+    }
+    before = pid_of(town)
+    town.master.pid.write_text(words[left])
+    told = hands.type("moorage master start")
+    assert told == f"The master is up, process {before}\n"
+    assert hands.ask("gnt-node list -o name")
+    hands.type("moorage master stop")
+    assert not process.alive(before)
+    assert process.alive(agent)
+
+
+def test_a_start_beside_one_in_the_foreground_leaves_it_alone(
+    town: Scratch, hands: Typist
+) -> None:
+    """As under systemd: nobody supervises it, and it is the master all the same."""
+    hands.type("moorage master stop")
+    argv = process.command("master", "run", "--dir", str(town.master.root))
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as own:
+        try:
+            assert process.wait_until(lambda: master._answers(town.master), LONG)
+            told = hands.type("moorage master start")
+            assert told == f"The master is up, process {own.pid}\n"
+            assert hands.ask("gnt-node list -o name")
+            said = refused(hands, "moorage master run")
+            assert "a master serves" in said
+            assert hands.ask("gnt-node list -o name")
+            assert hands.type("moorage master stop") == "The master is stopped\n"
+            assert own.wait(LONG) == 0
+        finally:
+            own.kill()
+
+
+def test_a_stop_lets_a_job_end(hands: Typist) -> None:
+    told = hands.type("gnt-debug delay --submit 1")
+    hands.type("moorage master stop")
+    hands.type("moorage master start")
+    job = told.split()[-1]
+    hands.type(f"gnt-job wait {job}")
+    ((row),) = hands.ask(f"gnt-job list -o id,status {job}")
+    assert row["status"] == "success"
+
+
+# -- what is there instead of a store -------------------------------------------------
+
+
+@pytest.fixture
+def away(town: Scratch, hands: Typist) -> Iterator[Path]:
+    """Take the store away while the master is stopped; it comes back."""
+    hands.type("moorage master stop")
+    kept = town.master.root.with_name("kept")
+    town.master.store.rename(kept)
+    yield kept
+    kept.rename(town.master.store)
+
+
+def test_a_store_that_is_away_is_no_reason_for_a_new_cluster(
+    town: Scratch, hands: Typist, away: Path
+) -> None:
+    keys = {path: path.read_bytes() for path in town.master.keys.iterdir()}
+    said = refused(hands, "moorage master start")
+    assert f"{town.master.store} is not there, but the cluster's keys are" in said
+    assert "gnt-cluster init" not in said
+    said = refused(hands, "gnt-cluster init --token x again")
+    assert "there is a cluster in" in said
+    refused(hands, "gnt-cluster destroy --yes-do-it")
+    assert {path: path.read_bytes() for path in town.master.keys.iterdir()} == keys
+    assert away.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "is empty: mount it, or put a copy in its place"),
+        (b"no database, but some words" * 100, "is damaged: file is not a database"),
+    ],
+)
+def test_a_damaged_store_is_said_to_be_so(
+    town: Scratch, hands: Typist, away: Path, data: bytes, says: str
+) -> None:
+    assert away.exists()
+    town.master.store.write_bytes(data)
+    for line in ("moorage master start", "moorage master run"):
+        said = refused(hands, line)
+        assert says in said
+    refused(hands, "gnt-cluster init --token x again")
+    refused(hands, "gnt-cluster destroy --yes-do-it")
+    assert town.master.store.read_bytes() == data
+
+
+def test_keys_that_are_away_are_said_to_be_so(town: Scratch, hands: Typist) -> None:
+    hands.type("moorage master stop")
+    kept = town.master.root.with_name("kept-keys")
+    town.master.keys.rename(kept)
+    try:
+        said = refused(hands, "moorage master start")
+        assert f"the cluster's keys in {town.master.keys} cannot be read" in said
+        refused(hands, "gnt-cluster destroy --yes-do-it")
+    finally:
+        kept.rename(town.master.keys)
+
+
+# -- an interrupted beginning ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", ["founding", "keys/ca.key", "state.sqlite"])
+def test_a_cluster_whose_making_was_interrupted(tmp_path: Path, sign: str) -> None:
+    at = tmp_path / "c"
+    HANDS.type(f"moorage up {at} --nodes 1 --hypervisor sim --bare")
+    try:
+        bare = scratch.read(at)
+        hands = Typist(bare.environment(), io.StringIO())
+        _interrupted(bare, sign)
+        if bare.master.founding.exists():
+            for line in ("moorage master start", "gnt-cluster init --token x demo"):
+                said = refused(hands, line)
+                assert "the making of the cluster" in said
+                assert "gnt-cluster destroy --yes-do-it" in said
+        else:
+            hands.type("moorage master start")
+        hands.type("gnt-cluster destroy --yes-do-it")
+        assert not bare.master.keys.exists()
+        token = bare.node("node1").token
+        assert process.wait_until(token.exists, LONG)
+        hands.type(f"gnt-cluster init --token {token.read_text().strip()} demo")
+        assert hands.ask("gnt-node list -o name") == [{"name": "node1"}]
+    finally:
+        scratch.down(at)
+
+
+def _interrupted(bare: Scratch, sign: str) -> None:
+    """Kill the making of a cluster when a file of it has appeared."""
+    token = scratch.token(bare, "node1")
+    argv = [BIN / "gnt-cluster", "init", "--token", token, "demo"]
+    with subprocess.Popen(argv, env={**os.environ, **bare.environment()}) as making:
+        seen = (bare.master.root / sign).exists
+        assert process.wait_until(lambda: seen() or making.poll() is not None, LONG)
+        making.kill()
+
+
+def test_an_init_that_fails_removes_what_it_made(tmp_path: Path) -> None:
+    at = tmp_path / "c"
+    HANDS.type(f"moorage up {at} --nodes 1 --hypervisor sim --bare")
+    try:
+        bare = scratch.read(at)
+        hands = Typist(bare.environment(), io.StringIO())
+        token = scratch.token(bare, "node1")
+        os.kill(int(bare.node("node1").pid.read_text()), signal.SIGKILL)
+        refused(hands, f"gnt-cluster init --token {token} demo")
+        assert not bare.master.root.exists()
+    finally:
+        scratch.down(at)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""OS parameters are looked at before anything is made, and when they change."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.errors import BadInput, NotFound
+from moorage.model import Instance
+from moorage.testing.cluster import SimCluster
+from moorage.testing.scenarios import harbour
+
+CREATE, MODIFY = "OP_INSTANCE_CREATE", "OP_INSTANCE_SET_PARAMS"
+DISK = {"size": 64, "dev_type": "sharedfile"}
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    cluster = await harbour(tmp_path / "nodes")
+    yield cluster
+    await cluster.stop()
+
+
+async def create(cluster: SimCluster, **more: Any) -> Any:
+    fields = {"instance_name": "new", "pnode": "node1", "disks": [DISK]}
+    return await cluster.run(CREATE, **fields, os_type="tiny", **more)
+
+
+async def test_unknown_ones_are_refused_at_birth(cluster: SimCluster) -> None:
+    with pytest.raises(BadInput, match="OS 'tiny' has no parameter 'bogus'"):
+        await create(cluster, osparams={"bogus": "1"})
+    assert not cluster.config.knows(Instance, "new")
+
+
+async def test_the_os_looks_at_them_before_a_disk_is_made(cluster: SimCluster) -> None:
+    cluster.nodes.calls.clear()
+    await create(cluster)
+    verbs = [verb for _, verb in cluster.nodes.calls]
+    assert verbs.index("os.verify") < verbs.index("disk.create")
+    assert verbs.index("disk.create") < verbs.index("os.create")
+
+
+async def test_they_are_looked_at_when_they_change(cluster: SimCluster) -> None:
+    await create(cluster)
+    with pytest.raises(BadInput, match="OS 'tiny' has no parameter 'bogus'"):
+        await cluster.run(MODIFY, instance_name="new", osparams={"bogus": "1"})
+    with pytest.raises(NotFound, match="has no OS 'beos'"):
+        await cluster.run(MODIFY, instance_name="new", os_name="beos")
+    cluster.nodes.calls.clear()
+    await cluster.run(MODIFY, instance_name="new", os_name="tiny")
+    assert "os.verify" in [verb for _, verb in cluster.nodes.calls]
+
+
+@pytest.mark.parametrize(
+    ("op_id", "fields"),
+    [
+        ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"vga": "std"}}}),
+        (MODIFY, {"instance_name": "web1", "hvparams": {"vga": "std"}}),
+    ],
+)
+async def test_a_hypervisor_parameter_without_effect_is_warned_of(
+    cluster: SimCluster, op_id: str, fields: dict[str, Any]
+) -> None:
+    job = await cluster.finished(await cluster.submit(op_id, **fields))
+    assert job.ops[0].error is None
+    assert "Warning: hypervisor parameter vga=std has no effect" in str(job)
+
+
+@pytest.mark.parametrize("value", [{"security_model": "pool"}, {"kvm_extra": "'"}])
+@pytest.mark.parametrize("op_id", ["OP_CLUSTER_SET_PARAMS", MODIFY, CREATE])
+async def test_one_that_cannot_be_honoured_is_refused_wherever_it_is_set(
+    cluster: SimCluster, op_id: str, value: dict[str, str]
+) -> None:
+    about = {
+        "OP_CLUSTER_SET_PARAMS": {"hvparams": {"kvm": value}},
+        MODIFY: {"instance_name": "web1", "hvparams": value},
+        CREATE: {
+            "instance_name": "new",
+            "pnode": "node1",
+            "disks": [DISK],
+            "hvparams": value,
+        },
+    }
+    with pytest.raises(BadInput, match=next(iter(value))):
+        await cluster.run(op_id, **about[op_id])
