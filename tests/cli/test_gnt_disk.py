@@ -35,6 +35,7 @@ DATA1 = {
     "mode": "rw",
     "iv_name": "disk/1",
     "nodes": [],
+    "last_node": "node2",
     "epoch": 4,
     "quarantine": None,
 }

@@ -180,7 +180,6 @@ def test_add(master, typed) -> None:
     ("line", "field"),
     [
         ("-t ext -s 1G -n a:b x", "snode"),
-        ("-t file -s 1G --file-storage-dir sub x", "file_storage_dir"),
         ("-t file -s 1G --file-driver blktap x", "file_driver"),
     ],
 )

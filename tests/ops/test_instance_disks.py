@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.errors import Ambiguous, NotSupported, Refused
+from moorage.errors import NotSupported, Refused
 from moorage.model import Disk
 from moorage.testing.cluster import SimCluster
 from moorage.testing.picture import picture
@@ -105,14 +105,6 @@ async def test_attaching_again_asks_for_no_provider(cluster: SimCluster) -> None
     uuid = cluster.config.disk("data1").uuid
     await modify(cluster, ["attach", "-1", {"uuid": uuid}])
     assert labels(cluster) == plugged(cluster) == ["root1", "data1"]
-
-
-@pytest.mark.requirement("S3-46")
-async def test_a_name_that_fits_two_disks_is_ambiguous(cluster: SimCluster) -> None:
-    await cluster.run("OP_DISK_RENAME", disk="user", new_name="spare")
-    error = await cluster.refused("OP_DISK_ATTACH", disk="spare", instance_name="web1")
-    assert isinstance(error, Ambiguous)
-    assert labels(cluster) == ["root1", "data1"]
 
 
 @pytest.mark.requirement("S3-47", "S0-16")

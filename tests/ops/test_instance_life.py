@@ -119,7 +119,7 @@ DISK = {"size": 64, "dev_type": "ext", "provider": "san"}
         ({"disks": [DISK | {"size": "1G"}]}, "a disk's size is a whole number of MiB"),
         ({"disks": [DISK | {"mode": "wr"}]}, "a disk's mode is rw or ro, not 'wr'"),
         ({"disks": [DISK] * 17}, "an instance has at most 16 disks, not 17"),
-        ({"disks": []}, "no disk template was named"),
+        ({"disks": []}, "no disk was described"),
         (
             {"disks": [DISK], "disk_template": "diskless"},
             "a diskless instance has no disks",

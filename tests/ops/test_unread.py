@@ -76,7 +76,6 @@ def test_the_three_ways() -> None:
         ("OP_INSTANCE_FAILOVER", {"cleanup": True}, "cleanup"),
         ("OP_INSTANCE_CREATE", {"snode": "no-such-node"}, "snode"),
         ("OP_INSTANCE_CREATE", {"file_driver": "blktap"}, "file_driver"),
-        ("OP_INSTANCE_CREATE", {"file_storage_dir": "sub"}, "file_storage_dir"),
     ],
 )
 def test_what_there_is_not_is_refused(op_id, more, word) -> None:

@@ -171,3 +171,17 @@ def town() -> Iterator[Town]:
     """Return a town of three nodes that all tests share: each cleans up behind it."""
     with settled(3) as found:
         yield found
+
+
+@pytest.fixture
+def quay(tmp_path: Path) -> Iterator[Town]:
+    """Return a cluster of one node with a real agent, and no guests that run."""
+    at = tmp_path / "c"
+    start = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
+    try:
+        start.type(f"moorage up {at} --nodes 1 --hypervisor fake")
+        yield Town(scratches.read(at))
+    finally:
+        if at.exists():
+            scratches.down(at)
+    assert left(at) == []

@@ -231,13 +231,8 @@ def test_an_unknown_template_is_answered_with_the_known_ones() -> None:
 def test_a_dry_run_shows_commands_and_ends_in_peace() -> None:
     site = Site(node="n", file_dir="/f")
     disk = Disk(uuid="u", dev_type="file", logical_id=("loop", "/f/a/b"), size=Mib(4))
-    verb = template_named("file")(site).create(disk)
-    assert [one.argv[0] for one in commands_of(verb)] == [
-        "test",
-        "stat",
-        "mkdir",
-        "truncate",
-    ]
+    verb = template_named("file")(site).remove(disk)
+    assert [one.argv[0] for one in commands_of(verb)] == ["test", "rm", "rmdir"]
     broken = template_named("ext")(site).attach(disk)
     assert list(commands_of(broken)) == []
 

@@ -196,3 +196,11 @@ class Call:
             )
         if not self.terminal.confirms(question):
             raise Finished(1)
+
+    def warn(self, question: str) -> None:
+        """Ask as :meth:`ask` does; where nobody is there to answer, go on.
+
+        For what Ganeti does without a question, so that scripts need no option more.
+        """
+        if self.terminal.answers:
+            self.ask(question)

@@ -15,6 +15,7 @@ from .main import run
 from .options import (
     ASKING,
     DEBUG,
+    FORCE_PARAMS,
     IGNORE_CAPACITY,
     JOB,
     JSON,
@@ -47,6 +48,7 @@ _INFO = [
     "instance",
     "iv_name",
     "nodes",
+    "last_node",
     "epoch",
     "quarantine",
     "tags",
@@ -82,6 +84,7 @@ def add(call: Call) -> int:
         **fields,
         **({"name": name} if name else {}),
         **({"params": text_values(params)} if params else {}),
+        **_forced(call),
         **overridden(call),
     )
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
@@ -94,6 +97,10 @@ def _only_name(call: Call) -> str | None:
     if len(given) > 1:
         raise BadInput("a disk has one name", hint="drop either --name or the operand")
     return next(iter(given), None)
+
+
+def _forced(call: Call) -> dict[str, bool]:
+    return {"force_params": True} if call.option("force_params") else {}
 
 
 def _merged(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -155,6 +162,21 @@ def remove(call: Call) -> int:
     return 0
 
 
+def forget(call: Call) -> int:
+    """Drop what the cluster knows of a disk that is lost."""
+    (disk,) = call.words
+    why = call.option("reason")
+    if not why:
+        raise BadInput(
+            f"say why disk {disk} is forgotten",
+            hint=f"gnt-disk forget --reason 'its node burnt' {disk}",
+        )
+    call.ask(f"This will forget disk {disk}; its data is not looked for. Continue?")
+    perform(call, "OP_DISK_FORGET", disk=disk, why=why)
+    call.terminal.print(f"Forgot disk {disk}")
+    return 0
+
+
 def modify(call: Call) -> int:
     """Change a disk's mode, name or parameters."""
     (disk,) = call.words
@@ -169,7 +191,7 @@ def modify(call: Call) -> int:
         fields["lift_quarantine"] = True
     if not fields:
         raise BadInput("nothing to change", hint="give --mode, --name or -D")
-    perform(call, "OP_DISK_SET_PARAMS", disk=disk, **fields)
+    perform(call, "OP_DISK_SET_PARAMS", disk=disk, **fields, **_forced(call))
     call.terminal.print(f"Modified disk {disk}")
     return 0
 
@@ -200,11 +222,12 @@ def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
         "State": disk["status"],
         "Attached to": f"{owner} ({disk['iv_name']})" if owner else None,
         "Nodes": _joined(disk["nodes"]),
+        "Last node": disk["last_node"],
         "Epoch": disk["epoch"],
         "Quarantine": disk["quarantine"],
         "Tags": _joined(disk["tags"]) or "(none)",
     }
-    seldom = ("Provider", "Quarantine", "Nodes")
+    seldom = ("Provider", "Quarantine", "Nodes", "Last node")
     return {k: v for k, v in shown.items() if v or k not in seldom}
 
 
@@ -249,6 +272,7 @@ ADD = Command(
         Option(("-n", "--node"), "the node that is to hold it", "NODE"),
         Option(("-g", "--node-group"), "the node group that is to reach it", "GROUP"),
         _MODE,
+        FORCE_PARAMS,
         Option(("--tags",), "tags, with commas", "TAGS", names),
         IGNORE_CAPACITY,
         *JOB,
@@ -336,6 +360,7 @@ _COMMANDS = (
             _MODE,
             Option(("--name",), "the new name", "NAME"),
             _PARAM,
+            FORCE_PARAMS,
             Option(("--lift-quarantine",), "somebody looked: it is safe to use"),
             *JOB,
         ),
@@ -347,6 +372,19 @@ _COMMANDS = (
         (_DISK,),
         (*ASKING, *JOB),
         examples=(Example("gnt-disk remove -f data1", "without a question"),),
+    ),
+    Command(
+        "forget",
+        forget,
+        "Drop the record of a disk that is lost; nothing is done to its storage",
+        (_DISK,),
+        (*ASKING, *JOB),
+        examples=(
+            Example(
+                "gnt-disk forget --reason 'node3 burnt' data1",
+                "for a disk whose volume or node is gone for good",
+            ),
+        ),
     ),
 )
 

@@ -63,6 +63,9 @@ JOB = (
 ASKING = (FORCE, YES, NO_INPUT)
 """Options of each command that asks before it goes on."""
 
+FORCE_PARAMS = Option(
+    ("--force-params",), "hand over parameters that the disk's provider does not list"
+)
 IALLOCATOR = Option(
     ("-I", "--iallocator"), "choose the node with this allocator", "NAME"
 )

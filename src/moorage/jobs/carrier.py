@@ -24,7 +24,7 @@ from moorage.store import Truth
 
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
 from .queue import Queue
-from .record import RUNNING, Job, Op, stamp
+from .record import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp
 from .task import Call, Commit, Run, Task, today
 
 _LOG = logging.getLogger(__name__)
@@ -161,16 +161,20 @@ class Carrier:
     ) -> bool:
         """Do what a failed task asks for; return whether the next one is to be done."""
         run = task if isinstance(task, Run) else None
+        if run and run.hint and not error.hint:
+            error.with_hint(run.hint)
         if given_up(job, op):
             await self._turn_back(job, op, Failed("the job was canceled"))
             return False
         if run and run.tolerant:
             self._queue.note(job, op, f"Warning: {task.what}: {error.message}")
-            await self._advance(job, op, None)
-            return True
         committed = any(earlier.final for earlier in op.tasks[: op.cursor])
         if run and run.spoils and (committed or not isinstance(error, Refused)):
             await self._spoilt(job, op, run, error)
+            return True
+        if run and run.tolerant:
+            op.passed[op.cursor] = FAILED
+            await self._advance(job, op, None)
             return True
         if not committed:
             await self._turn_back(job, op, error)
@@ -180,8 +184,13 @@ class Carrier:
         return False
 
     async def _spoilt(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
-        """Quarantine the disk, and go on behind the task that would forget it."""
-        op.error = op.error or error.to_json()
+        """Quarantine the disk, and go on behind the task that would forget it.
+
+        A tolerant task is a warning, whatever became of its disk.
+        """
+        if not task.tolerant:
+            op.error = op.error or error.to_json()
+        op.passed |= {op.cursor: FAILED, op.cursor + 1: LEFT_OUT}
         op.results += [None, None]
         op.cursor += 2
         disk = task.do.disk()

@@ -17,6 +17,9 @@ QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running
 CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
 FINISHED = frozenset({CANCELED, SUCCESS, ERROR})
 
+FAILED, LEFT_OUT = "failed", "left out"
+"""What became of a task that an operation went past without its being done."""
+
 Stamp = tuple[int, int]
 """Seconds and microseconds."""
 
@@ -37,6 +40,9 @@ class Op(Struct, kw_only=True):
         The journal: what is to be done, in order, and what came of it so far.
     cursor
         The task that may have begun; those before it are done.
+    passed
+        The tasks before the cursor that were not done, by position: `FAILED` for one
+        that the operation could do without, `LEFT_OUT` for what depended on it.
     undoing
         Whether the cursor runs backwards.
     error
@@ -66,6 +72,7 @@ class Op(Struct, kw_only=True):
     tasks: list[Task] = field(default_factory=list)
     results: list[Any] = field(default_factory=list)
     cursor: int = 0
+    passed: dict[int, str] = field(default_factory=dict)
     undoing: bool = False
     error: dict[str, Any] | None = None
     locks: list[Lock] = field(default_factory=list)
@@ -159,7 +166,9 @@ __all__ = [
     "CANCELED",
     "CANCELING",
     "ERROR",
+    "FAILED",
     "FINISHED",
+    "LEFT_OUT",
     "QUEUED",
     "RUNNING",
     "SUCCESS",

@@ -80,6 +80,8 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     spoils
         Whether a failure leaves the disk in doubt: it is quarantined then, and the
         next task, which would forget it, is left out.
+    hint
+        What to type when this fails, where the error itself does not say.
     lasting
         Whether what was done outlives a power loss of the node, as a volume does and
         an attachment does not. On a node that is off nothing else is left to undo.
@@ -97,6 +99,7 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     final: bool = False
     tolerant: bool = False
     spoils: bool = False
+    hint: str = ""
     lasting: bool = False
     witness: Witness | None = None
     use: dict[str, int] = field(default_factory=dict)

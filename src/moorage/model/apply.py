@@ -2,8 +2,8 @@
 """From one snapshot to the next: objects in and out, indexes kept, rules held.
 
 The rules that no commit can break: an object is replaced only by its successor; a name
-stands for one instance, node or group; a disk has at most one owner; an epoch never
-falls; no reference dangles.
+stands for one object of its kind; a disk has at most one owner; an epoch never falls;
+no reference dangles. Disks that shared a name before this was a rule may keep it.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
@@ -47,6 +47,7 @@ def apply(config: Config, change: Change) -> Config:
         new = _put(new, entity)
     for entity in change.put:
         _check_references(new, entity)
+        _check_name(new, entity, config.objects.get(entity.uuid))
     for entity in change.drop:
         _check_unused(new, entity)
     return new
@@ -139,6 +140,15 @@ def _check_references(config: Config, entity: Entity) -> None:
     for uuid in wanted:
         if uuid not in config.objects:
             raise Conflict(f"{_word(entity)} refers to {uuid}, which is not there")
+
+
+def _check_name(config: Config, new: Entity, old: Entity | None) -> None:
+    """Raise `Conflict` if a disk takes a name that another one bears."""
+    if not isinstance(new, Disk) or not new.name:
+        return
+    kept = isinstance(old, Disk) and old.name == new.name
+    if not kept and len(config.called(Disk, new.name)) > 1:
+        raise Conflict(f"the name '{new.name}' is taken", name=new.name)
 
 
 def _check_unused(config: Config, entity: Entity) -> None:

@@ -37,7 +37,7 @@ class Config:
     kinds
         Uuids by kind.
     names
-        Uuids by (kind, name); only disks may share a name.
+        Uuids by (kind, name); only disks of old configurations share one.
     owners
         Uuid of the instance by the uuid of the disk that is attached to it.
     residents
@@ -95,6 +95,11 @@ class Config:
         for uuid in uuids:
             return cast("E", self.objects[uuid])
         raise self._unknown(KIND_OF[cls], ref)
+
+    def called(self, cls: type[E], name: str) -> list[E]:
+        """Return every object of a class that bears a name."""
+        uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
+        return [cast("E", self.objects[uuid]) for uuid in uuids]
 
     def node(self, ref: str) -> Node:
         """Return a node by name or uuid."""

@@ -59,6 +59,9 @@ class Disk(Entity, frozen=True, kw_only=True):
         Parameters handed to the template or the provider.
     group
         Uuid of the node group where it is used, or was last.
+    last_node
+        Uuid of the node that made it, or whose guest had it last: the first to be
+        asked for a detached disk, for a provider may keep volumes on one node alone.
     epoch
         Rises with every attach and every forced move; steps that carry an older
         one are refused by the nodes.
@@ -79,6 +82,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     params: dict[str, Any] = field(default_factory=dict)
     children: tuple[Any, ...] = ()
     group: str | None = None
+    last_node: str | None = None
     spindles: int | None = None
     epoch: int = 0
     quarantine: str | None = None

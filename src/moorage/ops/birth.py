@@ -5,28 +5,26 @@ A disk's volume is named once, here, and keeps the name whatever happens to its 
 its slot or its own name.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
-from moorage.jobs import Question, View
+from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Disk, Node, NodeGroup
 from moorage.storage import Birth, Can, Reach, Template
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
-from moorage.storage.words import check_name
 from moorage.units import Mib
 
 from . import identity
 from .calls import providers_on
+from .disk_names import check_disk_name, check_unused, hold_names
 from .reach import check_provider, online, providers
 
-KEYS = frozenset(
-    {"size", "mode", "name", "adopt", "spindles", "dev_type", "vg", "metavg"}
-)
-"""What a disk's description may hold besides parameters of its template."""
+KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type"})
+"""What Ganeti mixes with the parameters of a template, in the description of a disk."""
 MODES = ("rw", "ro")
 LARGEST = Mib(16 * 1024 * 1024 * 1024)
 """16 PiB: more is a slip of the hand."""
@@ -47,6 +45,8 @@ class Wish(Struct, frozen=True, kw_only=True):
         Parameters of the template or the provider, `provider` and `access` included.
     force
         Whether parameters that the provider does not list are accepted.
+    folder
+        For image files: a directory below the cluster's, relative; empty for none.
     """
 
     template: str
@@ -56,6 +56,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     adopt: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     force: bool = False
+    folder: str = ""
     tags: tuple[str, ...] = ()
 
     @property
@@ -79,19 +80,38 @@ def wish(given: Mapping[str, Any], default: str | None = None) -> Wish:
     """
     template = given.get("dev_type") or default
     if not template:
-        raise BadInput("the disk names no template", hint="add dev_type=… or use -t")
+        raise BadInput(
+            "the disk names no template",
+            hint="say with the disk: dev_type=file, or dev_type=ext,provider=NAME",
+        )
+    if given.get("spindles") is not None:
+        raise BadInput("disks have spindles with exclusive storage only: leave it out")
     params = {key: value for key, value in given.items() if key not in KEYS}
     return Wish(
         template=str(template),
-        size=_size(given.get("size")),
-        mode=_mode(given.get("mode", "rw")),
-        name=_name(given.get("name")),
+        size=checked_size(given.get("size")),
+        mode=checked_mode(given.get("mode", "rw")),
+        name=checked_name(given.get("name")),
         adopt=_adopt(str(template), given.get("adopt")),
         params={key: value for key, value in params.items() if value is not None},
     )
 
 
-def _size(value: object) -> Mib | None:
+def shared_by(disks: Iterable[Disk]) -> dict[str, Any]:
+    """Return the template and the provider that disks share; empty without any.
+
+    A new disk of their instance takes them, where its description names none.
+    """
+    templates = {disk.dev_type for disk in disks}
+    if len(templates) != 1:
+        return {}
+    given = {disk.params.get("provider") for disk in disks} - {None}
+    shared = {"provider": given.pop()} if len(given) == 1 else {}
+    return {"dev_type": templates.pop(), **shared}
+
+
+def checked_size(value: object) -> Mib | None:
+    """Return a size in MiB, or raise `BadInput` if no disk can have it."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int):
@@ -101,7 +121,8 @@ def _size(value: object) -> Mib | None:
     return Mib(value)
 
 
-def _mode(value: object) -> str:
+def checked_mode(value: object) -> str:
+    """Return a mode, or raise `BadInput` if it is none of :data:`MODES`."""
     if value not in MODES:
         raise BadInput(f"a disk's mode is rw or ro, not '{value}'")
     return str(value)
@@ -111,10 +132,19 @@ def _adopt(template: str, value: object) -> str | None:
     return template_named(template).adoptable(str(value)) if value else None
 
 
-def _name(value: object) -> str | None:
+def checked_name(value: object) -> str | None:
+    """Return a name; None for none, in any of its spellings."""
     if value is None or value == "none":
         return None
-    return check_name("disk", str(value))
+    return check_disk_name(str(value))
+
+
+def hold(wishes: Iterable[Wish]) -> Iterator[Lock]:
+    """Hold what two jobs must not give to two disks: names, and adopted volumes."""
+    for wanted in wishes:
+        yield from hold_names(wanted.name)
+        if wanted.adopt:
+            yield identity.ADOPTION
 
 
 def ask(config: Config, wanted: Wish, group: NodeGroup) -> Iterator[Question]:
@@ -146,6 +176,7 @@ def bear(
         unique=view.fresh(),
         index=index,
         instance=instance,
+        folder=wanted.folder,
         file_dir=cluster.file_storage_dir,
         shared_file_dir=cluster.shared_file_storage_dir,
         params=wanted.params | adopted,
@@ -161,6 +192,7 @@ def bear(
         nodes=(node.uuid,) if local else (),
         params=kind.parameters(_inherited(view, wanted, node) | wanted.params),
         group=node.group,
+        last_node=node.uuid,
         identity=_identity(view, wanted, node),
         ctime=view.now,
         mtime=view.now,
@@ -205,6 +237,8 @@ def check(view: View, wanted: Wish, node: Node) -> None:
             f"disk template '{wanted.template}' makes no volumes: it adopts devices",
             hint="add adopt=/dev/disk/…",
         )
+    if wanted.name:
+        check_unused(view.config, wanted.name)
     disk = bear(view, wanted, node)
     if kind.capabilities.provider:
         check_provider(view, disk, node)

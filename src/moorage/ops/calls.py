@@ -188,14 +188,34 @@ def let_go(config: Config, disk: Disk, node: Node) -> Run:
     )
 
 
-def remove(config: Config, disk: Disk, node: Node) -> Run:
-    """Destroy the volume: no way back."""
+def remove(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    *,
+    sought: bool = False,
+    tolerant: bool = False,
+    hint: str = "",
+) -> Run:
+    """Destroy the volume: no way back.
+
+    Parameters
+    ----------
+    sought
+        Whether the node must find the volume first, for it may be out of its sight.
+    tolerant
+        Whether the operation is a success even if the volume stays behind.
+    hint
+        What to type when it cannot be removed.
+    """
     return Run(
         what=f"remove disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.remove", disk),
+        do=disk_call(config, "disk.remove", disk, sought=sought),
         final=True,
+        tolerant=tolerant,
         spoils=True,
+        hint=hint,
     )
 
 

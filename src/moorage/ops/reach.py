@@ -69,11 +69,32 @@ def only_group(config: Config) -> NodeGroup:
 
 
 def candidates(config: Config, disk: Disk) -> list[Node]:
-    """Return the nodes that may work on a detached disk, best first."""
+    """Return the nodes that may work on a detached disk, best first.
+
+    The node that had it last comes first. Another one of its group does as well where
+    the storage is shared; whether it is, only the storage knows (:func:`elsewhere`).
+    """
     if able(disk).reach is not Reach.GROUP:
-        held = [config.node(uuid) for uuid in disk.nodes if uuid in config.objects]
-        return [node for node in held if not node.offline]
-    return online(config, group_of(config, disk))[:TRIED]
+        return [node for node in holders(config, disk) if not node.offline]
+    others = online(config, group_of(config, disk))
+    last = config.objects.get(disk.last_node or "")
+    if not isinstance(last, Node) or last.offline:
+        return others[:TRIED]
+    return [last, *(node for node in others if node != last)][:TRIED]
+
+
+def holders(config: Config, disk: Disk) -> list[Node]:
+    """Return the nodes that hold the data, of a disk that not every node reaches."""
+    return [config.node(uuid) for uuid in disk.nodes if uuid in config.objects]
+
+
+def elsewhere(disk: Disk, node: Node) -> bool:
+    """Whether `node` may see other storage than the disk's own.
+
+    A provider may keep volumes on one node alone: what another node does not find is
+    not gone.
+    """
+    return able(disk).provider and node.uuid != disk.last_node
 
 
 def ask_candidates(config: Config, disk: Disk) -> Iterator[Question]:
@@ -98,9 +119,25 @@ def worker(view: View, disk: Disk) -> Node:
             reasons.append(error.message)
         else:
             return node
-    group = group_of(view.config, disk)
-    told = "; ".join(reasons) or f"no node of group {group.name} is online"
-    raise WrongState(f"no node can work on disk {disk.label}: {told}", disk=disk.uuid)
+    told = "; ".join(reasons) or _nobody(view.config, disk)
+    raise WrongState(
+        f"no node can work on disk {disk.label}: {told}",
+        hint=forgetting(disk),
+        disk=disk.uuid,
+    )
+
+
+def forgetting(disk: Disk) -> str:
+    """Return the way out for a disk whose data is lost."""
+    return f"if its data is gone for good: gnt-disk forget --reason WHY {disk.label}"
+
+
+def _nobody(config: Config, disk: Disk) -> str:
+    """Return why no node is even asked."""
+    if able(disk).reach is Reach.GROUP:
+        return f"no node of group {group_of(config, disk).name} is online"
+    told = ", ".join(node.name for node in holders(config, disk))
+    return f"its data is on {told}, marked offline" if told else "no node holds it"
 
 
 def check_provider(view: View, disk: Disk, node: Node) -> None:

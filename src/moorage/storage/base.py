@@ -67,6 +67,8 @@ class Capabilities:
     can: Can
     provider: bool = False
     """Whether scripts of a provider, named by a parameter, do the work."""
+    images: bool = False
+    """Whether volumes are image files below a directory of the cluster's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +308,8 @@ class Birth:
         Slot at creation; 0 for a disk that belongs to nobody.
     instance
         Name of the instance it is made for; empty for nobody.
+    folder
+        For image files: where below the cluster's directory; empty for right there.
     params
         All the parameters that were given, before :meth:`Template.parameters`.
     """
@@ -313,6 +317,7 @@ class Birth:
     unique: str
     index: int = 0
     instance: str = ""
+    folder: str = ""
     file_dir: str = ""
     shared_file_dir: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)

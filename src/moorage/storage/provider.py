@@ -164,6 +164,7 @@ def check_parameters(
         raise BadInput(
             f"ExtStorage provider '{provider.name}' has no parameter "
             f"'{min(unknown)}': it takes {told}",
+            hint="--force-params hands it over all the same",
             allowed=sorted(allowed),
             unknown=sorted(unknown),
         )

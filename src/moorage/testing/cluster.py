@@ -78,8 +78,10 @@ class ClusterBuilder:
             "params": {"provider": "san"},
             "size": 1024,
             "group": "default",
+            "last_node": "node1",
         }
-        self._put(Disk(uuid=name, name=name, dev_type=template, **(fields | more)))
+        fields |= {"uuid": name, "name": name, "dev_type": template} | more
+        self._put(Disk(**fields))
         return self
 
     def instance(

@@ -3,7 +3,8 @@
 
 Two pictures are equal when nobody could tell the clusters apart: the same objects, the
 same volumes, attached and running at the same places. Left out is what only rises
-(serial numbers, times, epochs) and what nobody relies on (notes beside volumes).
+(serial numbers, times, epochs), which node did something that others could have done,
+and what nobody relies on (notes beside volumes).
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from moorage.model.change import KIND_OF, encode
 
 from .cluster import SimCluster
 
-_RISING = ("serial_no", "mtime", "epoch")
+_LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _objects(config: Config) -> dict[str, Any]:
     found = {}
     for uuid, entity in config.objects.items():
         values = encode(entity)
-        for name in _RISING:
+        for name in _LEFT_OUT:
             values.pop(name, None)
         found[uuid] = {"kind": KIND_OF[type(entity)], **values}
     return found

@@ -222,11 +222,12 @@ class San:
         return Output(f"{found['size']}\n") if found else Output(code=1)
 
     def _truncate(self, node: str, operands: list[str], command: Command) -> Output:
-        size = next(a for a in command.argv if a.startswith("--size=>"))
-        wanted = int(size.removeprefix("--size=>"))
+        size = next(a for a in command.argv if a.startswith("--size="))
+        wanted = size.removeprefix("--size=")
         key = self._key(node, operands[-1])
         old = self.files.get(key) or {"size": 0, "data": ""}
-        self.files[key] = old | {"size": max(old["size"], wanted)}
+        least = old["size"] if wanted.startswith(">") else 0
+        self.files[key] = old | {"size": max(least, int(wanted.lstrip(">")))}
         return Output()
 
     def _fallocate(self, node: str, operands: list[str], command: Command) -> Output:

@@ -45,6 +45,11 @@ def _node(scene: Scene, disk: Disk) -> str | None:
     return next(iter(_nodes(scene, disk)), None)
 
 
+def _last_node(scene: Scene, disk: Disk) -> str | None:
+    node = scene.config.objects.get(disk.last_node or "")
+    return node.name if isinstance(node, Node) else None
+
+
 def _group(scene: Scene, disk: Disk) -> str | None:
     owner = scene.config.owner(disk)
     uuid = scene.config.node(owner.primary_node).group if owner else disk.group
@@ -79,6 +84,13 @@ DISK = Resource(
         ),
         Field("node", "Node", "text", "Where it is used, or kept", _node),
         Field("nodes", "Nodes", "other", "Nodes that hold its data", _nodes),
+        Field(
+            "last_node",
+            "LastNode",
+            "text",
+            "Who made it, or whose guest had it last",
+            _last_node,
+        ),
         Field("group", "Group", "text", "Node group that reaches it", _group),
         attribute("identity", "Identity", "text", "What names an adopted device"),
         attribute("epoch", "Epoch", "number", "Rises with every attach and move"),

@@ -43,7 +43,9 @@ def _shown(scene: Scene, op: Op) -> Iterable[dict[str, Any]]:
 
 
 def _state(op: Op, number: int) -> str:
-    """Return ``done``, ``running``, ``waiting``, ``undone`` or ``failed``."""
+    """Return ``done``, ``running``, ``waiting``, ``undone`` or what went wrong."""
+    if number in op.passed:
+        return op.passed[number]
     if op.undoing:
         return _state_on_the_way_back(op, number)
     if number < op.cursor:

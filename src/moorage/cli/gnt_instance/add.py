@@ -6,6 +6,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import (
+    FORCE_PARAMS,
     IALLOCATOR,
     JOB,
     NO_WAIT_FOR_SYNC,
@@ -114,6 +115,8 @@ def _guest(call: Call) -> dict[str, Any]:
 
 _SWITCHES = {
     "no_install": ("no_install", True),
+    "install_adopted": ("install_adopted", True),
+    "force_params": ("force_params", True),
     "no_start": ("start", False),
 }
 
@@ -174,6 +177,8 @@ COMMAND = Command(
         ),
         Option(("--no-nics",), "no network card"),
         Option(("--no-install",), "leave the disks as they are"),
+        Option(("--install-adopted",), "install the OS over the data of adopted disks"),
+        FORCE_PARAMS,
         Option(("--no-start",), "do not start it"),
         *OVERRIDES,
         NO_WAIT_FOR_SYNC,
@@ -182,7 +187,7 @@ COMMAND = Command(
         moot("--no-conflicts-check", "no address is looked for in networks"),
         Option(
             ("--file-storage-dir",),
-            "refused: the files of an instance are in a directory of its name",
+            "directory for image files, below the cluster's",
             "DIR",
         ),
         Option(

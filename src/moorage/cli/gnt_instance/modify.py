@@ -6,7 +6,15 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import FORCE, JOB, NO_WAIT_FOR_SYNC, OVERRIDES, overridden
+from moorage.cli.options import (
+    FORCE,
+    FORCE_PARAMS,
+    JOB,
+    NO_WAIT_FOR_SYNC,
+    OVERRIDES,
+    YES,
+    overridden,
+)
 from moorage.cli.words import backend_parameters, key_values
 from moorage.errors import BadInput, NotSupported
 
@@ -35,6 +43,10 @@ def modify(call: Call) -> int:
         raise BadInput(
             "nothing to modify", hint="gnt-instance modify --help lists what there is"
         )
+    for action, which, _ in disks:
+        if action == "remove":
+            word = f"disk {which}" if which != -1 else "the last disk"
+            call.warn(f"This will remove {word} of {name} and all its data. Continue?")
     ways = {**_ways(call), **overridden(call)}
     result = perform(
         call, "OP_INSTANCE_SET_PARAMS", instance_name=name, **fields, **ways
@@ -76,7 +88,7 @@ def _state(call: Call) -> dict[str, bool]:
 
 def _ways(call: Call) -> dict[str, bool]:
     """Return how the change is to be made."""
-    switches = ("force", "hotplug", "hotplug_if_possible")
+    switches = ("force", "force_params", "hotplug", "hotplug_if_possible")
     return {name: True for name in switches if call.option(name)}
 
 
@@ -131,11 +143,16 @@ COMMAND = Command(
         Option(("--hotplug-if-possible",), "plug into the running guest if it can be"),
         *OVERRIDES,
         NO_WAIT_FOR_SYNC,
+        FORCE_PARAMS,
         FORCE,
+        YES,
         *JOB,
     ),
     examples=(
-        Example("gnt-instance modify --disk -1:add,size=5G web1", "one disk more"),
+        Example(
+            "gnt-instance modify --disk add:size=5G web1",
+            "one disk more, of the kind that web1 has",
+        ),
         Example(
             "gnt-instance modify --disk 1:detach web1",
             "take its second disk away; the data stays",

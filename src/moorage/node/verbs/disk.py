@@ -37,6 +37,9 @@ class DiskArgs(Struct, frozen=True, kw_only=True):
         For ``disk.attach``: take the device, whatever its size is.
     exclusive
         For ``disk.open``.
+    sought
+        For ``disk.remove``: whether the volume must be found here first. A provider's
+        ``remove`` is content where there is none, and it may be on another node.
     to, name, text
         New size in MiB, a snapshot's name, a note.
     """
@@ -48,6 +51,7 @@ class DiskArgs(Struct, frozen=True, kw_only=True):
     opened: str = ""
     ignore_size: bool = False
     exclusive: bool = True
+    sought: bool = False
     to: Mib = Mib(0)
     name: str = ""
     text: str = ""
@@ -61,6 +65,8 @@ async def create(at: Station, args: DiskArgs, _report: Report) -> Outcome:
 async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     """Destroy the volume, unless a guest here has it."""
     await _check_unused(at, args.disk)
+    if args.sought:
+        await _check_found(at, args)
     outcome = await _drive(at, _template(at, args).remove(args.disk))
     at.held.drop(args.disk.uuid)
     return outcome
@@ -165,6 +171,19 @@ def _template(at: Station, args: DiskArgs) -> Template:
             providers=usable(at.machine.providers()) if needed else {},
         )
     )
+
+
+async def _check_found(at: Station, args: DiskArgs) -> None:
+    """Raise `WrongState` if this node does not see the volume."""
+    try:
+        await _drive(at, _template(at, args).attach(args.disk))
+    except Failed as error:
+        raise WrongState(
+            f"node {at.name} does not see the volume of disk {args.disk.label}: "
+            f"{error.message}",
+            disk=args.disk.uuid,
+        ) from error
+    await _drive(at, _template(at, args).detach(args.disk))
 
 
 async def _check_unused(at: Station, disk: Disk) -> None:

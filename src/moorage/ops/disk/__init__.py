@@ -4,6 +4,7 @@
 from .add import DiskAdd
 from .attach import DiskAttach
 from .detach import DiskDetach
+from .forget import DiskForget
 from .grow import DiskGrow
 from .remove import DiskRemove
 from .rename import DiskRename, DiskSetParams
@@ -13,6 +14,7 @@ OPERATIONS = (
     DiskAdd,
     DiskAttach,
     DiskDetach,
+    DiskForget,
     DiskGrow,
     DiskRemove,
     DiskRename,

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
-from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Claim, Config, Node
-from moorage.ops import birth, calls, identity, placement
+from moorage.ops import birth, calls, placement
 from moorage.ops.reach import online, only_group
 from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
+from moorage.storage.templates.ext import plain
 
 
 class DiskAdd(Operation, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     node, group
         Where: a node for templates that stay on one, else a group; the only group
         when there is one.
-    force
+    force_params
         Accept parameters that the provider does not list.
     ignore_capacity
         Whether it may be larger than the room that its storage has.
@@ -47,22 +47,34 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
-    force: bool = False
+    force_params: bool = False
     ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
     def wish(self) -> birth.Wish:
         """Return the disk that is wanted."""
-        given = self.params | {
-            "name": self.name,
-            "size": self.size,
-            "mode": self.mode,
-            "adopt": self.adopt,
-            "provider": self.provider,
-            "access": self.access,
-        }
-        wanted = birth.wish(given, self.disk_template)
-        return replace(wanted, force=self.force, tags=self.tags)
+        return birth.Wish(
+            template=self.disk_template,
+            size=birth.checked_size(self.size),
+            mode=birth.checked_mode(self.mode),
+            name=birth.checked_name(self.name),
+            adopt=self.adopt,
+            params=self._params(),
+            force=self.force_params,
+            tags=self.tags,
+        )
+
+    def _params(self) -> dict[str, Any]:
+        """Return the parameters; two of them may be given as fields too."""
+        fields = {"provider": self.provider, "access": self.access}
+        given = {name: value for name, value in fields.items() if value is not None}
+        for name in given.keys() & self.params.keys():
+            if self.params[name] != given[name]:
+                raise BadInput(
+                    f"the disk's {name} is given twice: '{given[name]}' and "
+                    f"'{self.params[name]}'"
+                )
+        return self.params | given
 
     def where(self, view: View) -> Node:
         """Return the node that makes the disk."""
@@ -96,12 +108,11 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         return [node for node in nodes if not node.drained] or nodes
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Share the nodes that may do it; hold the device that is adopted."""
+        """Share the nodes that may do it; hold its name, and an adopted device."""
         self.where(view)
         for node in self._workers(view.config):
             yield Lock("node", node.uuid, shared=True)
-        if self.adopt:
-            yield identity.ADOPTION
+        yield from birth.hold([self.wish()])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""
@@ -138,11 +149,17 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         yield Claim(node=self.where(view).uuid, disks=self._made(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Make the volume, then let the cluster know the disk."""
+        """Make the volume, look whether it is there, then record the disk.
+
+        As in Ganeti it is attached once: a provider may say yes and make nothing.
+        """
         node, wanted = self.where(view), self.wish()
         disk = birth.bear(view, wanted, node)
         if not wanted.adopt:
             yield calls.create(view.config, disk, node)
+        yield calls.attach(view.config, disk, node)
+        yield calls.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
+        yield calls.detach(view.config, disk, node)
         yield commit(f"record disk {disk.label}", Change((disk,)), {})
 
     def result(self, view: View, results: Sequence[Any]) -> str:

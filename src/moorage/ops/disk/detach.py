@@ -35,7 +35,8 @@ def detach_tasks(
     if (hot or instance.disks_active) and not node.offline:
         yield calls.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
-    change = Change((successor(instance, view.now, disks=left),))
+    free = successor(disk, view.now, last_node=node.uuid, group=node.group)
+    change = Change((free, successor(instance, view.now, disks=left)))
     what = f"take disk {disk.label} from {instance.name}"
     yield commit(what, change, config.before(change))
 

@@ -7,7 +7,13 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change
 from moorage.ops import calls
-from moorage.ops.reach import ask_candidates, candidates, worker
+from moorage.ops.reach import (
+    ask_candidates,
+    candidates,
+    elsewhere,
+    forgetting,
+    worker,
+)
 
 
 class DiskRemove(Operation, frozen=True, kw_only=True):
@@ -46,6 +52,9 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
         """Detach what may be left, destroy the volume, forget the disk."""
         disk = view.config.disk(self.disk)
         node = worker(view, disk)
-        yield calls.detach(view.config, disk, node, tolerant=True)
-        yield calls.remove(view.config, disk, node)
+        sought = elsewhere(disk, node)
+        if not sought:
+            yield calls.detach(view.config, disk, node, tolerant=True)
+        hint = forgetting(disk)
+        yield calls.remove(view.config, disk, node, sought=sought, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})

@@ -7,35 +7,25 @@ from typing import Any
 from msgspec import UNSET, UnsetType, field
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Disk, successor
-from moorage.ops.birth import MODES
-from moorage.ops.reach import template
-from moorage.storage.words import check_name
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Config, Disk, successor
+from moorage.ops import birth
+from moorage.ops.disk_names import check_unused, hold_names
+from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
 
 
-def renamed(name: str | None) -> dict[str, Any]:
-    """Return the changes of a new name; ``none`` and None take it away."""
-    if name is None or name == "none":
-        return {"name": None}
-    return {"name": check_name("disk", name)}
-
-
-def reparametrised(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes of new parameters; the value ``default`` drops one.
+def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
+    """Return the changes of a new name; ``none`` and None take it away.
 
     Raises
     ------
-    BadInput
-        For ``provider`` and ``access``, which a disk keeps for life, and for what
-        the template does not have.
+    Refused
+        If no disk can be called so, or another one is.
     """
-    fixed = sorted({"provider", "access"} & params.keys())
-    if fixed:
-        raise BadInput(f"a disk's '{fixed[0]}' cannot be changed", disk=disk.uuid)
-    kept = {**disk.params, **params}
-    wanted = {key: value for key, value in kept.items() if value != "default"}
-    return {"params": template(disk).parameters(wanted)}
+    new = birth.checked_name(name)
+    if new:
+        check_unused(config, new, disk)
+    return {"name": new}
 
 
 def _lifted(disk: Disk) -> dict[str, Any]:
@@ -57,18 +47,20 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     new_name: str
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the disk."""
-        yield Lock("disk", view.config.disk(self.disk).uuid)
+        """Hold the disk, and both names."""
+        disk = view.config.disk(self.disk)
+        yield Lock("disk", disk.uuid)
+        yield from hold_names(disk.name, self.new_name)
 
     def check(self, view: View) -> None:
-        """Refuse names that would be taken for something else."""
-        del view
-        renamed(self.new_name)
+        """Refuse names that are taken, or would be for something else."""
+        renamed(view.config, view.config.disk(self.disk), self.new_name)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the name."""
         disk = view.config.disk(self.disk)
-        change = Change((successor(disk, view.now, **renamed(self.new_name)),))
+        new = renamed(view.config, disk, self.new_name)
+        change = Change((successor(disk, view.now, **new),))
         what = f"rename disk {disk.label} to {self.new_name}"
         yield commit(what, change, view.config.before(change))
 
@@ -84,6 +76,8 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         Another name; ``none`` takes it away.
     params
         Parameters of the template or provider; the value ``default`` drops one.
+    force_params
+        Accept parameters that the provider does not list.
     lift_quarantine
         Let a quarantined disk be used again: somebody looked, and it is safe.
     """
@@ -94,17 +88,16 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
     mode: str | UnsetType = UNSET
     name: str | UnsetType | None = UNSET
     params: dict[str, Any] = field(default_factory=dict)
+    force_params: bool = False
     lift_quarantine: bool = False
 
-    def changes(self, disk: Disk) -> dict[str, Any]:
+    def changes(self, config: Config, disk: Disk) -> dict[str, Any]:
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.mode is not UNSET:
-            if self.mode not in MODES:
-                raise BadInput(f"a disk's mode is rw or ro, not '{self.mode}'")
-            found["mode"] = self.mode
+            found["mode"] = birth.checked_mode(self.mode)
         if self.name is not UNSET:
-            found |= renamed(self.name)
+            found |= renamed(config, disk, self.name)
         if self.params:
             found |= reparametrised(disk, self.params)
         if self.lift_quarantine:
@@ -114,19 +107,30 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         return found
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the disk, and the instance that uses it."""
+        """Hold the disk, the instance that uses it, and the names it has and gets."""
         disk = view.config.disk(self.disk)
         owner = view.config.owner(disk)
         yield Lock("disk", disk.uuid)
+        if self.name is not UNSET:
+            yield from hold_names(disk.name, self.name)
         if owner:
             yield Lock("instance", owner.uuid)
 
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask what the provider takes."""
+        if self.params:
+            yield from ask_listed(view.config, view.config.disk(self.disk))
+
     def check(self, view: View) -> None:
         """Refuse values that a disk cannot have."""
-        self.changes(view.config.disk(self.disk))
+        disk = view.config.disk(self.disk)
+        self.changes(view.config, disk)
+        if not self.force_params:
+            check_listed(view, disk, self.params)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change; a running guest sees it at its next start."""
         disk = view.config.disk(self.disk)
-        change = Change((successor(disk, view.now, **self.changes(disk)),))
+        new = self.changes(view.config, disk)
+        change = Change((successor(disk, view.now, **new),))
         yield commit(f"change disk {disk.label}", change, view.config.before(change))

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Disk
+from moorage.model import Change, Disk, Node
 from moorage.ops import calls
 from moorage.ops.disk.grow import grow_locks, grow_questions
+from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.guests import check_known, runs
 from moorage.ops.reach import can, check_provider, providers, template, worker
 from moorage.storage import Can
 from moorage.storage.provider import usable
-from moorage.storage.words import check_name
 
 
 class DiskSnapshot(Operation, frozen=True, kw_only=True):
@@ -35,6 +35,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance, so that neither moves meanwhile."""
         yield from grow_locks(view, view.config.disk(self.disk))
+        yield from hold_names(self.new_name)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who runs it, and who can work on it."""
@@ -48,7 +49,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Refuse templates and providers that take no snapshots."""
         disk = view.config.disk(self.disk)
         if self.new_name:
-            check_name("disk", self.new_name)
+            check_unused(view.config, check_disk_name(self.new_name))
         if disk.quarantine:
             raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
         if not can(disk, Can.SNAPSHOT):
@@ -63,7 +64,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Make the copy, then let the cluster know it."""
         config, disk = view.config, view.config.disk(self.disk)
         node, active = self._where(view, disk)
-        copy = self._copy(view, disk)
+        copy = self._copy(view, disk, node)
         if not active:
             yield calls.attach(config, disk, node)
         yield Run(
@@ -83,7 +84,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
             yield calls.detach(config, disk, node)
         yield commit(f"record disk {copy.label}", Change((copy,)), {})
 
-    def _where(self, view: View, disk: Disk) -> tuple[Any, bool]:
+    def _where(self, view: View, disk: Disk) -> tuple[Node, bool]:
         """Return the node that does it, and whether the disk is attached there."""
         owner = view.config.owner(disk)
         if owner is None or view.config.node(owner.primary_node).offline:
@@ -108,7 +109,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
                 disk=disk.uuid,
             )
 
-    def _copy(self, view: View, disk: Disk) -> Disk:
+    def _copy(self, view: View, disk: Disk, node: Node) -> Disk:
         uuid = view.fresh()
         return replace(
             disk,
@@ -117,6 +118,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
             name=self.new_name,
             logical_id=template(disk).snapshot_id(disk, snapshot_name(uuid)),
             epoch=0,
+            last_node=node.uuid,
             quarantine=None,
             ctime=view.now,
             mtime=view.now,

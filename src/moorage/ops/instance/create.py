@@ -57,6 +57,12 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         The group that is chosen from.
     no_install
         Leave the disks empty; without an OS they are.
+    install_adopted
+        Let the OS's scripts write although a disk was adopted, with what is on it.
+    force_params
+        Accept parameters of disks that their provider does not list.
+    file_storage_dir
+        For image files: a directory below the cluster's, relative.
     start
         Start it at the end.
     ignore_ipolicy
@@ -83,6 +89,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     os_type: str | None = None
     osparams: dict[str, Any] = field(default_factory=dict)
     no_install: bool = False
+    install_adopted: bool = False
+    force_params: bool = False
     start: bool = True
     hypervisor: str | None = None
     hvparams: dict[str, Any] = field(default_factory=dict)
@@ -90,10 +98,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     ignore_ipolicy: bool = False
     ignore_capacity: bool = False
-    file_storage_dir: Annotated[
-        str | None,
-        Unsupported("the files of an instance are in a directory of its name"),
-    ] = None
+    file_storage_dir: str | None = None
     file_driver: Annotated[
         str | None, Unsupported("image files are opened by QEMU itself", ("loop",))
     ] = None
@@ -114,7 +119,11 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         default = None if self.disk_template == DISKLESS else self.disk_template
         if self.disk_template == DISKLESS and self.disks:
             raise BadInput("a diskless instance has no disks", hint="leave --disk out")
-        return [birth.wish(given, default) for given in self.disks]
+        folder = self.file_storage_dir or ""
+        return [
+            replace(birth.wish(given, default), folder=folder, force=self.force_params)
+            for given in self.disks
+        ]
 
     def hosts(self, view: View) -> list[Node]:
         """Return the nodes that may be it: the one that was named, or all of groups."""
@@ -182,9 +191,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         yield Lock("instance", self.instance_name)
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
-        for wanted in self.wishes():
-            if wanted.adopt:
-                yield identity.ADOPTION
+        yield from birth.hold(self.wishes())
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
@@ -211,12 +218,6 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             if not self.ignore_capacity:
                 newcomer = self._newcomer(view, node)
                 placement.check_arrival(view, newcomer, node)
-
-    def warnings(self, view: View) -> Iterator[str]:
-        """Say which nodes of the group could not take it over."""
-        node = self.node(view)
-        for wanted in self.wishes():
-            yield from birth.warnings(view, wanted, node)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
@@ -272,9 +273,10 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         if self.pnode and self.iallocator:
             raise BadInput("a node and an iallocator exclude each other")
         placement.check_allocator(self.iallocator)
-        if self.disk_template is None and not self.disks:
+        if self.disk_template != DISKLESS and not self.disks:
             raise BadInput(
-                "no disk template was named", hint="-t diskless for an instance without"
+                "no disk was described",
+                hint="--disk 0:size=10G, or -t diskless for an instance without",
             )
         enabled = view.config.cluster.enabled_hypervisors
         if self.hypervisor and self.hypervisor not in enabled:
@@ -285,7 +287,27 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
 
     def _installs(self) -> bool:
-        return bool(self.os_type) and not self.no_install and bool(self.disks)
+        spared = self._adopts() and not self.install_adopted
+        wanted = bool(self.os_type) and not self.no_install and bool(self.disks)
+        return wanted and not spared
+
+    def _adopts(self) -> bool:
+        return any(wanted.adopt for wanted in self.wishes())
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Tell what is left out, and which nodes could not take the instance over."""
+        node = self.node(view)
+        for wanted in self.wishes():
+            yield from birth.warnings(view, wanted, node)
+        asked = self.os_type and not self.no_install and not self.install_adopted
+        if asked and self._adopts():
+            yield (
+                f"the scripts of OS {self.os_type} do not run, for a disk is adopted "
+                "with its data; --install-adopted runs them"
+            )
+        images = any(wanted.kind.capabilities.images for wanted in self.wishes())
+        if self.file_storage_dir and not images:
+            yield "no disk is an image file: the file storage directory has no effect"
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""

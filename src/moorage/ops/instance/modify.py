@@ -14,10 +14,11 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
-from moorage.jobs.unread import Idle, Moot, Unsupported
+from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import (
     Change,
     Claim,
+    Config,
     Disk,
     Instance,
     Node,
@@ -37,12 +38,14 @@ from moorage.ops import (
 )
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
-from moorage.ops.disk.rename import renamed, reparametrised
-from moorage.ops.guests import runs
+from moorage.ops.disk.rename import renamed
+from moorage.ops.disk_names import hold_names, sought
+from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
+from moorage.ops.guests import check_known, runs
 from moorage.ops.instance.common import find_disk
 from moorage.ops.instance.disk_mods import Mod, parse_mods
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import ask_reach
+from moorage.ops.reach import ask_reach, forgetting
 from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
 
@@ -54,6 +57,11 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     ----------
     disks
         See :func:`parse_mods`.
+    disk_template
+        The template of new disks that name none; else the one that the instance's
+        disks share.
+    force_params
+        Accept parameters that a disk's provider does not list.
     keep_disks
         Forget removed disks without destroying their data.
     ignore_ipolicy
@@ -81,8 +89,9 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         bool, Moot("what can be plugged is plugged at once")
     ] = False
     keep_disks: bool = False
+    force_params: bool = False
     wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
-    force: Annotated[bool, Idle("there is nothing to insist on")] = False
+    force: Annotated[bool, Moot("only people are asked")] = False
     force_variant: Annotated[
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
@@ -97,24 +106,27 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     def mods(self, view: View) -> list[tuple[Mod, Disk | None]]:
         """Return each change with the disk it is about, looked up once."""
         instance = self.instance(view)
-        return [(mod, _meant(view, instance, mod)) for mod in parse_mods(self.disks)]
-
-    def _wishes(self) -> list[birth.Wish]:
+        shared = birth.shared_by(view.config.disks_of(instance))
         return [
-            birth.wish(mod.params, self.disk_template)
+            (_completed(mod, self.disk_template, shared), _meant(view, instance, mod))
             for mod in parse_mods(self.disks)
-            if mod.action == "add"
         ]
+
+    def _wishes(self, view: View) -> list[birth.Wish]:
+        return [self._wish(mod) for mod, disk in self.mods(view) if disk is None]
+
+    def _wish(self, mod: Mod) -> birth.Wish:
+        return with_fields(birth.wish(mod.params), force=self.force_params)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance, its disks, and those that it gets."""
         yield from OnInstance.locks(self, view)
-        for _, disk in self.mods(view):
+        for mod, disk in self.mods(view):
             if disk:
                 yield Lock("disk", disk.uuid)
-        for wanted in self._wishes():
-            if wanted.adopt:
-                yield identity.ADOPTION
+            if disk and "name" in mod.params:
+                yield from hold_names(disk.name, mod.params["name"])
+        yield from birth.hold(self._wishes(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
@@ -122,7 +134,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         yield from self._about_os(view)
         node = view.config.node(self.instance(view).primary_node)
         group = view.config.group(node.group)
-        for wanted in self._wishes():
+        for wanted in self._wishes(view):
             yield from birth.ask(view.config, wanted, group)
             if has_room(wanted.template):
                 yield placement.room_on(view.config, node)
@@ -131,11 +143,16 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         ]
         if disks:
             yield from ask_reach(view.config, disks, node)
+        for mod, disk in self.mods(view):
+            if mod.action == "modify" and disk:
+                yield from ask_listed(view.config, disk)
 
     # -- what is refused ------------------------------------------------------------
 
     def check(self, view: View) -> None:
         """Refuse before anything is done, whatever part of the request is off."""
+        if self.disk_template and not any(one[0] == "add" for one in self.disks):
+            raise BadInput("disks are not converted to another template")
         if not self._anything():
             raise BadInput("nothing to change was named", hint="see --help")
         instance = self.instance(view)
@@ -171,7 +188,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         """Return template and size of the disks that are made."""
         return tuple(
             (wanted.template, birth.born_size(view, wanted, node))
-            for wanted in self._wishes()
+            for wanted in self._wishes(view)
             if not wanted.adopt
         )
 
@@ -204,17 +221,20 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         return any(told) or self.offline is not None
 
     def _check_disks(self, view: View, instance: Instance) -> None:
-        OnInstance.check(self, view)
+        if all(mod.action == "detach" for mod, _ in self.mods(view)):
+            check_known(view, instance)  # as gnt-disk detach: its node may be off
+        else:
+            OnInstance.check(self, view)
         node = view.config.node(instance.primary_node)
         for mod, disk in self.mods(view):
             if disk is None:
-                birth.check(view, birth.wish(mod.params, self.disk_template), node)
+                birth.check(view, self._wish(mod), node)
             elif mod.action == "attach":
                 check_free(view, disk, instance)
-            elif mod.action == "modify":
-                _modified(disk, mod.params)
-        birth.check_distinct(self._wishes())
-        adopted = [wanted.adopt for wanted in self._wishes() if wanted.adopt]
+            elif mod.action == "modify" and not self.force_params:
+                check_listed(view, disk, _parameters(mod))
+        birth.check_distinct(self._wishes(view))
+        adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         try:
             list(self.tasks(view))
@@ -248,7 +268,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             yield from detach_tasks(view, instance, disk, hot=hot)
         else:
             now = view.config.disk(disk.uuid)
-            new = successor(now, view.now, **_modified(now, mod.params))
+            new = successor(now, view.now, **_modified(view.config, now, mod))
             what = f"change disk {disk.label}"
             yield commit(what, Change((new,)), {now.uuid: now})
 
@@ -258,7 +278,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         config = view.config
         node, slot = config.node(instance.primary_node), int(mod.ident)
         check_index(instance, slot)
-        wanted = birth.wish(mod.params, self.disk_template)
+        wanted = self._wish(mod)
         index = len(instance.disks) if slot == -1 else slot
         disk = birth.bear(view, wanted, node, index=index, instance=instance.name)
         disk = with_fields(disk, epoch=1)
@@ -299,7 +319,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         last = view.config.disk(disk.uuid)
         node = view.config.node(self.instance(view).primary_node)
         if not self.keep_disks:
-            yield calls.remove(view.config, last, node)
+            yield calls.remove(view.config, last, node, hint=forgetting(last))
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
@@ -323,21 +343,37 @@ def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:
     if mod.action == "add":
         return None
     if mod.action == "attach":
-        return view.config.disk(str(next(iter(mod.params.values()))))
+        ((word, value),) = mod.params.items()
+        return sought(view.config, word, str(value))
     return find_disk(view.config, instance, mod.ident)
 
 
-def _modified(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
+def _completed(mod: Mod, template: str | None, shared: dict[str, Any]) -> Mod:
+    """Return a change whose new disk has a template and a provider, if any is meant.
+
+    A disk that names none is like the others of the instance, if they are all alike.
+    """
+    if mod.action != "add":
+        return mod
+    named = mod.params.get("dev_type") or template
+    if named and named != shared.get("dev_type"):
+        return with_fields(mod, params={**mod.params, "dev_type": named})
+    return with_fields(mod, params={**shared, **mod.params})
+
+
+def _parameters(mod: Mod) -> dict[str, Any]:
+    """Return what a modification changes of a template's or provider's parameters."""
+    return {k: v for k, v in mod.params.items() if k not in ("mode", "name")}
+
+
+def _modified(config: Config, disk: Disk, mod: Mod) -> dict[str, Any]:
     """Return the new fields of a disk."""
-    rest = dict(params)
     found: dict[str, Any] = {}
-    if "mode" in rest:
-        mode = rest.pop("mode")
-        if mode not in birth.MODES:
-            raise BadInput(f"a disk's mode is rw or ro, not '{mode}'")
-        found["mode"] = mode
-    if "name" in rest:
-        found |= renamed(rest.pop("name"))
+    if "mode" in mod.params:
+        found["mode"] = birth.checked_mode(mod.params["mode"])
+    if "name" in mod.params:
+        found |= renamed(config, disk, mod.params["name"])
+    rest = _parameters(mod)
     if rest:
         found |= reparametrised(disk, rest)
     return found
@@ -360,7 +396,7 @@ def _after(view: View, tasks: list[Task]) -> View:
 
 def _told(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
     if disk is None:
-        wanted = birth.wish(mod.params, None if "dev_type" in mod.params else "?")
+        wanted = birth.wish(mod.params)
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
         size = birth.born_size(view, wanted, view.config.node(instance.primary_node))
         return [f"disk/{slot}", f"add:size={size},mode={wanted.mode}"]

@@ -4,13 +4,21 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from moorage.errors import WrongState
-from moorage.jobs import Task, View, commit
-from moorage.jobs.unread import Idle, Moot
-from moorage.model import Change, successor
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs.unread import Moot
+from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import calls
+from moorage.ops.guests import check_known
 from moorage.ops.instance.common import put_down
 from moorage.ops.instance.power import PATIENCE, OnInstance
+from moorage.ops.reach import (
+    ask_candidates,
+    candidates,
+    elsewhere,
+    forgetting,
+    worker,
+)
 
 
 class InstanceRemove(OnInstance, frozen=True, kw_only=True):
@@ -18,40 +26,108 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
     Once it is forgotten there is no way back: each disk is then removed on its own,
     and one that cannot be is left detached and quarantined.
+
+    Attributes
+    ----------
+    ignore_failures
+        Let the instance go although its node is marked offline, or storage fails; the
+        job is a success, and its warnings say what stays behind. A guest that cannot
+        be stopped is no failure to ignore: it may still write.
     """
 
     op_id = "OP_INSTANCE_REMOVE"
 
-    ignore_failures: Annotated[
-        bool, Idle("a disk that cannot be removed is left detached")
-    ] = False
+    ignore_failures: bool = False
     shutdown_timeout: float = PATIENCE
     force: Annotated[bool, Moot("only people are asked")] = False
 
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share the nodes that do the work."""
+        yield from OnInstance.locks(self, view)
+        for disk in self._elsewhere(view):
+            for node in candidates(view.config, disk):
+                yield Lock("node", node.uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and who can work on disks that its node cannot."""
+        yield from OnInstance.questions(self, view)
+        for disk in self._elsewhere(view):
+            yield from ask_candidates(view.config, disk)
+
     def check(self, view: View) -> None:
         """Refuse on a node that is offline or silent: nothing could be removed."""
+        instance = self.instance(view)
+        if self.ignore_failures:
+            check_known(view, instance)
+            return
         try:
             OnInstance.check(self, view)
         except WrongState as refusal:
-            disks = view.config.disks_of(self.instance(view))
+            disks = view.config.disks_of(instance)
             if any(disk.quarantine for disk in disks):
                 labels = " ".join(disk.uuid for disk in disks if disk.quarantine)
                 refusal.with_hint(f"first: gnt-disk detach {labels}")
+            elif view.config.node(instance.primary_node).offline:
+                again = f"gnt-instance remove --ignore-failures {instance.name}"
+                refusal.with_hint(f"{refusal.hint}, or: {again}")
             raise
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which disks stay behind, for no node can remove them."""
+        for disk in self._elsewhere(view):
+            try:
+                worker(view, disk)
+            except MoorageError as error:
+                yield f"disk {disk.label} stays behind: {error.message}; {error.hint}"
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop, detach, forget; then remove one disk after the other."""
         config, instance = view.config, self.instance(view)
         node = config.node(instance.primary_node)
         disks = config.disks_of(instance)
-        yield from put_down(view, instance, node, self.shutdown_timeout)
-        left = tuple(
-            successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
-            for disk in disks
-        )
+        if not node.offline:
+            yield from put_down(view, instance, node, self.shutdown_timeout)
+        left = tuple(_freed(view, instance, disk) for disk in disks)
         change = Change(left, (instance,))
         what = f"forget {instance.name}"
         yield commit(what, change, config.before(change), final=True)
         for disk in left:
-            yield calls.remove(config, disk, node)
-            yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
+            yield from self._removed(view, disk, node)
+
+    def _removed(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
+        """Yield the removal of a disk; nothing where no node can do it."""
+        if node.offline:
+            try:
+                node = worker(view, disk)
+            except MoorageError:
+                return  # the warnings tell it
+        yield calls.remove(
+            view.config,
+            disk,
+            node,
+            sought=elsewhere(disk, node),
+            tolerant=self.ignore_failures,
+            hint=forgetting(disk),
+        )
+        yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
+
+    def _elsewhere(self, view: View) -> list[Disk]:
+        """Return the disks that another node must remove, for their own is off."""
+        instance = self.instance(view)
+        off = view.config.node(instance.primary_node).offline
+        if not off or not self.ignore_failures:
+            return []
+        disks = view.config.disks_of(instance)
+        return [_freed(view, instance, disk) for disk in disks]
+
+
+def _freed(view: View, instance: Instance, disk: Disk) -> Disk:
+    """Return a disk that the instance leaves, in an epoch of its own."""
+    node = view.config.node(instance.primary_node)
+    return successor(
+        disk,
+        view.now,
+        epoch=disk.epoch + 1,
+        group=node.group,
+        last_node=node.uuid,
+    )

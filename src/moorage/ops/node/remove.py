@@ -29,7 +29,8 @@ def check_empty(config: Config, node: Node) -> None:
         raise WrongState(
             f"node {node.name} still holds the data of {len(disks)} disks, one is "
             f"{disks[0].label}",
-            hint=f"gnt-disk list '\"{node.name}\" in nodes'",
+            hint=f"gnt-disk list '\"{node.name}\" in nodes'; what is lost with it: "
+            f"gnt-disk forget --reason WHY {disks[0].label}",
         )
 
 

@@ -43,6 +43,7 @@ class File(Template):
         mirror=Mirror.NONE,
         reach=Reach.NODE,
         can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
+        images=True,
     )
 
     # -- pure questions -----------------------------------------------------------
@@ -52,8 +53,8 @@ class File(Template):
         """Return ``("loop", path)``, as Ganeti does."""
         name = f"{born.unique}.{cls.name}.disk{born.index}"
         root = cls._root_at_birth(born)
-        path = f"{root}/{born.instance or _NOBODY}/{name}"
-        return (_DRIVER, cls._inside(path, root))
+        folder = PurePosixPath(root, born.folder, born.instance or _NOBODY)
+        return (_DRIVER, cls._inside(f"{folder}/{name}", root))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,14 +135,19 @@ class File(Template):
         return nothing()
 
     def grow(self, disk: Disk, to: Mib) -> Steps:
-        """Extend the file to `to` MiB."""
+        """Extend the file to `to` MiB; where there is no room, it stays as it was."""
         path = self._path(disk)
         size = yield from self._bytes(path)
         if size is None:
             raise self._missing(path)
         if size >= to * _MIB:
             return Outcome.UNCHANGED
-        yield from self._extend(disk, path, Mib(size // _MIB), to)
+        try:
+            yield from self._extend(disk, path, Mib(size // _MIB), to)
+        except Failed:
+            # What was added was shown to nobody yet.
+            yield Command(("truncate", f"--size={size}", "--", path), check=False)
+            raise
         return Outcome.CHANGED
 
     def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
@@ -199,15 +205,27 @@ class File(Template):
             yield _rm(path)
             raise
 
-    @staticmethod
+    @classmethod
     def _extend(
-        disk: Disk, path: str, old: Mib, new: Mib
+        cls, disk: Disk, path: str, old: Mib, new: Mib
     ) -> Generator[Command, Output, None]:
-        if not disk.params.get("preallocate"):
+        """Make the file `new` MiB long.
+
+        Its length is asked for afterwards: util-linux before 2.39 says that
+        ``fallocate --posix`` succeeded where there was no room.
+        """
+        if disk.params.get("preallocate"):
+            span = (f"--offset={old * _MIB}", f"--length={(new - old) * _MIB}")
+            yield Command(("fallocate", "--posix", *span, path))
+        else:
             yield _at_least(path, new)
-            return
-        span = (f"--offset={old * _MIB}", f"--length={(new - old) * _MIB}")
-        yield Command(("fallocate", "--posix", *span, path))
+        size = yield from cls._bytes(path)
+        if size is None or size < new * _MIB:
+            raise Failed(
+                f"file {path} has {size or 0} bytes instead of {new * _MIB}: its file "
+                "system has no room for them",
+                path=path,
+            )
 
 
 def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, None]:

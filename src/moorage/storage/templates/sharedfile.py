@@ -14,6 +14,7 @@ class SharedFile(File):
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
         can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
+        images=True,
     )
 
     @classmethod

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk forget``: let go of a disk that is lost."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Disk, Entity, successor
+from moorage.ops import calls
+from moorage.ops.guests import check_known, holds, runs
+
+
+class DiskForget(Operation, frozen=True, kw_only=True):
+    """Drop the record of a disk; its storage is not asked for anything.
+
+    For a disk whose volume or node is gone. What is left of its data stays where it
+    is, and nobody will find it through the cluster.
+
+    Attributes
+    ----------
+    why
+        The reason; it stays in the job.
+    """
+
+    op_id = "OP_DISK_FORGET"
+
+    disk: str
+    why: str
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk and its instance."""
+        disk = view.config.disk(self.disk)
+        yield Lock("disk", disk.uuid)
+        owner = view.config.owner(disk)
+        if owner:
+            yield Lock("instance", owner.uuid)
+            yield Lock("node", owner.primary_node, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether its instance runs."""
+        owner = view.config.owner(view.config.disk(self.disk))
+        if owner:
+            yield calls.guest_on(owner.primary_node, owner)
+
+    def check(self, view: View) -> None:
+        """Refuse without a reason, and while a guest may have the disk."""
+        if not self.why.strip():
+            raise BadInput("a disk is forgotten for a reason", hint="--reason WHY")
+        disk = view.config.disk(self.disk)
+        owner = view.config.owner(disk)
+        if owner is None:
+            return
+        check_known(view, owner)
+        if runs(view, owner):
+            raise WrongState(
+                f"disk {disk.label} is attached to instance {owner.name}, which runs",
+                hint=f"gnt-disk detach {disk.label}",
+                disk=disk.uuid,
+                instance=owner.name,
+            )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Take it from its instance, and drop it."""
+        config = view.config
+        disk = config.disk(self.disk)
+        owner = config.owner(disk)
+        left: tuple[Entity, ...] = ()
+        if owner:
+            node = config.node(owner.primary_node)
+            if holds(view, owner) and not node.offline:
+                yield calls.detach(config, disk, node, tolerant=True)
+            disks = tuple(uuid for uuid in owner.disks if uuid != disk.uuid)
+            left = (successor(owner, view.now, disks=disks),)
+        change = Change(left, (disk,))
+        what = f"forget disk {disk.label}: {self.why.strip()}"
+        yield commit(what, change, config.before(change))
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name what may stay behind."""
+        disk: Disk = view.config.disk(self.disk)
+        yield f"what is left of volume {disk.volume} stays where it is"

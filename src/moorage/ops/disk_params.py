@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Parameters of disks that exist: what a template or a provider lets change."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, Provider
+from moorage.storage.provider import check_parameters, usable
+
+from .calls import providers_on
+from .reach import able, group_of, online, providers, template
+
+FIXED = frozenset({"provider", "access"})
+"""What a disk keeps for life."""
+
+
+def reparametrised(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes of new parameters; the value ``default`` drops one.
+
+    Raises
+    ------
+    BadInput
+        For ``provider`` and ``access``, which a disk keeps for life, and for what
+        the template does not have.
+    """
+    fixed = sorted(FIXED & params.keys())
+    if fixed:
+        raise BadInput(f"a disk's '{fixed[0]}' cannot be changed", disk=disk.uuid)
+    kept = {**disk.params, **params}
+    wanted = {key: value for key, value in kept.items() if value != "default"}
+    return {"params": template(disk).parameters(wanted)}
+
+
+def ask_listed(config: Config, disk: Disk) -> Iterator[Question]:
+    """Ask the nodes that use a disk what :func:`check_listed` must know."""
+    if able(disk).provider:
+        for node in online(config, group_of(config, disk)):
+            yield providers_on(node.uuid)
+
+
+def check_listed(view: View, disk: Disk, params: dict[str, Any]) -> None:
+    """Raise `Refused` for a new value of a parameter that the provider does not list.
+
+    One that goes may be unlisted: that is how it is got rid of.
+    """
+    new = {key: value for key, value in params.items() if value != "default"}
+    if not able(disk).provider or not new:
+        return
+    name = str(disk.logical_id[0])
+    valid = list(_valid(view, disk, name))
+    if not valid:
+        raise WrongState(
+            f"no node tells which parameters ExtStorage provider '{name}' takes",
+            hint="--force-params goes on without",
+        )
+    for provider in valid:
+        check_parameters(new, provider)
+
+
+def _valid(view: View, disk: Disk, name: str) -> Iterator[Provider]:
+    for node in online(view.config, group_of(view.config, disk)):
+        try:
+            found = usable(providers(view, node)).get(name)
+        except MoorageError:
+            continue
+        if found and not found.problem:
+            yield found
