@@ -194,14 +194,14 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             Starting.check(self, view)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Say what has no effect."""
+        """Say what has no effect: parameters of the hypervisor's, and others."""
         instance = self.instance(view)
+        given = calls.hvparams(view.config, instance) | self.hvparams
+        yield from hvparams.warnings(instance.hypervisor, given)
         if self.ignore_offline_nodes and _is_off(view, instance):
             yield "the node is marked offline: the instance is recorded as up only"
         elif (self.hvparams or self.beparams) and runs(view, instance):
             yield f"instance {instance.name} runs already: it keeps its parameters"
-        given = calls.hvparams(view.config, instance) | self.hvparams
-        yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach the disks, start the guest, record it."""
