@@ -296,8 +296,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes():
             yield from birth.warnings(view, wanted, node)
-        wanted = self.os_type and not self.no_install and not self.install_adopted
-        if wanted and self._adopts():
+        asked = self.os_type and not self.no_install and not self.install_adopted
+        if asked and self._adopts():
             yield (
                 f"the scripts of OS {self.os_type} do not run, for a disk is adopted "
                 "with its data; --install-adopted runs them"
