@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import CommandFailed
-from moorage.model import Unit
+from moorage.model import Device, Unit
 from moorage.node.local import LocalMachine
 from moorage.storage import Command
+from moorage.units import Mib
 
 
 @pytest.fixture
@@ -68,6 +69,14 @@ def test_units_of_directories_that_are_there(
     assert 0 <= unit.free <= unit.total
 
 
-@pytest.mark.parametrize("path", ["/dev/null", "/etc/passwd", "/nowhere", "/", "\0"])
-def test_what_is_no_block_device_is_not_there(machine: LocalMachine, path: str) -> None:
-    assert machine.device(path) == {"present": False, "size": 0, "identity": ""}
+@pytest.mark.parametrize("path", ["/dev/null", "/nowhere", "/", "\0"])
+async def test_what_is_neither_device_nor_file(
+    machine: LocalMachine, path: str
+) -> None:
+    assert await machine.device(path) == Device()
+
+
+async def test_a_file_has_a_size(machine: LocalMachine, tmp_path: Path) -> None:
+    path = tmp_path / "image"
+    path.write_bytes(bytes(3 << 20))
+    assert await machine.device(str(path)) == Device(kind="file", size=Mib(3))

@@ -74,7 +74,7 @@ GOOD = {"verb": "facts", "args": {}, "term": 1}
         (json.encode(GOOD | {"term": 1 << 200}), "the request is no call"),
         (json.encode(GOOD | {"args": []}), "the request is no call"),
         (json.encode(GOOD | {"verb": "rm"}), "the agent has no verb 'rm'"),
-        (json.encode(GOOD | {"args": {"path": 7}}), "facts: "),
+        (json.encode(GOOD | {"args": {"paths": 7}}), "facts: "),
         (json.encode(GOOD | {"verb": "disk.create"}), "disk.create: "),
         (json.encode(GOOD | {"verb": "guest", "args": {"uuid": []}}), "guest: "),
     ],

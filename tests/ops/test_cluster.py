@@ -53,7 +53,8 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
             san = [Provider(name="san", path="/p/san")]
             found[question] = to_builtins(known.get(question.node, san))
         else:
-            found[question] = answers["devices"][question.node]
+            (_, paths) = question.args[0]
+            found[question] = [answers["devices"][question.node] for _ in paths]
     seen = View(config, found)
     assert list(operation.locks(seen)) == []
     operation.check(seen)
@@ -208,15 +209,16 @@ def test_providers_in_use_are_valid_on_every_node_of_the_group():
 @pytest.mark.requirement("S0-21")
 def test_adopted_devices_are_the_same_on_every_node_of_the_group():
     builder = ClusterBuilder(3).node("far1", "far")
-    builder.disk("lun", "blockdev", logical_id=("manual", LUN), params={})
-    same = {"present": True, "size": 100, "identity": "naa.5"}
+    lun = {"logical_id": ("manual", LUN), "size": 100}
+    builder.disk("lun", "blockdev", params={}, **lun)
+    same = {"kind": "block", "size": 100, "identity": "naa.5"}
     devices = {"node1": same, "node2": same, "node3": same}
     assert errors(builder, devices=devices) == []
     other = devices | {"node2": same | {"identity": "naa.6"}}
     (one,) = errors(builder, devices=other)
     assert f"{LUN} is not the same device on every node of group default" in one
-    assert "100 MiB on node1, node3; 100 MiB on node2" in one
-    absent = {"present": False, "size": 0, "identity": ""}
+    assert "100 MiB naa.5 on node1, node3; 100 MiB naa.6 on node2" in one
+    absent = {}
     (one,) = errors(builder, devices=devices | {"node3": absent})
     assert f"node node3 of group default has no block device {LUN}" in one
 
@@ -294,7 +296,7 @@ async def test_settings_are_changed(sim):
         ({"diskparams": {"cheese": {}}}, BadInput, "'cheese'"),
         ({"enabled_hypervisors": []}, BadInput, "at least one"),
         ({"enabled_hypervisors": ["fake"]}, WrongState, "in use, by instance web1"),
-        ({"enabled_hypervisors": ["kvm", "xen"]}, WrongState, "no hypervisor 'xen'"),
+        ({"enabled_hypervisors": ["kvm", "xen"]}, BadInput, "no hypervisor 'xen'"),
         ({"beparams": {"speed": 1}}, BadInput, "no back-end parameter 'speed'"),
         ({"beparams": {"vcpus": 0}}, BadInput, "vcpus is a whole number"),
         ({"beparams": {"memory": "much"}}, BadInput, "'much'"),

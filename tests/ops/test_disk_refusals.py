@@ -291,12 +291,12 @@ async def test_a_device_is_not_named_twice_in_one_request(cluster: SimCluster) -
 async def test_a_device_must_be_the_same_on_every_node(
     cluster: SimCluster,
 ) -> None:
-    other = {"present": True, "size": 4096, "identity": "wwn-2"}
-    machine = cluster.nodes.nodes["node3"].machine
-    machine.device = lambda _path: other
+    other = {"size": 4096, "identity": "wwn-2"}
+    cluster.nodes.san.devices[f"node3:{LUN}"] = other
     await refused(
         cluster,
-        f"{LUN} is not the same device on every node: 2048 MiB on node1, 4096 MiB",
+        f"{LUN} is not the same device on every node: 2048 MiB (wwn-1) on "
+        "node1, 4096 MiB (wwn-2) on node3",
         "OP_DISK_ADD",
         disk_template="blockdev",
         adopt=LUN,

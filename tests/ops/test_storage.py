@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import BadInput
+from moorage.model import Change, successor
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import provider
 
@@ -86,3 +87,19 @@ async def test_systems_that_every_node_has_are_valid(sim):
     assert not valid
     error = await sim.refused("OP_OS_DIAGNOSE", output_fields=["colour"])
     assert isinstance(error, BadInput)
+
+
+@pytest.mark.requirement("S0-24")
+async def test_only_nodes_that_are_on_and_may_run_instances_count(sim):
+    """One that is marked offline, or not vm_capable, is neither asked nor counted."""
+    for name in ("node1", "node2"):
+        sim.nodes.nodes[name].machine.installed = []
+    assert (await diagnose(sim))["san"][1] == {"default": False, "far": True}
+    sim.nodes.nodes["node1"].machine.installed = [provider("san")]
+    assert (await diagnose(sim))["san"][1] == {"default": False, "far": True}
+    for change in ({"offline": True}, {"offline": False, "vm_capable": False}):
+        node2 = successor(sim.config.node("node2"), 1.0, **change)
+        await sim.truth.commit(Change((node2,)))
+        nodes, groups, _ = (await diagnose(sim))["san"]
+        assert groups == {"default": True, "far": True}
+        assert "node2" not in nodes

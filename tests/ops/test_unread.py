@@ -73,8 +73,7 @@ def test_the_three_ways() -> None:
     ("op_id", "more", "word"),
     [
         ("OP_INSTANCE_STARTUP", {"startup_paused": True}, "startup_paused"),
-        ("OP_INSTANCE_STARTUP", {"beparams": {"maxmem": 4096}}, "beparams"),
-        ("OP_INSTANCE_SHUTDOWN", {"no_remember": True}, "no_remember"),
+        ("OP_INSTANCE_FAILOVER", {"cleanup": True}, "cleanup"),
         ("OP_INSTANCE_CREATE", {"snode": "no-such-node"}, "snode"),
         ("OP_INSTANCE_CREATE", {"file_driver": "blktap"}, "file_driver"),
     ],

@@ -23,8 +23,8 @@ SIZE = 24
 class Lun:
     """A device with a name below /dev/disk."""
 
-    def __init__(self, image: Path, name: str) -> None:
-        image.write_bytes(os.urandom(MIB) + bytes((SIZE - 1) * MIB))
+    def __init__(self, image: Path, name: str, size: int = SIZE) -> None:
+        image.write_bytes(os.urandom(MIB) + bytes((size - 1) * MIB))
         self.image = image
         ask = ["losetup", "--find", "--show", image]
         self.device = subprocess.check_output(ask, text=True).strip()
@@ -166,3 +166,52 @@ def test_a_device_that_vanished_stops_its_instance_only(
         san.type("gnt-instance remove -f --shutdown-timeout 0 san4")
     finally:
         lun.close()
+
+
+def test_a_device_of_several_names_is_one_disk(san: Any, lun: Lun) -> None:
+    """A second link, a doubled slash: the number behind them is the same."""
+    link = BELOW / f"other-{os.getpid()}"
+    link.symlink_to(lun.device)
+    san.type(f"gnt-disk add -t blockdev --adopt {BELOW}//{lun.path.name} lun1")
+    try:
+        assert san.stage.disk("lun1")["logical_id"] == ["manual", str(lun.path)]
+        for name in (link, lun.path, f"{BELOW}/./{link.name}"):
+            said = san.refused(f"gnt-disk add -t blockdev --adopt {name} lun2")
+            assert "is disk lun1 already" in said
+            add = f"gnt-instance modify --disk -1:add,adopt={name},dev_type=blockdev"
+            assert "is disk lun1 already" in san.refused(f"{add} san1")
+        assert san.ask("gnt-disk list -o name") == [{"name": "lun1"}]
+    finally:
+        san.type("gnt-disk remove -f lun1")
+        link.unlink()
+
+
+def test_a_guest_stays_when_the_path_leads_to_another_device(
+    san: Any, lun: Lun, tmp_path: Path
+) -> None:
+    """Neither a move nor a start gets to it; verify names it; the data is the same."""
+    other = Lun(tmp_path / "other", "other", size=2 * SIZE)
+    try:
+        san.guest("san5", "node1", f"-t blockdev --disk 0:adopt={lun.path}")
+        (uuid,) = san.disks("san5")
+        kept = san.write("san5", uuid)
+        lun.path.unlink()
+        lun.path.symlink_to(other.device)
+        wrong = f"it has {2 * SIZE} MiB instead of {SIZE}"
+        for line in (
+            "gnt-instance migrate -f -n node2 san5",
+            "gnt-instance failover -f --shutdown-timeout 0 -n node2 san5",
+        ):
+            said = san.refused(line)
+            assert f"{lun.path} on node node2 is not the device of disk" in said
+            assert wrong in said
+        assert san.checksum("san5", uuid) == kept  # it was never stopped
+        assert wrong in san.look("sh -c 'gnt-cluster verify; true'")
+        lun.path.unlink()
+        lun.path.symlink_to(lun.device)
+        san.type("gnt-instance migrate -f -n node2 san5")
+        assert san.checksum("san5", uuid) == kept
+        san.type("gnt-instance remove -f --shutdown-timeout 0 san5")
+    finally:
+        other.close()
+    assert lun.sum == kept

@@ -104,6 +104,14 @@ def verify(call: Call) -> int:
     return int(bool(errors))
 
 
+def repair_disk_sizes(call: Call) -> int:
+    """Let records take the sizes that devices have."""
+    fixed = perform(call, "OP_CLUSTER_REPAIR_DISK_SIZES", instances=call.words)
+    for instance, slot, what, value in fixed or ():
+        call.terminal.print(f"{instance}: disk/{slot}: {what} is {value} MiB")
+    return 0
+
+
 def verified(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield what verify prints."""
     checked = (found.get("checked") or {}).items()
@@ -287,6 +295,16 @@ PROGRAM = Program(
             "Check the whole cluster; fail if anything is wrong",
             (),
             JOB,
+        ),
+        Command(
+            "repair-disk-sizes",
+            repair_disk_sizes,
+            "Correct the recorded sizes of disks whose devices have another one",
+            (Operand("INSTANCE", 0, None),),
+            JOB,
+            examples=(
+                Example("gnt-cluster repair-disk-sizes web1", "the disks of web1"),
+            ),
         ),
         Command(
             "modify",

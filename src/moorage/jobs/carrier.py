@@ -25,7 +25,7 @@ from moorage.store import Truth
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
 from .queue import Queue
 from .record import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp
-from .task import Call, Commit, Run, Task
+from .task import Call, Commit, Run, Task, today
 
 _LOG = logging.getLogger(__name__)
 
@@ -229,7 +229,8 @@ class Carrier:
             return []
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                await self._asker.insist(job, op, task.node, task.undo)
+                undo = today(task.undo, self._truth.config)
+                await self._asker.insist(job, op, task.node, undo)
             except MoorageError as error:
                 if self._is_gone(task):
                     return []

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from moorage.model import Change
+from moorage.model import Change, Config, Disk
 from moorage.model import change as changes
 
 
@@ -25,6 +25,27 @@ class Call(Struct, frozen=True):
         """Return the disk that the verb works on, if any, as JSON values."""
         found = self.args.get("disk")
         return found if isinstance(found, dict) else None
+
+
+def today(call: Call, config: Config) -> Call:
+    """Return a call that speaks of disks in the epochs that their records have by now.
+
+    A step is planned before the commits that raise an epoch, and may be taken back
+    after them.
+    """
+    args = dict(call.args)
+    if isinstance(args.get("disk"), dict):
+        args["disk"] = _today(args["disk"], config)
+    if isinstance(args.get("disks"), list | tuple):
+        args["disks"] = [_today(disk, config) for disk in args["disks"]]
+    return Call(call.verb, args)
+
+
+def _today(values: dict[str, Any], config: Config) -> dict[str, Any]:
+    known = config.objects.get(values["uuid"])
+    if not isinstance(known, Disk):
+        return values
+    return values | {"epoch": max(known.epoch, values.get("epoch", 0))}
 
 
 class Witness(Struct, frozen=True):

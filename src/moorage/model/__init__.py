@@ -4,7 +4,17 @@
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
 from .config import Config, nice
-from .facts import Accelerator, Claim, GuestState, Held, NodeFacts, Os, Provider, Unit
+from .facts import (
+    Accelerator,
+    Claim,
+    Device,
+    GuestState,
+    Held,
+    NodeFacts,
+    Os,
+    Provider,
+    Unit,
+)
 from .objects import (
     DISKLESS,
     MIXED,
@@ -28,6 +38,7 @@ __all__ = [
     "Claim",
     "Cluster",
     "Config",
+    "Device",
     "Disk",
     "Entity",
     "GuestState",

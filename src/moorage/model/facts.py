@@ -92,6 +92,28 @@ class Unit(Struct, frozen=True, kw_only=True):
         return self.template, self.key
 
 
+class Device(Struct, frozen=True, kw_only=True):
+    """What one node has at a path.
+
+    Attributes
+    ----------
+    kind
+        ``block`` or ``file``; empty for neither.
+    size
+        In whole MiB, rounded down.
+    identity
+        What names a block device on every node that sees it; empty if nothing does.
+    number
+        Major and minor number of a block device: two paths of this node with one
+        number are one device.
+    """
+
+    kind: str = ""
+    size: Mib = Mib(0)
+    identity: str = ""
+    number: str = ""
+
+
 class GuestState(Struct, frozen=True, kw_only=True):
     """A guest as it runs.
 
@@ -152,12 +174,15 @@ class Held(Struct, frozen=True, kw_only=True):
         URI by hypervisor.
     epoch
         The epoch it was attached with.
+    size
+        Of its block device; None where there is none.
     """
 
     disk: str
     path: str | None
     uris: dict[str, str]
     epoch: int
+    size: Mib | None = None
 
 
 class NodeFacts(Struct, frozen=True, kw_only=True):

@@ -67,6 +67,10 @@ class Disk(Entity, frozen=True, kw_only=True):
         one are refused by the nodes.
     quarantine
         Why the disk must not be used, when something could not be proven safe.
+    identity
+        What names an adopted device on every node that sees it (its WWID or serial
+        number), as it was when the disk was adopted; empty for a device that tells
+        nothing, None for a volume that was not adopted.
     """
 
     dev_type: str
@@ -82,6 +86,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     spindles: int | None = None
     epoch: int = 0
     quarantine: str | None = None
+    identity: str | None = None
 
     @property
     def volume(self) -> str:

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The real machine that an agent runs on."""
 
+import asyncio
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import count
 from pathlib import Path
 
-from moorage.model import Os, Provider, Unit
+from moorage.model import Device, Os, Provider, Unit
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import commands, oses, providers
 from .machine import Memory, memory_of
+from .scripts import Scripts
+from .turns import CURRENT
 
 _MIB = 1024 * 1024
+_PRUNED = 100
+"""After so many commands old logs are put away."""
 
 
 class LocalMachine:
@@ -28,6 +34,8 @@ class LocalMachine:
     allowed_list
         A file that lists the directories which image files may be kept below; what is
         not there allows all.
+    scripts
+        Notes the commands that run.
     """
 
     def __init__(
@@ -36,6 +44,7 @@ class LocalMachine:
         extstorage_path: Sequence[Path],
         os_path: Sequence[Path],
         allowed_list: Path | None = None,
+        scripts: Scripts | None = None,
     ) -> None:
         self._allowed_list = allowed_list
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
@@ -43,12 +52,29 @@ class LocalMachine:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._extstorage_path = extstorage_path
         self._os_path = os_path
+        self._scripts = scripts
+        self._ran = count()
 
     async def run(self, command: Command, limit: float) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
         at = Path(command.cwd)
         of_os = any(at.is_relative_to(path) for path in self._os_path)
-        return await commands.run(command, log_dir=self._logs[of_os], timeout=limit)
+        if next(self._ran) % _PRUNED == 0:
+            for directory in self._logs.values():
+                commands.prune(directory)
+        return await commands.run(
+            command, log_dir=self._logs[of_os], timeout=limit, scripts=self._scripts
+        )
+
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for the end of commands on `objects` that an earlier agent left."""
+        if self._scripts:
+            await self._scripts.settle(objects)
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End the commands on `objects` that earlier steps started."""
+        before = CURRENT.get().step
+        return self._scripts.kill(objects, before) if self._scripts else 0
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""
@@ -92,25 +118,40 @@ class LocalMachine:
                 )
         return found
 
-    def device(self, path: str) -> dict[str, object]:
-        """Return what there is at the path of a block device."""
-        try:
-            known = Path(path).stat()
-            number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
-            about = Path("/sys/dev/block") / number
-            size = int((about / "size").read_text()) * 512 // _MIB
-        except (OSError, ValueError):  # no path, no device, or one that goes away
-            return {"present": False, "size": 0, "identity": ""}
+    async def device(self, path: str) -> Device:
+        """Return what there is at a path; a file server that hangs stops nobody."""
+        return await asyncio.to_thread(_at, Path(path))
+
+
+def _at(path: Path) -> Device:
+    try:
+        known = path.stat()
+        if stat.S_ISREG(known.st_mode):
+            return Device(kind="file", size=Mib(known.st_size // _MIB))
         if not stat.S_ISBLK(known.st_mode):
-            return {"present": False, "size": 0, "identity": ""}
-        return {"present": True, "size": size, "identity": _identity(about)}
+            return Device()
+        number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+        about = Path("/sys/dev/block") / number
+        size = Mib(int((about / "size").read_text()) * 512 // _MIB)
+    except (OSError, ValueError):  # no path, no device, or one that goes away
+        return Device()
+    return Device(kind="block", size=size, identity=_identity(about), number=number)
 
 
 def _identity(about: Path) -> str:
-    """Return what names a device on every node that sees it; empty if nothing does."""
-    for name in ("device/wwid", "wwid", "device/serial"):
+    """Return what names a device on every node that sees it; empty if nothing does.
+
+    A part of a device bears the device's name and its own number.
+    """
+    part = about / "partition"
+    if part.exists():
+        whole = _identity(about.resolve().parent)
+        return f"{whole}-part{part.read_text().strip()}" if whole else ""
+    for name in ("device/wwid", "wwid", "dm/uuid", "device/serial"):
         try:
-            return (about / name).read_text().strip()
+            told = (about / name).read_text().strip()
         except OSError:
             continue
+        if told:
+            return told
     return ""

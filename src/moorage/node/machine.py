@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
-from moorage.model import Os, Provider, Unit
+from moorage.model import Device, Os, Provider, Unit
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -26,6 +27,12 @@ class Machine(Protocol):
     async def run(self, command: Command, limit: float) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
 
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for the end of commands on `objects` that an earlier agent left."""
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End the commands on `objects` that earlier steps started; return how many."""
+
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""
 
@@ -44,8 +51,8 @@ class Machine(Protocol):
     def units(self, directories: dict[str, str]) -> list[Unit]:
         """Return the room in each template's directory, by the template's name."""
 
-    def device(self, path: str) -> dict[str, object]:
-        """Return ``present``, ``size`` (MiB) and ``identity`` of a block device."""
+    async def device(self, path: str) -> Device:
+        """Return what there is at a path."""
 
 
 def memory_of(proc: Path) -> Memory:

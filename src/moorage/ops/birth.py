@@ -10,13 +10,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from moorage.errors import (
-    BadInput,
-    Exists,
-    MoorageError,
-    NotSupported,
-    WrongState,
-)
+from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Disk, Node, NodeGroup
 from moorage.storage import Birth, Can, Reach, Template
@@ -24,7 +18,8 @@ from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from .calls import device_on, providers_on
+from . import identity
+from .calls import providers_on
 from .disk_names import check_disk_name, check_unused, hold_names
 from .reach import check_provider, online, providers
 
@@ -97,7 +92,7 @@ def wish(given: Mapping[str, Any], default: str | None = None) -> Wish:
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
-        adopt=given.get("adopt"),
+        adopt=checked_device(str(template), given.get("adopt")),
         params={key: value for key, value in params.items() if value is not None},
     )
 
@@ -133,6 +128,11 @@ def checked_mode(value: object) -> str:
     return str(value)
 
 
+def checked_device(template: str, value: object) -> str | None:
+    """Return the path of a device that is to be adopted, in its one spelling."""
+    return template_named(template).adoptable(str(value)) if value else None
+
+
 def checked_name(value: object) -> str | None:
     """Return a name; None for none, in any of its spellings."""
     if value is None or value == "none":
@@ -141,21 +141,22 @@ def checked_name(value: object) -> str | None:
 
 
 def hold(wishes: Iterable[Wish]) -> Iterator[Lock]:
-    """Hold what two jobs must not give to two disks: names, and adopted volumes."""
+    """Hold what two jobs must not give to two disks: names, and adopted devices."""
     for wanted in wishes:
         yield from hold_names(wanted.name)
         if wanted.adopt:
-            yield Lock("disk", wanted.adopt)
+            yield identity.ADOPTION
 
 
 def ask(config: Config, wanted: Wish, group: NodeGroup) -> Iterator[Question]:
     """Ask the nodes of a group what :func:`check` must know."""
     capabilities = wanted.kind.capabilities
-    for node in online(config, group):
+    nodes = online(config, group)
+    if wanted.adopt:
+        yield from identity.ask(config, nodes, wanted.adopt)
+    for node in nodes:
         if capabilities.provider:
             yield providers_on(node.uuid)
-        if wanted.adopt:
-            yield device_on(node.uuid, wanted.adopt)
 
 
 def bear(
@@ -193,6 +194,7 @@ def bear(
         params=kind.parameters(_inherited(view, wanted, node) | wanted.params),
         group=node.group,
         last_node=node.uuid,
+        identity=_identity(view, wanted, node),
         ctime=view.now,
         mtime=view.now,
         tags=wanted.tags,
@@ -206,10 +208,14 @@ def _inherited(view: View, wanted: Wish, node: Node) -> dict[str, Any]:
     return cluster | group.diskparams.get(wanted.template, {})
 
 
+def _identity(view: View, wanted: Wish, node: Node) -> str | None:
+    return identity.device(view, node, wanted.adopt).identity if wanted.adopt else None
+
+
 def born_size(view: View, wanted: Wish, node: Node) -> Mib:
     """Return how large the new disk is: as wished, or as the adopted device is."""
     if wanted.adopt:
-        return Mib(int(view.answer(device_on(node.uuid, wanted.adopt))["size"]))
+        return identity.device(view, node, wanted.adopt).size
     if wanted.size is None:
         raise BadInput("the disk has no size", hint="add size=10G")
     return wanted.size
@@ -240,7 +246,8 @@ def check(view: View, wanted: Wish, node: Node) -> None:
         provider = usable(providers(view, node))[str(disk.logical_id[0])]
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
-        _check_adopted(view, wanted.adopt, node)
+        nodes = online(view.config, view.config.group(node.group))
+        identity.check_adoption(view, wanted.adopt, node, nodes)
 
 
 def offers(view: View, wanted: Wish, node: Node) -> bool:
@@ -294,26 +301,3 @@ def _telling(
         for node in online(view.config, group)
         if node == worker or view.reached(ask_node(node.uuid))
     ]
-
-
-def _check_adopted(view: View, path: str, worker: Node) -> None:
-    """Raise `Refused` unless it is one device on every node, and nobody else's."""
-    seen: dict[tuple[object, object], str] = {}
-    group = view.config.group(worker.group)
-    for node in _telling(view, group, worker, lambda uuid: device_on(uuid, path)):
-        found = view.answer(device_on(node.uuid, path))
-        if not found["present"]:
-            raise WrongState(
-                f"node {node.name} of group {group.name} has no block device {path}",
-                hint="every node of the group must see it under this name",
-            )
-        seen.setdefault((found["size"], found["identity"]), node.name)
-    if len(seen) > 1:
-        told = ", ".join(f"{size} MiB on {name}" for (size, _), name in seen.items())
-        raise WrongState(f"{path} is not the same device on every node: {told}")
-    for disk in view.config.all(Disk):
-        if disk.volume == path:
-            raise Exists(
-                f"device {path} is disk {disk.label} already",
-                hint=f"gnt-disk info {disk.uuid}",
-            )

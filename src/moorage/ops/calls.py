@@ -4,10 +4,12 @@
 Every operation on disks and guests is built of these few tasks; each names its undo.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import to_builtins
 
+from moorage.backend import DEFAULTS
 from moorage.jobs import Call, Question, Run
 from moorage.model import Config, Disk, Instance, Node
 from moorage.model.change import encode
@@ -21,9 +23,9 @@ def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
 
 
 def beparams(config: Config, instance: Instance) -> dict[str, Any]:
-    """Return memory (MiB) and processors: the cluster's, then the instance's own."""
-    builtin = {"minmem": 128, "maxmem": 128, "vcpus": 1, "auto_balance": True}
-    return builtin | config.cluster.beparams.get("default", {}) | instance.beparams
+    """Return the back-end parameters: the cluster's, then the instance's own."""
+    own = config.cluster.beparams.get("default", {}) | instance.beparams
+    return {**DEFAULTS, **own}
 
 
 # -- calls ---------------------------------------------------------------------------
@@ -72,6 +74,11 @@ def guest_on(node: str, instance: Instance) -> Question:
     return Question(node, "guest", (("uuid", instance.uuid),))
 
 
+def facts_on(node: Node) -> Question:
+    """Ask a node for all that it knows of itself."""
+    return Question(node.uuid, "facts")
+
+
 def providers_on(node: str) -> Question:
     """Ask a node for its ExtStorage providers."""
     return Question(node, "providers")
@@ -82,39 +89,59 @@ def oses_on(node: str) -> Question:
     return Question(node, "oses")
 
 
-def device_on(node: str, path: str) -> Question:
-    """Ask a node what there is at the path of a block device."""
-    return Question(node, "device", (("path", path),))
+def devices_on(node: str, paths: Iterable[str]) -> Question:
+    """Ask a node what there is at the paths of devices and files."""
+    return Question(node, "devices", (("paths", tuple(paths)),))
 
 
 # -- tasks on disks ------------------------------------------------------------------
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:
-    """Make the volume; undone by removing it."""
+    """Make the volume; undone by removing it, if the node made it."""
     return Run(
         what=f"create disk {disk.label} on {node.name}",
         node=node.uuid,
         do=disk_call(config, "disk.create", disk),
-        undo=disk_call(config, "disk.remove", disk),
+        undo=disk_call(config, "disk.unmake", disk),
         lasting=True,
     )
 
 
-def attach(config: Config, disk: Disk, node: Node, opened: str = EXCLUSIVE) -> Run:
-    """Attach and open on a node; undone by detaching."""
+def attach(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    opened: str = EXCLUSIVE,
+    *,
+    held: bool = False,
+    ignore_size: bool = False,
+) -> Run:
+    """Attach and open on a node; undone by detaching.
+
+    Parameters
+    ----------
+    held
+        Whether it is attached there already: then there is nothing to undo.
+    ignore_size
+        Take it whatever its size is.
+    """
+    sized = {"ignore_size": True} if ignore_size else {}
     return Run(
         what=f"attach disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.attach", disk, opened=opened),
-        undo=disk_call(config, "disk.detach", disk),
+        do=disk_call(config, "disk.attach", disk, opened=opened, **sized),
+        undo=None if held else disk_call(config, "disk.detach", disk),
     )
 
 
 def attach_again(config: Config, disk: Disk, node: Node) -> Run:
-    """Look again where an attached disk is; what was known stays, if that fails."""
+    """Look again where an attached disk is, and whether it has the recorded size.
+
+    What was known stays, if that fails.
+    """
     return Run(
-        what=f"look where disk {disk.label} is on {node.name}",
+        what=f"look at disk {disk.label} on {node.name}",
         node=node.uuid,
         do=disk_call(config, "disk.attach", disk, opened=EXCLUSIVE),
         tolerant=True,
@@ -137,13 +164,28 @@ def detach(
         Whether it was attached there at all; if not, this is a precaution, and there
         is nothing to undo.
     """
-    again = disk_call(config, "disk.attach", disk, opened=EXCLUSIVE)
+    again = disk_call(config, "disk.attach", disk, opened=EXCLUSIVE, ignore_size=True)
     return Run(
         what=f"detach disk {disk.label} on {node.name}",
         node=node.uuid,
         do=disk_call(config, "disk.detach", disk),
         undo=None if tolerant or not held else again,
         tolerant=tolerant,
+    )
+
+
+def let_go(config: Config, disk: Disk, node: Node) -> Run:
+    """Detach what nobody needs any more on a node: there is no way back.
+
+    A guest that was stopped is not started again because its storage cannot be
+    stopped. The node holds the disk then, until the next start takes it up.
+    """
+    return Run(
+        what=f"detach disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.detach", disk),
+        tolerant=True,
+        final=True,
     )
 
 
@@ -202,14 +244,27 @@ def start(config: Config, instance: Instance, disks: list[Disk], node: Node) -> 
 
 
 def stop(
-    config: Config, instance: Instance, disks: list[Disk], node: Node, patience: float
+    config: Config,
+    instance: Instance,
+    disks: list[Disk],
+    node: Node,
+    patience: float,
+    *,
+    final: bool = False,
 ) -> Run:
-    """Power a guest down within `patience` seconds; undone by starting it."""
+    """Power a guest down within `patience` seconds; undone by starting it.
+
+    Parameters
+    ----------
+    final
+        Whether it is stopped for good: once it is down, there is no way back.
+    """
     return Run(
         what=f"stop {instance.name} on {node.name}",
         node=node.uuid,
         do=guest_call(config, "instance.stop", instance, disks, timeout=patience),
         undo=guest_call(config, "instance.start", instance, disks),
+        final=final,
     )
 
 

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is known of an instance's guest: it runs, it does not, or nobody can tell."""
 
+from collections.abc import Iterator
+
 from msgspec import convert
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import View
-from moorage.model import GuestState, Instance, Node
+from moorage.jobs import Question, View
+from moorage.model import Config, GuestState, Instance, Node
 
 from .calls import guest_on
+from .silence import way_out
+
+NOT_WRITING = frozenset({"incoming", "moved"})
+"""States in which a guest's process does not write to its disks."""
 
 
 def guest(view: View, instance: Instance) -> GuestState | None:
@@ -49,6 +55,51 @@ def check_known(view: View, instance: Instance) -> None:
         raise silent(node, instance, error) from error
 
 
+def ask_elsewhere(config: Config, instance: Instance) -> Iterator[Question]:
+    """Ask every other node that is on for the guest: one small question a node."""
+    for node in _others(config, instance):
+        yield guest_on(node.uuid, instance)
+
+
+def check_nowhere_else(view: View, instance: Instance) -> None:
+    """Raise `WrongState` if another node says that it runs the guest.
+
+    The second line against two writers: the record says where a guest should run, and
+    this asks where it does. A node that gives no answer proves nothing, and one such
+    node must not keep every guest of the cluster down.
+    """
+    found = [
+        node.name
+        for node in _others(view.config, instance)
+        if _has(view, node, instance)
+    ]
+    if found:
+        home = view.config.node(instance.primary_node).name
+        raise WrongState(
+            f"instance {instance.name} runs on node {' and '.join(found)}, and should "
+            f"be on {home}: started a second time, both would write to its disks",
+            hint=f"gnt-instance migrate --cleanup {instance.name}",
+            instance=instance.name,
+        )
+
+
+def _others(config: Config, instance: Instance) -> list[Node]:
+    return [
+        node
+        for node in config.named(Node)
+        if node.vm_capable and not node.offline and node.uuid != instance.primary_node
+    ]
+
+
+def _has(view: View, node: Node, instance: Instance) -> bool:
+    """Whether a node has a process of the guest that can write."""
+    try:
+        found = view.answer(guest_on(node.uuid, instance))
+    except MoorageError:
+        return False
+    return bool(found) and found["state"] not in NOT_WRITING
+
+
 def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:
     """Return the refusal for a node that gives no answer and is not marked offline."""
     cause = error.facts.get("cause", error.message)
@@ -56,8 +107,7 @@ def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:
         f"node {node.name} gives no answer ({cause}), and nobody has said that "
         f"it is off: instance {instance.name} may still run there and write to its "
         "disks",
-        hint=f"make sure that the node is powered off, then: "
-        f"gnt-node modify --offline=yes {node.name}",
+        hint=way_out(node, error),
         node=node.name,
         instance=instance.name,
     )

@@ -15,7 +15,8 @@ from moorage.storage import Can, Capabilities, Reach, Template
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 
-from .calls import device_on, providers_on
+from . import identity
+from .calls import devices_on, providers_on
 
 TRIED = 3
 """How many nodes of a group are asked before giving up on finding one that answers."""
@@ -166,12 +167,17 @@ def providers(view: View, node: Node) -> list[Provider]:
     return convert(view.answer(providers_on(node.uuid)) or [], list[Provider])
 
 
-def ask_reach(disks: Iterable[Disk], node: Node) -> Iterator[Question]:
+def ask_reach(config: Config, disks: list[Disk], node: Node) -> Iterator[Question]:
     """Ask a node for what :func:`check_reach` must know."""
     yield providers_on(node.uuid)
+    paths = set()
     for disk in disks:
-        if can(disk, Can.ADOPT) and not can(disk, Can.CREATE):
-            yield device_on(node.uuid, disk.volume)
+        if template(disk).at_rest(disk):
+            paths.add(disk.volume)
+    if any(identity.is_adopted(disk) for disk in disks):
+        paths |= {disk.volume for disk in identity.adopted(config)}
+    if paths:
+        yield devices_on(node.uuid, sorted(paths))
 
 
 def check_reach(view: View, disk: Disk, node: Node) -> None:
@@ -185,10 +191,6 @@ def check_reach(view: View, disk: Disk, node: Node) -> None:
             node=node.name,
         )
     check_provider(view, disk, node)
-    question = device_on(node.uuid, disk.volume)
-    if question in view.answers:
-        found = view.answer(question)
-        if not found["present"]:
-            raise WrongState(
-                f"node {node.name} has no block device {disk.volume}", disk=disk.uuid
-            )
+    at = template(disk).at_rest(disk)
+    if at:
+        identity.check_at_rest(view, disk, node, at)

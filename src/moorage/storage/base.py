@@ -209,9 +209,37 @@ class Template(ABC):
         return {}
 
     @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that a cluster may preset for all disks to come.
+
+        Raises
+        ------
+        BadInput
+            If there is no such parameter, or it is each disk's own.
+        """
+        return cls.parameters(given)
+
+    @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
         """Return the identity of the snapshot `name`, to drive it as a disk."""
         return (*disk.logical_id[:-1], name)
+
+    @classmethod
+    def adoptable(cls, volume: str) -> str:
+        """Return the name under which a volume to adopt is stored.
+
+        Raises
+        ------
+        BadInput
+            If no volume of this template can have such a name.
+        """
+        return volume
+
+    @classmethod
+    def at_rest(cls, disk: Disk) -> "Where | None":
+        """Return where the data is before it is attached; None if attach tells."""
+        del disk
+        return None
 
     @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:

@@ -2,10 +2,10 @@
 """A simulated machine: it answers commands from shared simulated storage."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from moorage.errors import CommandFailed
-from moorage.model import Os, Provider, Unit
+from moorage.model import Device, Os, Provider, Unit
 from moorage.node.machine import Memory
 from moorage.storage import Command, Output
 from moorage.units import Mib
@@ -83,6 +83,14 @@ class SimMachine:
         await asyncio.sleep(0)
         return output
 
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for nothing: simulated commands end with their agent."""
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End nothing: simulated commands take no time."""
+        del objects
+        return 0
+
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""
         return (PROVIDERS_DIR,)
@@ -112,9 +120,6 @@ class SimMachine:
             if path not in self.missing
         ]
 
-    def device(self, path: str) -> dict[str, object]:
-        """Return what the shared devices say."""
-        found = self._san.devices.get(path)
-        if found is None:
-            return {"present": False, "size": 0, "identity": ""}
-        return {"present": True, "size": found["size"], "identity": found["identity"]}
+    async def device(self, path: str) -> Device:
+        """Return what the storage says; devices may differ from node to node."""
+        return self._san.device(self.node, path)

@@ -33,7 +33,8 @@ class Picture:
     guests
         State, disks and sizes of each guest by ``node uuid``.
     held
-        Uuids of the disks that each node's agent holds.
+        Uuids of the disks that each node's agent holds; with both epochs where it
+        holds one by another epoch than the record's.
     """
 
     objects: dict[str, Any]
@@ -116,7 +117,14 @@ async def _held(cluster: SimCluster, name: str) -> list[str]:
 
     agent = cluster.nodes.nodes[name].agent
     facts = await agent.handle("facts", {}, cluster.truth.term, silent)
-    return sorted(one["disk"] for one in facts["held"])
+    recorded = epochs(cluster.config)
+    return sorted(_by(one, recorded) for one in facts["held"])
+
+
+def _by(held: dict[str, Any], recorded: dict[str, int]) -> str:
+    uuid, epoch = held["disk"], held["epoch"]
+    known = recorded.get(uuid)
+    return uuid if epoch == known else f"{uuid} by epoch {epoch}, recorded is {known}"
 
 
 def epochs(config: Config) -> dict[str, int]:

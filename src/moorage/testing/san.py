@@ -12,7 +12,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from moorage.errors import CommandFailed
+from moorage.model import Device
 from moorage.storage import Command, Output
+from moorage.units import Mib
 
 Records = MutableMapping[str, dict[str, Any]]
 
@@ -74,7 +76,10 @@ class San:
     guests
         Guests by ``node uuid``; see :mod:`moorage.testing.guests`.
     devices
-        Shared block devices by path: ``size`` in MiB, ``identity``.
+        Block devices by path, with the node in front where it has another one there:
+        ``size`` in MiB, ``identity``, and ``number`` if it is not the path.
+    unmounted
+        Directories by node, below which it sees no shared files.
     broken
         What must never happen, and happened in this process.
     """
@@ -84,6 +89,7 @@ class San:
     attached: Records = field(default_factory=dict)
     guests: Records = field(default_factory=dict)
     devices: Records = field(default_factory=dict)
+    unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
     @classmethod
@@ -118,6 +124,29 @@ class San:
                 f"output:\n{output.stdout}"
             )
         return output
+
+    def device(self, node: str, path: str) -> Device:
+        """Return what a node has at a path."""
+        found = self.devices.get(f"{node}:{path}") or self.devices.get(path)
+        if found:
+            return Device(
+                kind="block",
+                size=Mib(found["size"]),
+                identity=found["identity"],
+                number=found.get("number", path),
+            )
+        volume = self.volumes.get(path.removeprefix("/dev/"))
+        if volume:
+            size = int(volume["real"] if "real" in volume else volume["size"])
+            return Device(kind="block", size=Mib(size), number=path)
+        file = self.files.get(self._key(node, path))
+        if file and not self._hidden(node, path):
+            return Device(kind="file", size=Mib(file["size"] // MIB))
+        return Device()
+
+    def _hidden(self, node: str, path: str) -> bool:
+        gone = self.unmounted.get(node)
+        return gone is not None and PurePosixPath(path).is_relative_to(gone)
 
     # -- a provider -----------------------------------------------------------------
 
@@ -183,9 +212,10 @@ class San:
         if kind == "-d":
             return Output()
         if kind == "-b":
-            known = path in self.devices or path.removeprefix("/dev/") in self.volumes
+            known = self.device(node, path).kind == "block"
             return Output(code=0 if known else 1)
-        return Output(code=0 if self._key(node, path) in self.files else 1)
+        there = self._key(node, path) in self.files and not self._hidden(node, path)
+        return Output(code=0 if there else 1)
 
     def _stat(self, node: str, operands: list[str], _command: Command) -> Output:
         found = self.files.get(self._key(node, operands[-1]))

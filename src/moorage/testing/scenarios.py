@@ -134,6 +134,7 @@ SCENARIOS = (
     _on("web3", "OP_INSTANCE_STARTUP"),
     _on("web1", "OP_INSTANCE_REBOOT", reboot_type="full"),
     _on("web3", "OP_INSTANCE_ACTIVATE_DISKS"),
+    _on("web1", "OP_INSTANCE_ACTIVATE_DISKS"),
     _modified("web1", "several changes", _SEVERAL),
     _modified("web1", "two removed", _TWO),
     _modified("web1", "two forgotten", _TWO, keep_disks=True),

@@ -92,6 +92,7 @@ DISK = Resource(
             _last_node,
         ),
         Field("group", "Group", "text", "Node group that reaches it", _group),
+        attribute("identity", "Identity", "text", "What names an adopted device"),
         attribute("epoch", "Epoch", "number", "Rises with every attach and move"),
         attribute("quarantine", "Quarantine", "text", "Why nobody may use it"),
         attribute("spindles", "Spindles", "number", "Spindles"),

@@ -8,15 +8,16 @@ from moorage.cli.options import (
     JOB,
     NO_WAIT_FOR_SYNC,
     OVERRIDES,
+    moot,
     overridden,
 )
-from moorage.units import parse_size
+from moorage.units import is_whole, parse_size
 
 
 def grow(call: Call) -> int:
     """Make a disk of an instance larger."""
     name, which, amount = call.words
-    disk = int(which) if which.isdecimal() else which
+    disk = int(which) if is_whole(which) else which
     perform(
         call,
         "OP_INSTANCE_GROW_DISK",
@@ -32,8 +33,9 @@ def grow(call: Call) -> int:
 def activate(call: Call) -> int:
     """Attach an instance's disks on its node and say where."""
     (name,) = call.words
+    fields = {"ignore_size": True} if call.option("ignore_size") else {}
     for node, slot, where in perform(
-        call, "OP_INSTANCE_ACTIVATE_DISKS", instance_name=name
+        call, "OP_INSTANCE_ACTIVATE_DISKS", instance_name=name, **fields
     ):
         call.terminal.print(f"{node}:{slot}:{where}")
     return 0
@@ -66,7 +68,11 @@ COMMANDS = (
         activate,
         "Make an instance's disks usable on its node; print where they are",
         (Operand("INSTANCE"),),
-        JOB,
+        (
+            Option(("--ignore-size",), "also disks whose devices have another size"),
+            moot("--wait-for-sync", "no template mirrors a disk by itself"),
+            *JOB,
+        ),
     ),
     Command(
         "deactivate-disks",

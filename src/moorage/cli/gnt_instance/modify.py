@@ -26,6 +26,9 @@ _NOTE = (
     "instance will not be enough."
 )
 
+_AT_START = ("be/", "hv/")
+"""What a guest is given when it starts; disks come and go while it runs."""
+
 
 def modify(call: Call) -> int:
     """Change an instance, its disks included."""
@@ -61,7 +64,8 @@ def _tell(call: Call, name: str, result: Sequence[Sequence[Any]]) -> None:
     call.terminal.print(f"Modified instance {name}")
     for what, value in result:
         call.terminal.print(f" - {what:<5} -> {value}")
-    call.terminal.print(_NOTE)
+    if any(what.startswith(_AT_START) for what, _ in result):
+        call.terminal.print(_NOTE)
 
 
 def _parameters(call: Call) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _ways(call: Call) -> dict[str, bool]:
     return {name: True for name in switches if call.option(name)}
 
 
-def _hypervisor_keys(text: str) -> dict[str, Any]:
+def hypervisor_keys(text: str) -> dict[str, Any]:
     """Return the keys of ``-H kvm:acpi=false``, or without the hypervisor's name."""
     ident, colon, rest = text.partition(":")
     return key_values(rest if colon and "=" not in ident else text)
@@ -128,7 +132,7 @@ COMMAND = Command(
             ("-H", "--hypervisor-parameters"),
             "the hypervisor's parameters",
             "KEY=VALUE,...",
-            _hypervisor_keys,
+            hypervisor_keys,
         ),
         Option(
             ("-O", "--os-parameters"),

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from moorage import __version__
 from moorage.model import (
     Accelerator,
+    Device,
     GuestState,
+    Held,
     NodeFacts,
     Os,
     Provider,
@@ -27,24 +30,27 @@ _PROVIDED = sorted(n for n, one in TEMPLATES.items() if one.capabilities.provide
 
 
 class FactArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of the reading verbs.
+    """Arguments of the reading verbs, and of those between a node and its master.
 
     Attributes
     ----------
     directories
         Directory by disk template, or pairs of both: where the cluster keeps image
         files.
-    path
-        A block device.
+    paths
+        Of devices and files.
     uuid
         A guest.
+    objects
+        Uuids: of those to keep, or to end the programs of.
     brief
         Leave out guests and held disks: they may be thousands.
     """
 
     directories: dict[str, str] | tuple[tuple[str, str], ...] = {}
-    path: str = ""
+    paths: tuple[str, ...] = ()
     uuid: str = ""
+    objects: tuple[str, ...] = ()
     brief: bool = False
 
 
@@ -63,7 +69,7 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
         allowed_directories=at.machine.allowed_directories(),
         extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
-        held=() if args.brief else tuple(at.held.all()),
+        held=() if args.brief else tuple([held async for held in _held(at)]),
         accelerator=next(filter(None, _known(at)), None),
     )
 
@@ -92,9 +98,20 @@ async def oses(at: Station, _args: FactArgs, _report: Report) -> list[Os]:
     return at.machine.oses()
 
 
-async def device(at: Station, args: FactArgs, _report: Report) -> dict[str, object]:
-    """Return what there is at the path of a block device."""
-    return at.machine.device(args.path)
+async def devices(at: Station, args: FactArgs, _report: Report) -> list[Device]:
+    """Return what there is at some paths, in their order."""
+    return [await at.machine.device(path) for path in args.paths]
+
+
+async def _held(at: Station) -> AsyncIterator[Held]:
+    """Yield the disks that are attached here, with the sizes of their devices."""
+    for held in at.held.all():
+        where = at.held.get(held.disk)
+        if where and where.path and where.block:
+            found = await at.machine.device(where.path)
+            yield replace(held, size=found.size if found.kind == "block" else None)
+        else:
+            yield held
 
 
 def _provided(at: Station) -> Iterator[Unit]:
@@ -130,7 +147,7 @@ VERBS: dict[str, Any] = {
     "guest": guest,
     "providers": providers,
     "oses": oses,
-    "device": device,
+    "devices": devices,
     "accelerator": accelerator,
 }
 """Every reading verb."""

@@ -4,10 +4,12 @@
 from moorage.jobs import Operation
 
 from .delay import Delay
+from .repair_disk_sizes import ClusterRepairDiskSizes
 from .set_params import ClusterSetParams
 from .verify import ClusterVerify
 
 OPERATIONS: tuple[type[Operation], ...] = (
+    ClusterRepairDiskSizes,
     ClusterSetParams,
     ClusterVerify,
     Delay,

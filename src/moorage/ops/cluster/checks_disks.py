@@ -40,7 +40,7 @@ def _held(seen: Seen, node: Node, held: Held) -> Iterator[Finding]:
         yield Finding(
             f"disk {disk.label}",
             f"node {node.name} still holds it: {wrong}",
-            f"if no job works on it: {_command(seen, disk)}",
+            f"if no job works on it: {_command(seen, disk, node)}",
         )
 
 
@@ -59,10 +59,15 @@ def _wrong(seen: Seen, disk: Disk, node: Node, held: Held) -> str:
     return ""
 
 
-def _command(seen: Seen, disk: Disk) -> str:
+def _command(seen: Seen, disk: Disk, node: Node) -> str:
+    """Return a command that ends it, in the state that the owner is in."""
     owner = seen.config.owner(disk)
     if owner is None:
-        return "attach it to an instance there and detach it again: gnt-disk attach"
+        return f"gnt-disk detach {disk.uuid}"
+    if owner.primary_node != node.uuid:
+        return f"gnt-instance migrate --cleanup {owner.name}"
+    if owner.disks_active or owner.uuid in seen.running:
+        return f"gnt-instance activate-disks {owner.name}"
     return f"gnt-instance deactivate-disks {owner.name}"
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from moorage.errors import MoorageError
 from moorage.model import Disk, Node, NodeGroup
 from moorage.ops import reach
-from moorage.ops.calls import device_on
 from moorage.ops.storage.directories import setting_of
 from moorage.storage.provider import usable
 
-from .finding import Finding, Seen, adopted_disks, group_uuid
+from .finding import Finding, Seen, group_uuid
 
 
 def directories(seen: Seen) -> Iterator[Finding]:
@@ -61,31 +60,3 @@ def _problem(seen: Seen, node: Node, name: str) -> str:
     if found is None:
         return "it is not there"
     return found.problem
-
-
-def devices(seen: Seen) -> Iterator[Finding]:
-    """Find adopted devices that are missing, or another one, on a node of the group."""
-    for disk, group in adopted_disks(seen.config):
-        told: dict[tuple[object, object], list[str]] = defaultdict(list)
-        for node in reach.online(seen.config, group):
-            try:
-                found = seen.view.answer(device_on(node.uuid, disk.volume))
-            except MoorageError:
-                continue
-            if found["present"]:
-                told[found["size"], found["identity"]].append(node.name)
-            else:
-                yield Finding(
-                    f"disk {disk.label}",
-                    f"node {node.name} of group {group.name} has no block device "
-                    f"{disk.volume}",
-                    f"make it visible on {node.name} under this name",
-                )
-        if len(told) > 1:
-            sides = "; ".join(f"{k[0]} MiB on {', '.join(v)}" for k, v in told.items())
-            yield Finding(
-                f"disk {disk.label}",
-                f"{disk.volume} is not the same device on every node of group "
-                f"{group.name}: {sides}",
-                "compare on the nodes: lsblk -o NAME,SIZE,SERIAL,WWN",
-            )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from msgspec import Struct, convert
 
 from moorage.errors import MoorageError
-from moorage.jobs import Question, View
+from moorage.jobs import View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
-from moorage.ops.reach import can
-from moorage.storage import Can
+from moorage.ops.calls import facts_on
+from moorage.ops.identity import is_adopted
 
 RUNNING = frozenset({"running", "paused"})
 
@@ -55,7 +55,7 @@ class Seen:
 
     view: View
     facts: dict[str, NodeFacts]
-    silent: dict[str, str]
+    silent: dict[str, MoorageError]
     running: dict[str, list[tuple[Node, GuestState]]]
 
     @property
@@ -70,15 +70,10 @@ class Seen:
                 yield node, self.facts[node.uuid]
 
 
-def facts_on(node: Node) -> Question:
-    """Ask a node for all that it knows of itself."""
-    return Question(node.uuid, "facts")
-
-
 def see(view: View) -> Seen:
     """Return what the nodes said, in order."""
     facts: dict[str, NodeFacts] = {}
-    silent: dict[str, str] = {}
+    silent: dict[str, MoorageError] = {}
     running: dict[str, list[tuple[Node, GuestState]]] = defaultdict(list)
     for node in view.config.named(Node):
         if node.offline:
@@ -86,7 +81,7 @@ def see(view: View) -> Seen:
         try:
             facts[node.uuid] = convert(view.answer(facts_on(node)), NodeFacts)
         except MoorageError as error:
-            silent[node.uuid] = error.message
+            silent[node.uuid] = error
             continue
         for guest in facts[node.uuid].guests:
             if guest.state in RUNNING:
@@ -98,7 +93,7 @@ def adopted_disks(config: Config) -> Iterator[tuple[Disk, NodeGroup]]:
     """Yield the disks that are devices of somebody else's, with their group."""
     for disk in config.named(Disk):
         group = group_uuid(config, disk)
-        if can(disk, Can.ADOPT) and not can(disk, Can.CREATE) and group:
+        if is_adopted(disk) and group:
             yield disk, config.group(group)
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Disk, Instance, Node
-from moorage.ops.calls import device_on, providers_on
-from moorage.ops.reach import online
+from moorage.ops.calls import facts_on, providers_on
 
 from . import (
+    checks_defaults,
+    checks_devices,
     checks_disks,
     checks_guests,
     checks_names,
@@ -17,9 +18,10 @@ from . import (
     checks_storage,
     checks_survival,
 )
-from .finding import Finding, Seen, adopted_disks, facts_on, see
+from .finding import Finding, Seen, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
+    checks_defaults.presets,
     checks_nodes.silent,
     checks_nodes.versions,
     checks_guests.instances,
@@ -32,7 +34,9 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_names.disks,
     checks_storage.directories,
     checks_storage.providers,
-    checks_storage.devices,
+    checks_devices.devices,
+    checks_devices.shared,
+    checks_devices.sizes,
     checks_survival.losses,
 )
 """Every check; each one is a pure function of what was seen."""
@@ -60,9 +64,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
             if not node.offline:
                 yield facts_on(node)
                 yield providers_on(node.uuid)
-        for disk, group in adopted_disks(config):
-            for node in online(config, group):
-                yield device_on(node.uuid, disk.volume)
+        yield from checks_devices.ask(config)
 
     def check(self, view: View) -> None:
         """Refuse nothing: a cluster in any state can be looked at. Look at it."""

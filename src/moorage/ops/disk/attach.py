@@ -109,7 +109,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         instance = view.config.instance(self.instance_name)
         node = view.config.node(instance.primary_node)
         yield calls.guest_on(node.uuid, instance)
-        yield from ask_reach([view.config.disk(self.disk)], node)
+        yield from ask_reach(view.config, [view.config.disk(self.disk)], node)
 
     def check(self, view: View) -> None:
         """Refuse a disk that is taken, out of reach, or quarantined."""

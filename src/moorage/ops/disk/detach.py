@@ -4,9 +4,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, WrongState
+from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, Instance, successor
+from moorage.model import Change, Config, Disk, Instance, Node, successor
 from moorage.ops import calls
 from moorage.ops.guests import check_known, runs
 
@@ -42,7 +42,11 @@ def detach_tasks(
 
 
 class DiskDetach(Operation, frozen=True, kw_only=True):
-    """Detach a disk from its instance; hot when the instance runs."""
+    """Detach a disk from its instance; hot when the instance runs.
+
+    One that belongs to nobody, and that a node still holds because its storage could
+    not be stopped, is detached there.
+    """
 
     op_id = "OP_DISK_DETACH"
 
@@ -51,29 +55,56 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance; share the node."""
         disk = view.config.disk(self.disk)
-        instance = owner_of(view.config, disk)
-        yield Lock("node", instance.primary_node, shared=True)
-        yield Lock("instance", instance.uuid)
+        instance = view.config.owner(disk)
         yield Lock("disk", disk.uuid)
+        if instance:
+            yield Lock("node", instance.primary_node, shared=True)
+            yield Lock("instance", instance.uuid)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether the instance runs."""
-        instance = owner_of(view.config, view.config.disk(self.disk))
-        yield calls.guest_on(instance.primary_node, instance)
+        """Ask whether the instance runs; without one, who holds the disk."""
+        instance = view.config.owner(view.config.disk(self.disk))
+        if instance:
+            yield calls.guest_on(instance.primary_node, instance)
+            return
+        for node in view.config.named(Node):
+            if not node.offline:
+                yield calls.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the instance runs."""
-        check_known(view, owner_of(view.config, view.config.disk(self.disk)))
+        disk = view.config.disk(self.disk)
+        if not view.config.owner(disk) and holders(view, disk):
+            return
+        check_known(view, owner_of(view.config, disk))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Unplug, detach, record."""
         disk = view.config.disk(self.disk)
-        instance = owner_of(view.config, disk)
-        yield from detach_tasks(view, instance, disk, hot=runs(view, instance))
+        instance = view.config.owner(disk)
+        if instance:
+            yield from detach_tasks(view, instance, disk, hot=runs(view, instance))
+            return
+        for node in holders(view, disk):
+            yield calls.detach(view.config, disk, node, held=False)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
         del results
         disk = view.config.disk(self.disk)
-        slot = owner_of(view.config, disk).disks.index(disk.uuid)
-        return [[f"disk/{slot}", "detach"]]
+        instance = view.config.owner(disk)
+        slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
+        return [[f"disk{slot}", "detach"]]
+
+
+def holders(view: View, disk: Disk) -> list[Node]:
+    """Return the nodes that say that they hold a disk; one that is silent does not."""
+    found = []
+    for node in view.config.named(Node):
+        try:
+            told = view.answer(calls.facts_on(node))
+        except MoorageError:
+            continue
+        if told and any(held["disk"] == disk.uuid for held in told["held"]):
+            found.append(node)
+    return found

@@ -161,9 +161,10 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))
     if not active:
         yield calls.detach(config, grown, node, tolerant=True)
-    elif owner and runs(view, owner):
-        # A grown volume may answer elsewhere: the guest is shown where it is now.
-        yield calls.attach_again(config, grown, node)
+        return
+    # A grown volume may answer elsewhere, and may not have grown as it was told to.
+    yield calls.attach_again(config, grown, node)
+    if owner and runs(view, owner):
         yield tell_guest(view, owner, grown, node)
 
 

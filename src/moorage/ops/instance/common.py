@@ -7,7 +7,8 @@ from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import calls
-from moorage.ops.guests import check_known, holds
+from moorage.ops.guests import check_known, holds, runs
+from moorage.units import is_whole
 
 
 def hold(instance: Instance) -> Iterator[Lock]:
@@ -48,10 +49,23 @@ def check_usable(view: View, instance: Instance) -> None:
             )
 
 
-def attach_all(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
-    """Attach disks on a node, each open for it alone."""
+def attach_all(
+    view: View,
+    disks: list[Disk],
+    node: Node,
+    *,
+    held: bool = False,
+    ignore_size: bool = False,
+) -> Iterator[Task]:
+    """Attach disks on a node, each open for it alone.
+
+    Parameters
+    ----------
+    held, ignore_size
+        See :func:`moorage.ops.calls.attach`.
+    """
     for disk in disks:
-        yield calls.attach(view.config, disk, node)
+        yield calls.attach(view.config, disk, node, held=held, ignore_size=ignore_size)
 
 
 def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
@@ -59,6 +73,17 @@ def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
     held = holds(view, instance)
     for disk in view.config.disks_of(instance):
         yield calls.detach(view.config, disk, node, held=held)
+
+
+def put_down(
+    view: View, instance: Instance, node: Node, patience: float
+) -> Iterator[Task]:
+    """Stop a guest for good, and let go of its disks: from there on only forward."""
+    disks = view.config.disks_of(instance)
+    if runs(view, instance):
+        yield calls.stop(view.config, instance, disks, node, patience, final=True)
+    for disk in disks:
+        yield calls.let_go(view.config, disk, node)
 
 
 def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
@@ -73,7 +98,7 @@ def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
     text = str(ref)
     if text == "-1" and disks:
         return disks[-1]
-    if text.isdecimal() and int(text) < len(disks):
+    if is_whole(text) and 0 <= int(text) < len(disks):
         return disks[int(text)]
     named = [disk for disk in disks if text in (disk.uuid, disk.name)]
     if len(named) > 1:

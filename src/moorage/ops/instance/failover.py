@@ -5,11 +5,17 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Run, Task, View, commit
+from moorage.jobs import Question, Run, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Disk, Node
 from moorage.ops import calls
-from moorage.ops.guests import check_known, holds, runs
+from moorage.ops.guests import (
+    ask_elsewhere,
+    check_known,
+    check_nowhere_else,
+    holds,
+    runs,
+)
 from moorage.ops.instance.common import attach_all, detach_all
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import PATIENCE
@@ -34,9 +40,15 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         bool, Unsupported("a failover that broke is undone by itself")
     ] = False
 
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs, and whether the others reach its disks."""
+        yield from ToAnotherNode.questions(self, view)
+        yield from ask_elsewhere(view.config, self.instance(view))
+
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the old node still runs it."""
         instance = self.instance(view)
+        check_nowhere_else(view, instance)
         check_mobile(view, instance, "failover")
         check_known(view, instance)
         for disk in view.config.disks_of(instance):

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
-from moorage.model import Claim, Disk, GuestState, Instance, Node
+from moorage.model import Claim, Disk, GuestState, Instance, Node, NodeFacts
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
+from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import can, online
+from moorage.ops.reach import can
 from moorage.storage import Can
 
 PATIENCE = 10.0
@@ -62,24 +63,25 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     ] = False
 
     def candidates(self, view: View) -> list[Node]:
-        """Return the target; to find out where it runs, every node of the group."""
+        """Return the target; to find out where it runs, every node that is on."""
         if not self.cleanup:
             return ToAnotherNode.candidates(self, view)
-        home = view.config.node(self.instance(view).primary_node)
-        return online(view.config, view.config.group(home.group))
+        nodes = view.config.named(Node)
+        return [node for node in nodes if node.vm_capable and not node.offline]
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory on the target; to look where it runs needs none."""
         return iter(()) if self.cleanup else ToAnotherNode.claims(self, view)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask where it runs; what room there is, unless it only looks."""
+        """Ask where it runs; what room there is, or (`cleanup`) what is left there."""
         if not self.cleanup:
             yield from ToAnotherNode.questions(self, view)
             return
         yield from OnInstance.questions(self, view)
         for node in self.candidates(view):
             yield calls.guest_on(node.uuid, self.instance(view))
+            yield calls.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse what cannot move, or cannot go there."""
@@ -122,6 +124,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         if self.cleanup:
             yield from self._cleanup(view, instance)
+        elif self._fails_over(view):
+            target = self.target(view).name
+            stopped = InstanceFailover(instance_name=instance.name, target_node=target)
+            yield from stopped.tasks(view)
         elif runs(view, instance):
             yield from migration(view, instance, self.target(view))
         else:
@@ -129,8 +135,23 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             what = f"put {instance.name} on {self.target(view).name}"
             yield commit(what, change, view.config.before(change))
 
+    def _fails_over(self, view: View) -> bool:
+        """Whether it runs, and is never to migrate."""
+        instance = self.instance(view)
+        always = calls.beparams(view.config, instance)["always_failover"]
+        return bool(always) and runs(view, instance)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say that it is stopped and started, if it is never to migrate."""
+        if not self.cleanup and self._fails_over(view):
+            yield (
+                f"instance {self.instance_name} has always_failover: it is stopped, "
+                "and started on the other node"
+            )
+
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
         running = self._running_at(view)
+        source = view.config.node(instance.primary_node)
         for node in self.candidates(view):
             if node in running:
                 continue
@@ -141,10 +162,23 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
                     do=calls.guest_call(view.config, verb, instance),
                     tolerant=True,
                 )
-        if running and running[0].uuid != instance.primary_node:
+            if node.uuid != (running or [source])[0].uuid:
+                yield from self._left(view, instance, node)
+        if running and running[0] != source:
             change = moved(view, instance, running[0])
             what = f"record {instance.name} on {running[0].name}"
-            yield commit(what, change, view.config.before(change))
+            yield commit(what, change, view.config.before(change), final=True)
+            for disk in disks_in(change):
+                alone = calls.attach(view.config, disk, running[0], held=True)
+                yield replace(alone, tolerant=True)
+
+    def _left(self, view: View, instance: Instance, node: Node) -> Iterator[Task]:
+        """Yield the end of what a node, where it does not run, holds of its disks."""
+        facts = convert(view.answer(calls.facts_on(node)), NodeFacts)
+        held = {one.disk for one in facts.held}
+        for disk in view.config.disks_of(instance):
+            if disk.uuid in held:
+                yield calls.detach(view.config, disk, node, tolerant=True)
 
     def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return times in ms and MiB transferred, where there was a transfer."""
@@ -220,7 +254,7 @@ def _tidied(
             tolerant=True,
         )
     for disk in disks:
-        alone = calls.attach(view.config, disk, target)
-        yield replace(alone, undo=None, tolerant=True)
+        alone = calls.attach(view.config, disk, target, held=True)
+        yield replace(alone, tolerant=True)
     for disk in disks:
         yield calls.detach(view.config, disk, source, tolerant=True)

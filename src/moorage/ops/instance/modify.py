@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace as with_fields
 
+from moorage import backend
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
@@ -27,7 +28,7 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import backend, birth, calls, osparams, placement, policy
+from moorage.ops import birth, calls, identity, osparams, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed
@@ -134,7 +135,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             disk for mod, disk in self.mods(view) if mod.action == "attach" and disk
         ]
         if disks:
-            yield from ask_reach(disks, node)
+            yield from ask_reach(view.config, disks, node)
         for mod, disk in self.mods(view):
             if mod.action == "modify" and disk:
                 yield from ask_listed(view.config, disk)
@@ -226,6 +227,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             elif mod.action == "modify" and not self.force_params:
                 check_listed(view, disk, _parameters(mod))
         birth.check_distinct(self._wishes(view))
+        adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
+        identity.check_apart(view, adopted, node)
         try:
             list(self.tasks(view))
         except Conflict as conflict:

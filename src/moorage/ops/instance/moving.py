@@ -8,8 +8,8 @@ from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.ops import calls, placement, policy
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import able, ask_reach, check_reach
-from moorage.storage import Mirror
+from moorage.ops.reach import ask_reach, check_reach
+from moorage.storage import mirrored
 
 
 class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         yield from OnInstance.questions(self, view)
         for node in self.candidates(view):
             yield calls.guest_on(node.uuid, instance)
-            yield from ask_reach(view.config.disks_of(instance), node)
+            yield from ask_reach(view.config, view.config.disks_of(instance), node)
         if self.target_node:
             yield placement.room_on(view.config, self.target(view))
         else:
@@ -131,7 +131,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
 def check_mobile(view: View, instance: Instance, verb: str) -> None:
     """Raise `NotSupported` if an attached disk keeps its instance on one node."""
     for disk in view.config.disks_of(instance):
-        if able(disk).mirror is not Mirror.EXTERNAL:
+        if disk.dev_type not in mirrored():
             raise NotSupported(
                 f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
                 f"(disk {disk.label} of {instance.name})",

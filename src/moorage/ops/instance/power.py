@@ -4,18 +4,28 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
+from msgspec.structs import replace
+
+from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Instance, Node, hvparams, successor
 from moorage.ops import calls
-from moorage.ops.guests import guest, runs
+from moorage.ops.guests import (
+    ask_elsewhere,
+    check_nowhere_else,
+    guest,
+    holds,
+    runs,
+)
 from moorage.ops.instance.common import (
     ask,
     attach_all,
     check_usable,
     detach_all,
     hold,
+    put_down,
 )
 from moorage.ops.reach import ask_reach, check_reach
 
@@ -45,22 +55,54 @@ class OnInstance(Operation, frozen=True, kw_only=True):
         check_usable(view, self.instance(view))
 
 
-def recorded(view: View, instance: Instance, state: str, *, active: bool) -> list[Task]:
-    """Return the task that records a state, or none if it is recorded already."""
-    if (instance.admin_state, instance.disks_active) == (state, active):
+def recorded(
+    view: View,
+    instance: Instance,
+    state: str,
+    *,
+    active: bool,
+    source: str | None = None,
+) -> list[Task]:
+    """Return the task that records a state, or none if it is recorded already.
+
+    Parameters
+    ----------
+    source
+        Who wants it; None for whoever wanted what it is.
+    """
+    source = source or instance.admin_state_source
+    known = (instance.admin_state, instance.disks_active, instance.admin_state_source)
+    if known == (state, active, source):
         return []
-    new = successor(instance, view.now, admin_state=state, disks_active=active)
+    new = successor(
+        instance,
+        view.now,
+        admin_state=state,
+        disks_active=active,
+        admin_state_source=source,
+    )
     change = Change((new,))
     what = f"record {instance.name} as {state}"
     return [commit(what, change, view.config.before(change))]
 
 
-def start_tasks(view: View, instance: Instance, node: Node) -> Iterator[Task]:
-    """Yield the tasks that bring a guest up."""
+def start_tasks(
+    view: View, instance: Instance, node: Node, *, remember: bool = True
+) -> Iterator[Task]:
+    """Yield the tasks that bring a guest up.
+
+    Parameters
+    ----------
+    instance
+        As it is to run.
+    remember
+        Whether it is to run from now on; or else only until it stops.
+    """
     disks = view.config.disks_of(instance)
-    yield from attach_all(view, disks, node)
+    held = holds(view, instance)
+    yield from attach_all(view, disks, node, held=held)
     yield calls.start(view.config, instance, disks, node)
-    yield from recorded(view, instance, "up", active=True)
+    yield from started(view, view.config.instance(instance.uuid), remember=remember)
 
 
 def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
@@ -75,8 +117,58 @@ def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
         )
 
 
-class InstanceStartup(OnInstance, frozen=True, kw_only=True):
-    """Start an instance; one that stands still goes on, if it can."""
+def started(view: View, instance: Instance, *, remember: bool = True) -> Iterator[Task]:
+    """Yield the task that records a start, if it is to be remembered."""
+    if remember:
+        yield from recorded(view, instance, "up", active=True, source="admin")
+    else:
+        yield from recorded(view, instance, instance.admin_state, active=True)
+
+
+def check_online(instance: Instance) -> None:
+    """Raise `WrongState` if somebody marked the instance offline."""
+    if instance.admin_state == "offline":
+        raise WrongState(
+            f"instance {instance.name} is marked offline",
+            hint=f"gnt-instance modify --online {instance.name}",
+        )
+
+
+class Starting(OnInstance, frozen=True, kw_only=True):
+    """An operation that may bring a guest up."""
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs, and whether its node reaches its disks."""
+        instance = self.instance(view)
+        node = view.config.node(instance.primary_node)
+        yield from OnInstance.questions(self, view)
+        yield from ask_elsewhere(view.config, instance)
+        yield from ask_reach(view.config, view.config.disks_of(instance), node)
+
+    def check(self, view: View) -> None:
+        """Refuse what cannot run, should not run, or runs elsewhere."""
+        OnInstance.check(self, view)
+        instance = self.instance(view)
+        check_online(instance)
+        check_nowhere_else(view, instance)
+        if not runs(view, instance):
+            node = view.config.node(instance.primary_node)
+            for disk in view.config.disks_of(instance):
+                check_reach(view, disk, node)
+
+
+class InstanceStartup(Starting, frozen=True, kw_only=True):
+    """Start an instance; one that stands still goes on, if it can.
+
+    Attributes
+    ----------
+    hvparams, beparams
+        For this run of the guest only.
+    no_remember
+        Leave on record what it was: a guest that ends is not missed.
+    ignore_offline_nodes
+        Where the node is marked offline, record only that it should run.
+    """
 
     op_id = "OP_INSTANCE_STARTUP"
 
@@ -86,57 +178,47 @@ class InstanceStartup(OnInstance, frozen=True, kw_only=True):
     startup_paused: Annotated[bool, Unsupported("a guest begins to run at once")] = (
         False
     )
-    hvparams: Annotated[
-        dict[str, Any],
-        Unsupported(
-            "gnt-instance modify -H changes parameters, from the next start on"
-        ),
-    ] = {}
-    beparams: Annotated[
-        dict[str, Any],
-        Unsupported(
-            "gnt-instance modify -B changes parameters, from the next start on"
-        ),
-    ] = {}
-    no_remember: Annotated[
-        bool, Unsupported("the state of an instance is always recorded")
-    ] = False
-
-    def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether it runs, and whether the node reaches its disks."""
-        yield from OnInstance.questions(self, view)
-        instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
-        yield from ask_reach(view.config.disks_of(instance), node)
+    hvparams: dict[str, Any] = {}
+    beparams: dict[str, Any] = {}
+    no_remember: bool = False
+    ignore_offline_nodes: bool = False
 
     def check(self, view: View) -> None:
         """Refuse what cannot run."""
-        OnInstance.check(self, view)
         instance = self.instance(view)
-        if instance.admin_state == "offline":
-            raise WrongState(
-                f"instance {instance.name} is marked offline",
-                hint=f"gnt-instance modify --online {instance.name}",
-            )
-        node = view.config.node(instance.primary_node)
-        for disk in view.config.disks_of(instance):
-            check_reach(view, disk, node)
+        hvparams.check(instance.hypervisor, self.hvparams)
+        backend.check(self.beparams)
+        if self.ignore_offline_nodes and _is_off(view, instance):
+            check_online(instance)
+        else:
+            Starting.check(self, view)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Name the hypervisor parameters that will have no effect."""
+        """Say what has no effect."""
         instance = self.instance(view)
-        given = calls.hvparams(view.config, instance)
-        return hvparams.warnings(instance.hypervisor, given)
+        if self.ignore_offline_nodes and _is_off(view, instance):
+            yield "the node is marked offline: the instance is recorded as up only"
+        elif (self.hvparams or self.beparams) and runs(view, instance):
+            yield f"instance {instance.name} runs already: it keeps its parameters"
+        given = calls.hvparams(view.config, instance) | self.hvparams
+        yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach the disks, start the guest, record it."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        if runs(view, instance):
+        if node.offline:
+            yield from recorded(view, instance, "up", active=instance.disks_active)
+        elif runs(view, instance):
             yield from _wake(view, instance, node)
-            yield from recorded(view, instance, "up", active=True)
+            yield from started(view, instance, remember=not self.no_remember)
         else:
-            yield from start_tasks(view, instance, node)
+            now = replace(
+                instance,
+                hvparams=instance.hvparams | self.hvparams,
+                beparams=instance.beparams | backend.aliased(self.beparams),
+            )
+            yield from start_tasks(view, now, node, remember=not self.no_remember)
 
 
 class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
@@ -146,33 +228,58 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     ----------
     timeout
         Seconds that the guest gets; then its process is ended.
+    force
+        Also one that is marked offline, which it stays.
+    ignore_offline_nodes
+        Where the node is marked offline, record only that it should not run.
+    no_remember
+        Leave on record that it should run.
+    admin_state_source
+        Who wants it: ``admin``, or ``user`` for the guest's own.
     """
 
     op_id = "OP_INSTANCE_SHUTDOWN"
 
     timeout: float = PATIENCE
-    force: Annotated[bool, Idle("there is nothing to insist on")] = False
-    ignore_offline_nodes: Annotated[
-        bool, Unsupported("what still runs on an offline node is not known")
-    ] = False
-    no_remember: Annotated[
-        bool, Unsupported("the state of an instance is always recorded")
-    ] = False
-    admin_state_source: Annotated[str, Idle("who asked is not recorded")] = "admin"
+    force: bool = False
+    ignore_offline_nodes: bool = False
+    no_remember: bool = False
+    admin_state_source: Literal["admin", "user"] = "admin"
+
+    def check(self, view: View) -> None:
+        """Refuse on a node that is offline or silent, and one that is marked."""
+        instance = self.instance(view)
+        if not self.force:
+            check_online(instance)
+        if not (self.ignore_offline_nodes and _is_off(view, instance)):
+            OnInstance.check(self, view)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say what is not done."""
+        instance = self.instance(view)
+        if instance.admin_state == "offline":
+            yield f"instance {instance.name} is marked offline, and stays so"
+        if _is_off(view, instance):
+            yield "the node is marked offline: the instance is recorded as down only"
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop the guest, detach the disks, record it."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
-        disks = view.config.disks_of(instance)
-        if runs(view, instance):
-            yield calls.stop(view.config, instance, disks, node, self.timeout)
-        yield from detach_all(view, instance, node)
-        yield from recorded(view, instance, "down", active=False)
+        if not _is_off(view, instance):
+            node = view.config.node(instance.primary_node)
+            yield from put_down(view, instance, node, self.timeout)
+        kept = self.no_remember or instance.admin_state == "offline"
+        state = instance.admin_state if kept else "down"
+        source = instance.admin_state_source if kept else self.admin_state_source
+        yield from recorded(view, instance, state, active=False, source=source)
 
 
-class InstanceReboot(OnInstance, frozen=True, kw_only=True):
-    """Reboot an instance: in place, or (``full``) with a new process."""
+def _is_off(view: View, instance: Instance) -> bool:
+    return view.config.node(instance.primary_node).offline
+
+
+class InstanceReboot(Starting, frozen=True, kw_only=True):
+    """Reboot an instance: in place, or (``full``) with a new process and its disks."""
 
     op_id = "OP_INSTANCE_REBOOT"
 
@@ -189,6 +296,8 @@ class InstanceReboot(OnInstance, frozen=True, kw_only=True):
             yield from start_tasks(view, instance, node)
         elif self.reboot_type == "full":
             yield calls.stop(view.config, instance, disks, node, self.shutdown_timeout)
+            yield from detach_all(view, instance, node)
+            yield from attach_all(view, disks, node)
             yield calls.start(view.config, instance, disks, node)
         else:
             yield Run(
@@ -199,18 +308,37 @@ class InstanceReboot(OnInstance, frozen=True, kw_only=True):
 
 
 class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
-    """Attach an instance's disks on its node without starting it."""
+    """Attach an instance's disks on its node without starting it.
+
+    Attributes
+    ----------
+    ignore_size
+        Take devices that have another size than their records say.
+    """
 
     op_id = "OP_INSTANCE_ACTIVATE_DISKS"
 
-    ignore_size: Annotated[bool, Moot("no size is compared")] = False
+    ignore_size: bool = False
     wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = False
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs."""
+        yield from OnInstance.questions(self, view)
+        yield from ask_elsewhere(view.config, self.instance(view))
+
+    def check(self, view: View) -> None:
+        """Refuse while another node has the disks for its guest."""
+        OnInstance.check(self, view)
+        check_nowhere_else(view, self.instance(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach, and record it."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        yield from attach_all(view, view.config.disks_of(instance), node)
+        held, disks = holds(view, instance), view.config.disks_of(instance)
+        yield from attach_all(
+            view, disks, node, held=held, ignore_size=self.ignore_size
+        )
         yield from recorded(view, instance, instance.admin_state, active=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
@@ -248,5 +376,6 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
         """Detach, and record it."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        yield from detach_all(view, instance, node)
+        for disk in view.config.disks_of(instance):
+            yield calls.let_go(view.config, disk, node)
         yield from recorded(view, instance, instance.admin_state, active=False)

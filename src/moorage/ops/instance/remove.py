@@ -4,14 +4,13 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from msgspec.structs import replace
-
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import calls
-from moorage.ops.guests import check_known, holds, runs
+from moorage.ops.guests import check_known
+from moorage.ops.instance.common import put_down
 from moorage.ops.instance.power import PATIENCE, OnInstance
 from moorage.ops.reach import (
     ask_candidates,
@@ -86,13 +85,8 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         config, instance = view.config, self.instance(view)
         node = config.node(instance.primary_node)
         disks = config.disks_of(instance)
-        if runs(view, instance):
-            yield calls.stop(config, instance, disks, node, self.shutdown_timeout)
         if not node.offline:
-            held = holds(view, instance)
-            for disk in disks:
-                detach = calls.detach(config, disk, node, held=held)
-                yield replace(detach, tolerant=self.ignore_failures)
+            yield from put_down(view, instance, node, self.shutdown_timeout)
         left = tuple(_freed(view, instance, disk) for disk in disks)
         change = Change(left, (instance,))
         what = f"forget {instance.name}"

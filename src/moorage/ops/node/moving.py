@@ -10,8 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Config, Instance, Node
 from moorage.ops import placement
-from moorage.ops.reach import able
-from moorage.storage import Mirror
+from moorage.storage import mirrored
 
 from .residents import guests_on, running
 
@@ -36,7 +35,7 @@ def _check_takes(source: Node, node: Node) -> None:
 def why_bound(config: Config, instance: Instance) -> str:
     """Return what keeps an instance where it is; empty when it can move."""
     for disk in config.disks_of(instance):
-        if able(disk).mirror is not Mirror.EXTERNAL:
+        if disk.dev_type not in mirrored():
             return f"disk {disk.label} of template '{disk.dev_type}' stays on its node"
     return ""
 

@@ -45,8 +45,28 @@ class BlockDevice(Template):
                 f"disk template '{cls.name}' makes no volumes: it adopts devices",
                 hint=f"give adopt={_ROOT}…",
             )
-        _check(device)
-        return ("manual", device)
+        return ("manual", cls.adoptable(device))
+
+    @classmethod
+    def adoptable(cls, volume: str) -> str:
+        """Return the path of a device without detours (``//``, ``/./``).
+
+        Raises
+        ------
+        BadInput
+            If it lies outside of the directory that udev fills.
+        """
+        path = posixpath.normpath(volume)
+        if not path.startswith(_ROOT) or ".." in volume.split("/"):
+            raise BadInput(
+                f"Device node(s) {volume} lie outside {_ROOT} and cannot be adopted"
+            )
+        return path
+
+    @classmethod
+    def at_rest(cls, disk: Disk) -> Where:
+        """Return the device: it is always there."""
+        return Where(path=disk.volume, block=True)
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,8 +76,7 @@ class BlockDevice(Template):
 
     def attach(self, disk: Disk) -> Finding:
         """Check that the device is there."""
-        path = disk.volume
-        _check(path)
+        path = self.adoptable(disk.volume)
         found = yield Command(("test", "-b", path), check=False)
         if found.code:
             raise Failed(
@@ -82,10 +101,3 @@ class BlockDevice(Template):
         yield from self.attach(disk)
         found = yield Command(("blockdev", "--getsize64", disk.volume))
         return Mib(int(found.stdout.strip() or 0) // _MIB)
-
-
-def _check(device: str) -> None:
-    if not posixpath.normpath(device).startswith(_ROOT) or ".." in device.split("/"):
-        raise BadInput(
-            f"Device node(s) {device} lie outside {_ROOT} and cannot be adopted"
-        )

@@ -72,6 +72,11 @@ class File(Template):
         return (_DRIVER, f"{PurePosixPath(disk.volume).parent}/{name}")
 
     @classmethod
+    def at_rest(cls, disk: Disk) -> Where:
+        """Return the file: it is there, or the directory is not mounted."""
+        return Where(path=disk.volume)
+
+    @classmethod
     def _root_at_birth(cls, born: Birth) -> str:
         return born.file_dir
 

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-cluster repair-disk-sizes``: records take the sizes that devices have."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import convert
+
+from moorage.errors import MoorageError
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Disk, Instance, Node, NodeFacts, successor
+from moorage.ops import identity
+from moorage.ops.calls import devices_on, facts_on
+from moorage.ops.instance.common import hold
+from moorage.ops.reach import template
+from moorage.units import Mib
+
+
+class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
+    """Correct the recorded sizes of disks whose devices have another one.
+
+    A file or an adopted device is measured where it lies, a volume of a provider where
+    it is attached. What is neither is left as it is, with a warning.
+
+    Attributes
+    ----------
+    instances
+        Whose disks; all instances if none is named.
+    """
+
+    op_id = "OP_CLUSTER_REPAIR_DISK_SIZES"
+
+    instances: tuple[str, ...] = ()
+
+    def chosen(self, view: View) -> list[Instance]:
+        """Return the instances that are meant."""
+        if not self.instances:
+            return view.config.named(Instance)
+        names = dict.fromkeys(self.instances)
+        return [view.config.instance(name) for name in names]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instances with their disks."""
+        for instance in self.chosen(view):
+            yield from hold(instance)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask their nodes for what is attached, and for what lies there."""
+        config = view.config
+        for instance in self.chosen(view):
+            yield facts_on(config.node(instance.primary_node))
+            disks = config.disks_of(instance)
+            paths = [disk.volume for disk in disks if template(disk).at_rest(disk)]
+            if paths:
+                yield devices_on(instance.primary_node, sorted(paths))
+
+    def check(self, view: View) -> None:
+        """Refuse nothing but names that are not known."""
+        self.chosen(view)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the disks that cannot be measured."""
+        for instance in self.chosen(view):
+            for slot, disk in enumerate(view.config.disks_of(instance)):
+                try:
+                    size = self._measured(view, instance, disk)
+                except MoorageError as error:
+                    yield f"disk/{slot} of {instance.name}: {error.message}"
+                else:
+                    if size is None:
+                        yield (
+                            f"disk/{slot} of {instance.name} is left out: its node has "
+                            "no file or block device of it"
+                        )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record each size that is another one."""
+        for _, slot, disk, size in self._wrong(view):
+            change = Change((successor(disk, view.now, size=size),))
+            what = f"record {size} MiB of disk/{slot} {disk.label}, not {disk.size}"
+            yield commit(what, change, {disk.uuid: disk}, final=True)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return instance, slot, ``size`` and the new size of each correction."""
+        del results
+        return [
+            [instance.name, slot, "size", size]
+            for instance, slot, _, size in self._wrong(view)
+        ]
+
+    def _wrong(self, view: View) -> Iterator[tuple[Instance, int, Disk, Mib]]:
+        for instance in self.chosen(view):
+            for slot, disk in enumerate(view.config.disks_of(instance)):
+                try:
+                    size = self._measured(view, instance, disk)
+                except MoorageError:
+                    continue  # the warnings tell it
+                if size is not None and size != disk.size:
+                    yield instance, slot, disk, size
+
+    @staticmethod
+    def _measured(view: View, instance: Instance, disk: Disk) -> Mib | None:
+        """Return the size of a disk's device in MiB; None if there is none to see."""
+        node: Node = view.config.node(instance.primary_node)
+        at = template(disk).at_rest(disk)
+        if at:
+            found = identity.device(view, node, disk.volume)
+            same = disk.identity is None or found.identity == disk.identity
+            there = found.kind == ("block" if at.block else "file")
+            return found.size if there and same else None
+        facts = convert(view.answer(facts_on(node)), NodeFacts)
+        sizes = {held.disk: held.size for held in facts.held}
+        return sizes.get(disk.uuid)
