@@ -33,7 +33,7 @@ class Quay:
         builder.instance("web1", "node1", ("root",)).instance("web2", "node3")
         self.cluster = await SimCluster.start(self._directory / "nodes", builder)
         seconds = count(2000)
-        self.cluster.engine._clock = lambda: float(next(seconds))
+        self.cluster.clock = lambda: float(next(seconds))
         for name in ("root", "data1"):
             volume = {"size": 1024, "provider": "san", "data": ""}
             self.cluster.nodes.san.volumes[f"vol-{name}"] = volume

@@ -114,6 +114,8 @@ class SimCluster:
         The simulated nodes; they survive the master.
     points
         Name of every place that the engine passed where a crash must be survived.
+    clock
+        The time in seconds; it stands still.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class SimCluster:
         self._fresh = count(1)
         self._crashed = asyncio.Event()
         self.extra_point: Callable[[str], Awaitable[None]] = _pass
+        self.clock: Callable[[], float] = lambda: 1000.0
 
     @classmethod
     async def start(
@@ -170,7 +173,7 @@ class SimCluster:
         self._crashed.clear()
         self.truth, others = await Truth.open(self.store)
         world = World(
-            clock=lambda: 1000.0,
+            clock=self._now,
             sleep=self._sleep,
             fresh=lambda: f"uuid-{next(self._fresh):04}",
             point=self._point,
@@ -239,6 +242,9 @@ class SimCluster:
             self.die()
             raise Crash(name)
         await asyncio.sleep(0)
+
+    def _now(self) -> float:
+        return self.clock()
 
     @staticmethod
     async def _sleep(_seconds: float) -> None:
