@@ -92,7 +92,7 @@ def wish(given: Mapping[str, Any], default: str | None = None) -> Wish:
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
-        adopt=checked_device(str(template), given.get("adopt")),
+        adopt=checked_volume(str(template), given.get("adopt")),
         params={key: value for key, value in params.items() if value is not None},
     )
 
@@ -128,8 +128,8 @@ def checked_mode(value: object) -> str:
     return str(value)
 
 
-def checked_device(template: str, value: object) -> str | None:
-    """Return the path of a device that is to be adopted, in its one spelling."""
+def checked_volume(template: str, value: object) -> str | None:
+    """Return a volume to adopt, as a template names it; None for none."""
     return template_named(template).adoptable(str(value)) if value else None
 
 
