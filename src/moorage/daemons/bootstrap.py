@@ -25,6 +25,7 @@ from moorage.model import (
     Node,
     NodeGroup,
     hvparams,
+    ipolicy,
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text
@@ -156,6 +157,7 @@ def _check(cluster: Cluster, node: Node) -> None:
         if hypervisor not in _HYPERVISORS:
             told = " and ".join(_HYPERVISORS)
             raise BadInput(f"there is no hypervisor '{hypervisor}': {told} are known")
+    ipolicy.changed({}, cluster.ipolicy)
     for hypervisor, own in cluster.hvparams.items():
         hvparams.check(hypervisor, own)
     for field in ("shared_file_storage_dir", "file_storage_dir"):

@@ -22,6 +22,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_disks.leftovers,
     checks_disks.missing,
     checks_storage.directories,
+    checks_storage.units,
     checks_storage.providers,
     checks_storage.devices,
     checks_survival.losses,
@@ -49,7 +50,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         config = view.config
         for node in config.named(Node):
             if not node.offline:
-                yield facts_on(node)
+                yield facts_on(config, node)
                 yield providers_on(node.uuid)
         for disk, group in adopted_disks(config):
             for node in online(config, group):
