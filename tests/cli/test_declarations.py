@@ -18,6 +18,7 @@ from moorage.cli import (
     listing,
     main,
     options,
+    policy_options,
 )
 from moorage.cli.command import Command, Option, Program
 
@@ -33,7 +34,7 @@ PROGRAMS = (
     "gnt_os",
     "gnt_debug",
 )
-SHARED = (command, details, follow, listing, main, help, options)
+SHARED = (command, details, follow, listing, main, help, options, policy_options)
 
 
 def programs() -> list[Program]:

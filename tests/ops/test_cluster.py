@@ -34,7 +34,12 @@ def held(disk: str, epoch: int = 0) -> Held:
 
 def facts(*guests: GuestState, held: tuple[Held, ...] = (), version=__version__):
     room = {"memory_total": Mib(8192), "memory_free": Mib(8192), "cpus": 8}
-    units = (Unit(template="ext", key="san"),)
+    size = Mib(1024 * 1024)
+    units = (
+        Unit(template="ext", key="san"),
+        Unit(template="file", key="/local", total=size, free=size),
+        Unit(template="sharedfile", key="/shared", total=size, free=size),
+    )
     return NodeFacts(version=version, guests=guests, held=held, units=units, **room)
 
 
@@ -332,6 +337,6 @@ def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
-        facts_on(node),
+        facts_on(config, node),
         providers_on("node1"),
     ]

@@ -8,7 +8,9 @@ from typing import Any
 
 from moorage import __version__
 from moorage.errors import BadInput
+from moorage.model import ipolicy
 
+from . import policy_options
 from .command import Call, Command, Example, Operand, Option, Program
 from .environment import token_of
 from .follow import fetch, perform
@@ -18,6 +20,7 @@ from .table import moment
 from .words import backend_parameters, ident_key_values
 from .yamlish import Flow, lines
 
+POLICY = "Instance policy - limits for instances"
 _BOOTSTRAP = "moorage.daemons.bootstrap"
 
 
@@ -62,6 +65,8 @@ def init(call: Call) -> int:
     token = call.option("token") or token_of(node, call.terminal.environ)
     bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
     given = settings(call) | {"node_name": node}
+    if policy_options.given(call):
+        given["ipolicy"] = policy_options.policy(call, ipolicy.DEFAULT)
     bootstrap.init(name, settings=given, token=token, start=start)
     call.terminal.print(f"Cluster {name} is made")
     return 0
@@ -82,6 +87,9 @@ def destroy(call: Call) -> int:
 def modify(call: Call) -> int:
     """Change the cluster's settings."""
     changed = settings(call)
+    if policy_options.given(call):
+        now = call.client.call("QueryClusterInfo")["ipolicy"]
+        changed["ipolicy"] = policy_options.policy(call, now)
     if not changed:
         raise BadInput("nothing to change", hint="gnt-cluster modify --help")
     perform(call, "OP_CLUSTER_SET_PARAMS", **changed)
@@ -146,6 +154,7 @@ def info(call: Call) -> int:
 def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is shown of the cluster."""
     hypervisors = found.get("enabled_hypervisors") or []
+    told = found.get("ipolicy")
     return {
         "Cluster name": found.get("name"),
         "Cluster UUID": found.get("uuid"),
@@ -162,6 +171,7 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
         "Default instance parameters": _maps(found.get("beparams")),
         "Default nic parameters": _maps(found.get("nicparams")),
         "Default disk parameters": _maps(found.get("diskparams")),
+        **({POLICY: policy_options.shown(told)} if told else {}),
     }
 
 
@@ -255,6 +265,8 @@ SETTINGS = (
     IALLOCATOR._replace(
         flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
     ),
+    *policy_options.OPTIONS,
+    policy_options.STANDARD,
 )
 
 PROGRAM = Program(

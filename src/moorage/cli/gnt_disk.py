@@ -42,6 +42,7 @@ _INFO = [
     "logical_id",
     "provider",
     "params",
+    "sunit",
     "size",
     "mode",
     "status",
@@ -217,6 +218,7 @@ def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
         "logical_id": Flow(disk["logical_id"] or ()),
         "Provider": disk["provider"],
         "Parameters": disk["params"] or "(none)",
+        "Storage unit": "/".join((disk["sunit"] or ())[:2]),
         "Size": format_size(disk["size"]),
         "Access mode": disk["mode"],
         "State": disk["status"],
@@ -227,7 +229,7 @@ def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
         "Quarantine": disk["quarantine"],
         "Tags": _joined(disk["tags"]) or "(none)",
     }
-    seldom = ("Provider", "Quarantine", "Nodes", "Last node")
+    seldom = ("Provider", "Quarantine", "Nodes", "Last node", "Storage unit")
     return {k: v for k, v in shown.items() if v or k not in seldom}
 
 

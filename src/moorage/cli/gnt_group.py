@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.errors import BadInput
 
-from . import details
+from . import details, policy_options
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
@@ -18,7 +18,7 @@ LISTING = Listing(
 )
 _INFO = [
     *("name", "uuid", "alloc_policy", "node_list", "pinst_list"),
-    *("ndparams", "diskparams", "tags", "serial_no"),
+    *("ndparams", "diskparams", "ipolicy", "tags", "serial_no"),
 ]
 
 
@@ -26,6 +26,9 @@ def add(call: Call) -> int:
     """Make a group."""
     (name,) = call.words
     fields = call.given(alloc_policy="alloc_policy")
+    if policy_options.given(call):
+        now = call.client.call("QueryClusterInfo")["ipolicy"]
+        fields["ipolicy"] = policy_options.policy(call, now)
     perform(call, "OP_GROUP_ADD", group_name=name, **fields)
     call.terminal.print(f"Added node group {name}")
     return 0
@@ -35,6 +38,9 @@ def modify(call: Call) -> int:
     """Change a group."""
     (name,) = call.words
     fields = call.given(alloc_policy="alloc_policy", ndparams="node_parameters")
+    if policy_options.given(call):
+        (group,) = details.look_up(call, "group", ["name", "ipolicy"])
+        fields["ipolicy"] = policy_options.policy(call, group["ipolicy"])
     if not fields:
         raise BadInput("nothing to change", hint="gnt-group modify --help")
     perform(call, "OP_GROUP_SET_PARAMS", group_name=name, **fields)
@@ -84,6 +90,7 @@ def _shown(group: dict[str, Any]) -> dict[str, Any]:
         "Instances": group["pinst_list"] or "",
         "Node parameters": group["ndparams"] or "",
         "Disk parameters": group["diskparams"] or "",
+        "Instance policy": policy_options.shown(group["ipolicy"]),
         "Tags": ", ".join(group["tags"] or ()),
     }
 
@@ -100,7 +107,13 @@ PROGRAM = Program(
     "gnt-group",
     "group nodes that see the same storage",
     (
-        Command("add", add, "Make a group", _GROUP, (_POLICY, *JOB)),
+        Command(
+            "add",
+            add,
+            "Make a group",
+            _GROUP,
+            (_POLICY, *policy_options.OPTIONS, *JOB),
+        ),
         *LISTING.commands("gnt-group", "node_cnt > 2"),
         Command(
             "info",
@@ -117,6 +130,7 @@ PROGRAM = Program(
             _GROUP,
             (
                 _POLICY,
+                *policy_options.OPTIONS,
                 Option(
                     ("--node-parameters",),
                     "its nodes' parameters",

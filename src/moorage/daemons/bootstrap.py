@@ -25,6 +25,7 @@ from moorage.model import (
     Instance,
     Node,
     NodeGroup,
+    ipolicy,
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text
@@ -181,6 +182,7 @@ def _check(cluster: Cluster, node: Node) -> None:
     for template in cluster.enabled_disk_templates:
         template_named(template)
     defaults.check(cluster)
+    ipolicy.changed({}, cluster.ipolicy)
     for field in ("shared_file_storage_dir", "file_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
 

@@ -33,7 +33,7 @@ PARTS = ("minmax", "std", "disk-templates", *RATIOS)
 _LEAST = (128, 1, 1, 1, 0, 1)
 _MOST = (32768, 8, 1048576, 16, 8, 12)
 _STANDARD = (128, 1, 1024, 1, 1, 1)
-_DEFAULT: dict[str, Any] = {
+DEFAULT: dict[str, Any] = {
     "minmax": [
         {
             "min": dict(zip(SIZES, _LEAST, strict=True)),
@@ -65,7 +65,7 @@ class Sizes(Struct, frozen=True, kw_only=True):
 
 def cluster_policy(cluster: Cluster) -> dict[str, Any]:
     """Return the policy of groups that have none of their own."""
-    return _DEFAULT | cluster.ipolicy
+    return DEFAULT | cluster.ipolicy
 
 
 def group_policy(cluster: Cluster, group: NodeGroup) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _values(sizes: Sizes) -> Iterator[tuple[str, int]]:
 def changed(
     own: Mapping[str, Any],
     given: Mapping[str, Any],
-    below: Mapping[str, Any] = _DEFAULT,
+    below: Mapping[str, Any] = DEFAULT,
     *,
     of_group: bool = False,
 ) -> dict[str, Any]:
@@ -144,18 +144,18 @@ def changed(
             )
     kept = {**own, **given}
     found = {name: value for name, value in kept.items() if value != "default"}
-    _check({**below, **found})
+    _check({**below, **found}, of_group=of_group)
     return found
 
 
-def _check(policy: Mapping[str, Any]) -> None:
+def _check(policy: Mapping[str, Any], *, of_group: bool) -> None:
     pairs = policy["minmax"]
     if not isinstance(pairs, list) or not pairs:
         raise BadInput("the bounds of an instance policy are a list of min and max")
     for pair in pairs:
         _check_pair(pair)
     _check_spec("std", policy["std"])
-    if not any(_within(policy["std"], pair) for pair in pairs):
+    if not of_group and not any(_within(policy["std"], pair) for pair in pairs):
         raise BadInput(
             "the standard specification lies outside of all bounds",
             hint="--ipolicy-std-specs=… between min and max, in one command with them",

@@ -3,10 +3,12 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from moorage.errors import MoorageError
-from moorage.model import Disk, Node, NodeGroup
+from moorage.model import Disk, Node, NodeFacts, NodeGroup
 from moorage.ops import reach
+from moorage.ops.storage.directories import directories as set_directories
 from moorage.ops.storage.directories import setting_of
 from moorage.storage.provider import usable
 
@@ -26,6 +28,56 @@ def directories(seen: Seen) -> Iterator[Finding]:
                 "not set",
                 f"gnt-cluster modify --{setting.replace('_', '-')}=DIR",
             )
+
+
+def units(seen: Seen) -> Iterator[Finding]:
+    """Find directories in use that a node lacks or forbids, and units told twice."""
+    kept = _kept(seen)
+    for node, facts in seen.nodes():
+        told = Counter(unit.name for unit in facts.units)
+        for name in sorted(name for name, count in told.items() if count > 1):
+            yield Finding(
+                f"node {node.name}",
+                f"it tells of the storage unit {'/'.join(name)} {told[name]} times",
+                f"gnt-node list -o name,storage {node.name}",
+            )
+        for template, path in kept.items() if node.vm_capable else ():
+            if (template, path) not in told:
+                yield _lacking(node, path)
+            elif is_forbidden(facts, path):
+                yield _forbidden(node, facts, path)
+
+
+def _kept(seen: Seen) -> dict[str, str]:
+    """Return the directories that a disk is in, by template."""
+    used = {disk.dev_type for disk in seen.config.all(Disk)}
+    known = set_directories(seen.config.cluster)
+    return {name: path for name, path in known.items() if name in used}
+
+
+def _lacking(node: Node, path: str) -> Finding:
+    return Finding(
+        f"node {node.name}",
+        f"it has no directory {path}, where the cluster keeps disks",
+        f"mount it on {node.name}",
+    )
+
+
+def _forbidden(node: Node, facts: NodeFacts, path: str) -> Finding:
+    allowed = ", ".join(facts.allowed_directories or ()) or "nothing"
+    return Finding(
+        f"node {node.name}",
+        f"it does not allow disks in {path}: its list of directories has {allowed}",
+        f"add it to file-storage-paths on {node.name}",
+    )
+
+
+def is_forbidden(facts: NodeFacts, path: str) -> bool:
+    """Whether a node has a list of directories, and a path is below none of them."""
+    listed = facts.allowed_directories
+    if listed is None:
+        return False
+    return not any(PurePosixPath(path).is_relative_to(one) for one in listed)
 
 
 def providers(seen: Seen) -> Iterator[Finding]:

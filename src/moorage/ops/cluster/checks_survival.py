@@ -7,6 +7,8 @@ from moorage.ops import placement
 
 from .finding import Finding, Seen
 
+CODE = "ENODESHAREDN1"
+"""Ganeti's ENODEN1 is an error, about mirrored disks; this is a notice."""
 _SHOWN = 5
 
 
@@ -20,4 +22,5 @@ def losses(seen: Seen) -> Iterator[Finding]:
             f"if it were lost, there would be no place to restart {told}{more}",
             hint="hcheck tells more; hbal may help",
             warning=True,
+            code=CODE,
         )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from msgspec import Struct, convert
 
 from moorage.errors import MoorageError
-from moorage.jobs import View
+from moorage.jobs import Question, View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
-from moorage.ops.calls import facts_on
 from moorage.ops.identity import is_adopted
+from moorage.ops.storage.directories import directories
 
 RUNNING = frozenset({"running", "paused"})
 
@@ -27,16 +27,20 @@ class Finding(Struct, frozen=True):
         A command to type.
     warning
         Whether nothing is broken yet.
+    code
+        Of its own, for programs; empty for most.
     """
 
     object: str
     message: str
     hint: str = ""
     warning: bool = False
+    code: str = ""
 
     def to_json(self) -> dict[str, str]:
         """Return what clients get."""
-        return {"object": self.object, "message": self.message, "hint": self.hint}
+        told = {"object": self.object, "message": self.message, "hint": self.hint}
+        return told | ({"code": self.code} if self.code else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,12 @@ class Seen:
                 yield node, self.facts[node.uuid]
 
 
+def room_and_facts_on(config: Config, node: Node) -> Question:
+    """Ask a node for all that it knows of itself, room for disks included."""
+    where = tuple(directories(config.cluster).items())
+    return Question(node.uuid, "facts", (("directories", where),))
+
+
 def see(view: View) -> Seen:
     """Return what the nodes said, in order."""
     facts: dict[str, NodeFacts] = {}
@@ -79,7 +89,7 @@ def see(view: View) -> Seen:
         if node.offline:
             continue
         try:
-            facts[node.uuid] = convert(view.answer(facts_on(node)), NodeFacts)
+            facts[node.uuid] = _told(view, node)
         except MoorageError as error:
             silent[node.uuid] = error
             continue
@@ -87,6 +97,10 @@ def see(view: View) -> Seen:
             if guest.state in RUNNING:
                 running[guest.uuid].append((node, guest))
     return Seen(view, facts, silent, running)
+
+
+def _told(view: View, node: Node) -> NodeFacts:
+    return convert(view.answer(room_and_facts_on(view.config, node)), NodeFacts)
 
 
 def adopted_disks(config: Config) -> Iterator[tuple[Disk, NodeGroup]]:

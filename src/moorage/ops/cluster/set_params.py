@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
-import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -17,17 +16,15 @@ from moorage.model import (
     Instance,
     Node,
     hvparams,
+    ipolicy,
     successor,
 )
 from moorage.ops import placement
 from moorage.ops.calls import facts_on
 from moorage.ops.group.set_params import merged
-from moorage.ops.reach import template
-from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.storage import TEMPLATES
-from moorage.storage.words import check_image_directory
 
-from . import defaults
+from . import defaults, image_directories
 
 Nested = Mapping[str, Mapping[str, Any]]
 
@@ -41,6 +38,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Parameters by hypervisor, by disk template; the value ``default`` drops one.
     beparams
         Defaults of all instances, plain or under the word ``default``.
+    ipolicy
+        Parts of the instance policy; the value ``default`` drops one.
     """
 
     op_id = "OP_CLUSTER_SET_PARAMS"
@@ -53,24 +52,24 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
+    ipolicy: dict[str, Any] | None = None
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the cluster's settings."""
         yield Lock("cluster", view.config.cluster.uuid)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask the nodes for their hypervisors, when others are wanted."""
+        """Ask the nodes for hypervisors and directories, where others are wanted."""
         if self.enabled_hypervisors is not None:
             yield from (facts_on(node) for node in _hosts(view.config))
+        given = self._directories()
+        for node in _hosts(view.config) if given else ():
+            yield image_directories.asked_on(view.config, node, given)
 
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
         self._check_defaults(self._changes(view.config.cluster))
-        for setting in SETTINGS:
-            wanted = getattr(self, setting)
-            if wanted is not None:
-                check_directory(view.config, setting, wanted)
-                check_image_directory(setting, wanted)
+        image_directories.check(view, _hosts(view.config), self._directories())
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
@@ -92,16 +91,24 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for name in self.diskparams or ():
             defaults.check_diskparams(name, changes["diskparams"][name])
 
+    def _directories(self) -> dict[str, str]:
+        """Return the directories that are given, by setting."""
+        given = {one: getattr(self, one) for one in image_directories.SETTINGS}
+        return {one: path for one, path in given.items() if path is not None}
+
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
-        plain = (*SETTINGS, "enabled_hypervisors", "enabled_disk_templates")
-        names = (*plain, "default_iallocator")
-        found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        names = ("enabled_hypervisors", "enabled_disk_templates", "default_iallocator")
+        moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
+        found: dict[str, Any] = moved
+        found |= {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.hvparams:
             found["hvparams"] = _merged_each(cluster.hvparams, self.hvparams)
         if self.diskparams:
             check_known_templates(self.diskparams)
             found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
+        if self.ipolicy:
+            found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
         if not found:
@@ -140,31 +147,6 @@ def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, A
     filled = merged(old.get("default", {}), backend.aliased(flat))
     backend.check(filled)
     return {**{k: dict(v) for k, v in old.items()}, "default": filled}
-
-
-# -- directories ---------------------------------------------------------------------
-
-
-def check_directory(config: Config, setting: str, wanted: str) -> None:
-    """Raise `Refused` unless the directory can be set.
-
-    A template finds its files below its directory only, so a disk outside of the new
-    one would be lost.
-    """
-    if wanted and (not wanted.startswith("/") or posixpath.normpath(wanted) != wanted):
-        raise BadInput(
-            f"'{wanted}' is not an absolute path in its shortest form",
-            hint=f"gnt-cluster modify --{setting.replace('_', '-')}=/srv/moorage",
-        )
-    for disk in config.all(Disk):
-        inside = wanted and disk.volume.startswith(f"{wanted.rstrip('/')}/")
-        if setting_of(template(disk)) == setting and not inside:
-            raise WrongState(
-                f"disk {disk.label} is the file {disk.volume}: with {setting} "
-                f"'{wanted}' it could not be found",
-                hint=f"gnt-disk info {disk.uuid}",
-                disk=disk.uuid,
-            )
 
 
 # -- templates and hypervisors -------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Disk, Instance, Node
-from moorage.ops.calls import facts_on, providers_on
+from moorage.ops.calls import providers_on
 
 from . import (
     checks_defaults,
@@ -18,7 +18,7 @@ from . import (
     checks_storage,
     checks_survival,
 )
-from .finding import Finding, Seen, see
+from .finding import Finding, Seen, room_and_facts_on, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,
@@ -33,6 +33,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_disks.missing,
     checks_names.disks,
     checks_storage.directories,
+    checks_storage.units,
     checks_storage.providers,
     checks_devices.devices,
     checks_devices.shared,
@@ -62,7 +63,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         config = view.config
         for node in config.named(Node):
             if not node.offline:
-                yield facts_on(node)
+                yield room_and_facts_on(config, node)
                 yield providers_on(node.uuid)
         yield from checks_devices.ask(config)
 

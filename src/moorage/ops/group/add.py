@@ -8,7 +8,7 @@ from msgspec import field
 
 from moorage.errors import BadInput, Exists
 from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, NodeGroup
+from moorage.model import Change, Config, NodeGroup, ipolicy
 from moorage.ops.ndparams import checked
 from moorage.storage.words import check_name
 
@@ -34,13 +34,20 @@ def check_policy(policy: str) -> str:
 
 
 class GroupAdd(Operation, frozen=True, kw_only=True):
-    """Make a node group."""
+    """Make a node group.
+
+    Attributes
+    ----------
+    ipolicy
+        Parts of an instance policy of its own; the cluster's hold where it has none.
+    """
 
     op_id = "OP_GROUP_ADD"
 
     group_name: str
     alloc_policy: str = POLICIES[0]
     ndparams: dict[str, Any] = field(default_factory=dict)
+    ipolicy: dict[str, Any] = field(default_factory=dict)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name."""
@@ -52,6 +59,11 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
         check_new_name(view.config, self.group_name)
         check_policy(self.alloc_policy)
         checked(self.ndparams)
+        self._policy(view)
+
+    def _policy(self, view: View) -> dict[str, Any]:
+        below = ipolicy.cluster_policy(view.config.cluster)
+        return ipolicy.changed({}, self.ipolicy, below, of_group=True)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record it."""
@@ -60,6 +72,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
             name=self.group_name,
             alloc_policy=self.alloc_policy,
             ndparams=checked(self.ndparams),
+            ipolicy=self._policy(view),
             ctime=view.now,
             mtime=view.now,
         )

@@ -8,7 +8,7 @@ from msgspec import field
 
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, NodeGroup, successor
+from moorage.model import Change, Config, NodeGroup, ipolicy, successor
 from moorage.ops.ndparams import checked
 
 from .add import check_policy
@@ -21,21 +21,32 @@ def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class GroupSetParams(Operation, frozen=True, kw_only=True):
-    """Change a node group."""
+    """Change a node group.
+
+    Attributes
+    ----------
+    ipolicy
+        Parts of its own instance policy; the value ``default`` lets the cluster's hold.
+    """
 
     op_id = "OP_GROUP_SET_PARAMS"
 
     group_name: str
     alloc_policy: str | None = None
     ndparams: dict[str, Any] = field(default_factory=dict)
+    ipolicy: dict[str, Any] = field(default_factory=dict)
 
-    def changes(self, group: NodeGroup) -> dict[str, Any]:
+    def changes(self, config: Config, group: NodeGroup) -> dict[str, Any]:
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.alloc_policy is not None:
             found["alloc_policy"] = check_policy(self.alloc_policy)
         if self.ndparams:
             found["ndparams"] = merged(group.ndparams, checked(self.ndparams))
+        if self.ipolicy:
+            below = ipolicy.cluster_policy(config.cluster)
+            own = ipolicy.changed(group.ipolicy, self.ipolicy, below, of_group=True)
+            found["ipolicy"] = own
         if not found:
             raise BadInput(
                 "nothing to change was named",
@@ -49,12 +60,13 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse values that a group cannot have."""
-        self.changes(view.config.group(self.group_name))
+        self.changes(view.config, view.config.group(self.group_name))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
         group = view.config.group(self.group_name)
-        change = Change((successor(group, view.now, **self.changes(group)),))
+        new = successor(group, view.now, **self.changes(view.config, group))
+        change = Change((new,))
         what = f"change node group {group.name}"
         yield commit(what, change, view.config.before(change))
 
@@ -62,4 +74,5 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
         """Return what changed, and to what."""
         del results
         group = view.config.group(self.group_name)
-        return [[name, value] for name, value in self.changes(group).items()]
+        changes = self.changes(view.config, group)
+        return [[name, value] for name, value in changes.items()]

@@ -176,6 +176,13 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         able = placement.able(
             self.hosts(view), lambda node: self._check_node(view, node), nobody
         )
+        wishes = self.wishes()
+        offering = [
+            node
+            for node in able
+            if all(birth.offers(view, wanted, node) for wanted in wishes)
+        ]
+        able = offering or able
         # Disks are made for a group, so one of its nodes stands for all of them.
         one_each = {node.group: node for node in able}.values()
         groups = placement.able(

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The directories for image files: can the cluster be told to keep disks there."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import convert
+
+from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, Node, NodeFacts
+from moorage.ops.reach import template
+from moorage.ops.storage.directories import SETTINGS, setting_of
+from moorage.storage.words import check_image_directory
+
+from .checks_storage import is_forbidden
+
+_OLD = "old "
+"""Marks the directory that was set before, in what nodes are asked."""
+
+
+def tidy(wanted: str) -> str:
+    """Return a directory in its shortest form, where only slashes are too many."""
+    return "/" + wanted.strip("/") if wanted.startswith("/") else wanted
+
+
+def asked_on(config: Config, node: Node, given: Mapping[str, str]) -> Question:
+    """Ask a node for directories that are to be set, and for those they replace."""
+    pairs = [(setting, tidy(given[setting])) for setting in given]
+    pairs += [(_OLD + one, getattr(config.cluster, one)) for one in given]
+    where = tuple((name, path) for name, path in pairs if path)
+    return Question(node.uuid, "facts", (("brief", True), ("directories", where)))
+
+
+def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
+    """Raise `Refused` unless directories can be set.
+
+    Every node that answers must have them. A template finds its files below its
+    directory only, so a disk outside of the new one would be lost, unless it is lost
+    already: no node has the old one.
+    """
+    told = list(_told(view, nodes, given))
+    for setting, wanted in given.items():
+        path = tidy(wanted)
+        _check_form(setting, path)
+        check_image_directory(setting, path)
+        if not _is_lost(told, setting):
+            _check_left(view.config, setting, path)
+        for node, facts in told:
+            if path:
+                _check_there(node, facts, setting, path)
+
+
+def _told(
+    view: View, nodes: list[Node], given: Mapping[str, str]
+) -> Iterator[tuple[Node, NodeFacts]]:
+    for node in nodes:
+        try:
+            said = view.answer(asked_on(view.config, node, given))
+        except MoorageError:
+            continue  # verify tells of it, when it is back
+        if said:
+            yield node, convert(said, NodeFacts)
+
+
+def _check_form(setting: str, path: str) -> None:
+    if path and any(part in ("", ".", "..") for part in path.split("/")[1:]):
+        raise BadInput(
+            f"'{path}' is not an absolute path in its shortest form",
+            hint=f"gnt-cluster modify --{setting.replace('_', '-')}=/srv/moorage",
+        )
+
+
+def _is_lost(told: list[tuple[Node, NodeFacts]], setting: str) -> bool:
+    """Whether every node was asked for the old directory, and none has it."""
+    seen = [unit.template for _, facts in told for unit in facts.units]
+    return bool(told) and setting in seen and _OLD + setting not in seen
+
+
+def _check_left(config: Config, setting: str, path: str) -> None:
+    for disk in config.all(Disk):
+        inside = path and disk.volume.startswith(f"{path.rstrip('/')}/")
+        if setting_of(template(disk)) == setting and not inside:
+            raise WrongState(
+                f"disk {disk.label} is the file {disk.volume}: with {setting} "
+                f"'{path}' it could not be found",
+                hint=f"gnt-disk info {disk.uuid}",
+                disk=disk.uuid,
+            )
+
+
+def _check_there(node: Node, facts: NodeFacts, setting: str, path: str) -> None:
+    if setting not in {unit.template for unit in facts.units}:
+        raise WrongState(
+            f"node {node.name} has no directory {path}",
+            hint=f"mount it on {node.name}, then: "
+            f"gnt-cluster modify --{setting.replace('_', '-')}={path}",
+            node=node.name,
+        )
+    if is_forbidden(facts, path):
+        allowed = ", ".join(facts.allowed_directories or ()) or "nothing"
+        raise WrongState(
+            f"node {node.name} does not allow disks in {path}: its list of "
+            f"directories has {allowed}",
+            hint=f"add it to file-storage-paths on {node.name}",
+            node=node.name,
+        )
+
+
+__all__ = ["SETTINGS", "asked_on", "check", "tidy"]

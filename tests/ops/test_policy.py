@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Instance policies: set, inherited, kept to, and the named way around them."""
+
+import pytest
+
+from moorage.errors import BadInput
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+SPEC = {
+    "memory-size": 1024,
+    "cpu-count": 1,
+    "disk-size": 64,
+    "disk-count": 1,
+    "nic-count": 0,
+    "spindle-use": 1,
+}
+
+
+def bounds(**most):
+    changed = {name.replace("_", "-"): value for name, value in most.items()}
+    return [{"min": dict.fromkeys(SPEC, 0), "max": SPEC | changed}]
+
+
+@pytest.fixture
+async def sim(tmp_path):
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    cluster = await SimCluster.start(tmp_path, builder)
+    yield cluster
+    await cluster.stop()
+
+
+async def add(sim, name, **more):
+    fields = {"disk_template": "ext", "disks": [{"size": 64, "provider": "san"}]}
+    fields |= {"instance_name": name, "group_name": "default"} | more
+    return await sim.run("OP_INSTANCE_CREATE", **fields)
+
+
+async def refused(sim, name, words, **more):
+    with pytest.raises(BadInput, match=words) as caught:
+        await add(sim, name, **more)
+    assert "--ignore-ipolicy" in caught.value.hint
+
+
+async def test_the_default_takes_small_disks_and_no_card_and_refuses_the_huge(sim):
+    await add(sim, "small")
+    await refused(sim, "huge", "memory-size 614400 is not", beparams={"memory": 614400})
+    more = {"beparams": {"memory": 40_000}}
+    await refused(sim, "big", "is not in 128..32768", **more)
+    await add(sim, "big", **more, ignore_ipolicy=True)
+
+
+async def test_a_group_inherits_and_covers_the_policy(sim):
+    set_cluster = {"minmax": bounds(), "std": SPEC}
+    await sim.run("OP_CLUSTER_SET_PARAMS", ipolicy=set_cluster)
+    large = {"beparams": {"memory": 2048}}
+    await refused(sim, "web", "node group default: memory-size 2048", **large)
+    await refused(sim, "web", "node group far", **large, group_name="far")
+    own = {"minmax": bounds(memory_size=4096), "vcpu-ratio": 1.5}
+    await sim.run("OP_GROUP_SET_PARAMS", group_name="far", ipolicy=own)
+    assert sim.config.group("far").ipolicy == own
+    # Nobody names a node: only the group that takes it is chosen.
+    assert await add(sim, "web", **large, group_name=None) in (["far1"], ["far2"])
+    await sim.run(
+        "OP_GROUP_SET_PARAMS", group_name="far", ipolicy={"minmax": "default"}
+    )
+    assert sim.config.group("far").ipolicy == {"vcpu-ratio": 1.5}
+    await refused(sim, "web2", "node group far", **large, group_name="far")
+
+
+async def test_templates_cards_and_processors_are_bounded(sim):
+    policy = {"minmax": bounds(), "std": SPEC, "disk-templates": ["sharedfile"]}
+    await sim.run("OP_CLUSTER_SET_PARAMS", ipolicy=policy)
+    words = "disk template ext is not among sharedfile"
+    await refused(sim, "web", words, pnode="node1", group_name=None)
+    shared = {"disk_template": "sharedfile", "disks": [{"size": 64}]}
+    await refused(sim, "web", "cpu-count 2", **shared, beparams={"vcpus": 2})
+    await refused(sim, "web", "nic-count 1", **shared, nics=[{}])
+    await refused(sim, "web", "disk-count 2", **shared | {"disks": [{"size": 9}] * 2})
+    await refused(sim, "web", "disk-size 65", **shared | {"disks": [{"size": 65}]})
+    await add(sim, "web", **shared)
+
+
+async def test_a_change_keeps_to_it_and_old_sins_are_forgiven(sim):
+    await add(sim, "web", beparams={"memory": 2048})
+    await sim.run("OP_CLUSTER_SET_PARAMS", ipolicy={"minmax": bounds(), "std": SPEC})
+    change = {"instance_name": "web", "beparams": {"vcpus": 2}}
+    error = await sim.refused("OP_INSTANCE_SET_PARAMS", **change)
+    assert "cpu-count 2 is not in 0..1" in error.message
+    assert "memory" not in error.message
+    await sim.run("OP_INSTANCE_SET_PARAMS", **change, ignore_ipolicy=True)
+    grow = {"instance_name": "web", "disk": 0, "amount": 64}
+    error = await sim.refused("OP_INSTANCE_GROW_DISK", **grow)
+    assert "disk-size 128 is not in 0..64" in error.message
+    await sim.run("OP_INSTANCE_GROW_DISK", **grow, ignore_ipolicy=True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ({"colour": 1}, "no part 'colour'"),
+        ({"minmax": []}, "a list of min and max"),
+        ({"minmax": [{"min": SPEC}]}, "has min and max"),
+        ({"minmax": [{"min": SPEC | {"cpu-count": 9}, "max": SPEC}]}, "above the max"),
+        ({"minmax": [{"min": SPEC, "max": SPEC | {"x": 1}}]}, "nothing else"),
+        ({"std": SPEC | {"cpu-count": 99}}, "outside of all bounds"),
+        ({"vcpu-ratio": "many"}, "vcpu-ratio is a number"),
+        ({"disk-templates": []}, "at least one"),
+    ],
+)
+async def test_what_is_no_policy_is_refused(sim, policy, words):
+    error = await sim.refused("OP_CLUSTER_SET_PARAMS", ipolicy=policy)
+    assert isinstance(error, BadInput)
+    assert words in error.message
+
+
+async def test_only_the_cluster_has_a_standard(sim):
+    fields = {"group_name": "far", "ipolicy": {"std": SPEC}}
+    error = await sim.refused("OP_GROUP_SET_PARAMS", **fields)
+    assert "has no part 'std'" in error.message
+    made = {"group_name": "new", "ipolicy": {"minmax": bounds()}}
+    await sim.run("OP_GROUP_ADD", **made)
+    assert sim.config.group("new").ipolicy == {"minmax": bounds()}
