@@ -27,7 +27,7 @@ def hands(quay: Any) -> Any:
     wiper = quay.path / "os" / "wiper"
     wiper.mkdir(parents=True)
     for script in ("create", "import", "export", "rename", "verify"):
-        (wiper / script).write_text(CREATE)
+        (wiper / script).write_text(CREATE if script == "create" else "#!/bin/sh\n")
         (wiper / script).chmod(0o755)
     (wiper / "ganeti_api_version").write_text("20\n")
     (wiper / "parameters.list").write_text("")
