@@ -17,6 +17,7 @@ PYTHON ?=
 SIM ?=
 SEED ?= 1
 CLUSTERS ?= 1000
+LINES ?= 20000
 # All programs, unless some are named: make parity PROGRAMS="hbal hail"
 PROGRAMS ?=
 
@@ -26,7 +27,7 @@ FAST := not real and not oracle and not slow
 REST := real or oracle or slow
 
 .PHONY: all check test run stop bench parity requirements guest lock clean help
-.PHONY: fast-tests other-tests real-packages lint
+.PHONY: fast-tests fuzz other-tests real-packages lint
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -54,6 +55,9 @@ fast-tests: $(INSTALLED)
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest -n 2 --timeout 180 --doctest-modules -m "$(FAST)" \
 	  --requirements-report $(REPORTS)/fast.json tests src
+
+fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
+	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
 
 # One after the other: each real test has the machine's two cores to itself.
 other-tests: $(INSTALLED) guest

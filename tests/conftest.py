@@ -42,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         help="write the tests marked with a requirement, and their outcomes, to FILE",
     )
+    parser.addoption(
+        "--fuzz-seed", type=int, default=1, help="which command lines are made up"
+    )
+    parser.addoption(
+        "--fuzz-lines", type=int, default=200, help="how many command lines are typed"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -147,9 +147,21 @@ class CommandFailed(Failed):
 
 
 class Unreachable(Failed):
-    """A node gave no answer."""
+    """A node gave no answer.
+
+    Its fact ``silent`` is False where somebody was there all the same: one with a
+    certificate that nobody trusts, or who broke off.
+    """
 
     code = "unreachable"
+
+
+def may_be_off(error: MoorageError) -> bool:
+    """Whether what came instead of a node's answer may mean that it has no power.
+
+    An error that the node sent itself does not, whatever it says.
+    """
+    return isinstance(error, Unreachable) and error.facts.get("silent") is not False
 
 
 def _tree(trunk: type[MoorageError]) -> Mapping[str, type[MoorageError]]:

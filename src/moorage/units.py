@@ -10,9 +10,21 @@ from moorage.errors import BadInput
 Mib = NewType("Mib", int)
 """A size in mebibytes."""
 
+LARGEST = Mib(2**44)
+"""16 EiB: more is a slip of the hand."""
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]*)")
+_WHOLE = re.compile("-?[0-9]{1,18}")
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 _STEP = 4
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number, of at most 18 digits, that `int` reads.
+
+    >>> is_whole("12"), is_whole("-1"), is_whole("9" * 19)
+    (True, True, False)
+    """
+    return bool(_WHOLE.fullmatch(text))
 
 
 def parse_size(text: str) -> Mib:
@@ -35,7 +47,10 @@ def parse_size(text: str) -> Mib:
         raise BadInput(
             f"'{text}' is not a size", hint="write 512M, 10G or 1.5T", size=text
         )
-    mib = ceil(float(found[1]) * _FACTORS[unit])
+    size = float(found[1]) * _FACTORS[unit]
+    if size > LARGEST:
+        raise BadInput(f"{text[:40]} is more than 16 EiB: no size of a disk or guest")
+    mib = ceil(size)
     return Mib(-(-mib // _STEP) * _STEP)
 
 

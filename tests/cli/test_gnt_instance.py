@@ -369,7 +369,7 @@ def test_all_instances_are_asked_about(master, typed) -> None:
     rows = [[[0, "web1"]], [[0, "web2"]]]
     master.answers["Query"] = {"fields": [column], "data": rows}
     screen = typed("gnt-instance shutdown --all", "y\n")
-    assert "This is about all 2 instances. Continue?" in screen.err
+    assert "Shut down every instance of the cluster (2: web1, web2)?" in screen.err
     assert screen.out == (
         "Waiting for job 1 for web1 ...\nWaiting for job 2 for web2 ...\n"
     )

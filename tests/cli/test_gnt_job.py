@@ -103,7 +103,11 @@ def test_job_cancel(master, typed) -> None:
     assert typed("gnt-job cancel 12") == (0, "Job 12 canceled\n", "")
     assert master.calls == [("CancelJob", [12, False])]
     master.answers["CancelJob"] = [False, "Job 12 has finished"]
-    assert typed("gnt-job cancel --kill 12") == (1, "", "Job 12 has finished\n")
+    code, _, said = typed("gnt-job cancel --kill 12")
+    assert (code, "must be confirmed" in said) == (1, True)
+    assert "gnt-job cancel --kill --yes-do-it 12" in said
+    killing = "gnt-job cancel --kill --yes-do-it 12"
+    assert typed(killing) == (1, "", "Job 12 has finished\n")
     assert "no job is named" in typed("gnt-job cancel").err
 
 

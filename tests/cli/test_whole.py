@@ -126,3 +126,23 @@ def test_lists_and_plans(typed, where) -> None:
     assert plan.startswith("It would (nothing was changed):\n  1. ")
     detached = typed("gnt-disk list -o status --no-headers data1", **where)
     assert detached.out == "detached\n"
+
+
+def test_lists_keep_the_order_of_their_operands(typed, where) -> None:
+    for words in ("web2 web1", "web1 web2"):
+        screen = typed(f"gnt-instance list --no-headers -o name {words}", **where)
+        assert screen.out.split() == words.split()
+    screen = typed("gnt-node list --no-headers -o name node3 node1 node2", **where)
+    assert screen.out.split() == ["node3", "node1", "node2"]
+    screen = typed("gnt-node list --no-headers -o name", **where)
+    assert screen.out.split() == ["node1", "node2", "node3"]
+
+
+def test_fields_are_shown_as_ganeti_does(typed, where) -> None:
+    fields = "be/always_failover,be/auto_balance,be/spindle_use"
+    line = f"gnt-instance list --no-headers --separator=: -o {fields} web1"
+    assert typed(line, **where).out == "N:Y:1\n"
+    typed("gnt-instance add -t diskless --no-start -n node1 web5", **where)
+    nics = "nic.ips,nic.modes,nic.names,ip,nic.ip/0,nic.mode/0"
+    shown = typed(f"gnt-instance list -o {nics} web5", **where)
+    assert "None" not in shown.out

@@ -141,13 +141,13 @@ def test_a_start_beside_one_in_the_foreground_leaves_it_alone(
 
 
 def test_a_stop_lets_a_job_end(hands: Typist) -> None:
-    told = hands.type("gnt-debug delay --submit 1")
+    hands.type("gnt-debug delay --submit 1")
+    number = max(job["id"] for job in hands.ask("gnt-job list -o id"))
     hands.type("moorage master stop")
     hands.type("moorage master start")
-    job = told.split()[-1]
-    hands.type(f"gnt-job wait {job}")
-    ((row),) = hands.ask(f"gnt-job list -o id,status {job}")
-    assert row["status"] == "success"
+    hands.type(f"gnt-job wait {number}")
+    (job,) = hands.ask(f"gnt-job list -o id,status,summary {number}")
+    assert job == {"id": number, "status": "success", "summary": ["TEST_DELAY(1)"]}
 
 
 # -- what is there instead of a store -------------------------------------------------

@@ -142,6 +142,31 @@ class Files:
         asked = {"type": "node-evacuate", "instances": names, "evac_mode": "all"}
         return self._asked(size, asked)
 
+    def on_units(self, nodes: int, *, shared: bool) -> tuple[str]:
+        """Return the file of a message that asks for a place where nodes list a unit.
+
+        The nodes are alike, with 25 instances each, on a pool of all of them; or on
+        external storage, beside a unit of each node that nobody wants.
+        """
+        kind = "sharedfile" if shared else "file"
+        unit = {"sunit": [kind, "/srv", []], "free": 10**7, "total": 10**8}
+        fleet = cluster("shared", nodes, 25 * nodes)
+        template = kind if shared else "ext"
+        rows = tuple(
+            replace(inst, template=template, mem=512, primary=at % nodes)
+            for at, inst in enumerate(fleet.instances)
+        )
+        fleet = fleet.replaced(instances=rows)
+        new = messages.instance(rows[0]) | {"vcpus": 1, "name": "new"}
+        asked = new | {"type": "allocate", "required_nodes": 1}
+        message = messages.message(fleet, asked, drained=False)
+        for node in message["nodes"].values():
+            free = node["total_memory"] - node["reserved_memory"] - 25 * 512
+            node |= {"free_memory": free, "storage": [unit]}
+        path = self.folder / f"{kind}-{nodes}"
+        path.write_text(json.dumps(message))
+        return (str(path),)
+
     def _asked(self, size, request: dict) -> tuple[str]:
         path = self.folder / "-".join(map(str, (*size, request["type"])))
         message = messages.message(cluster(*size), request, drained=False)
@@ -165,6 +190,18 @@ def cases(files: Files) -> Iterator[Case]:
     words = files.evacuate("drbd", 80, 1000)
     yield Case("hail evacuate all 80x1000", "hail", words, 20, 60)
     yield from filling_cases(files)
+    yield from unit_cases(files)
+
+
+def unit_cases(files: Files) -> Iterator[Case]:
+    """Yield a place where nodes list storage units: seconds."""
+    for nodes, asked, aimed in ((20, 0.2, 0.1), (80, 0.4, 0.2), (200, 1.0, 0.5)):
+        for shared, what in ((False, "a unit each"), (True, "one pool")):
+            words = files.on_units(nodes, shared=shared)
+            title = f"hail {nodes}x{25 * nodes}, {what}"
+            yield Case(title, "hail", words, asked, aimed, beside=False)
+    words = files.on_units(1000, shared=False)
+    yield Case("hail 1000x25000, a unit each", "hail", words, 20, 8, beside=False)
 
 
 def small_cases(files: Files) -> Iterator[Case]:

@@ -69,3 +69,38 @@ def unit() -> Callable[..., Unit]:
         return Unit((kind, key), free, total, shared=shared)
 
     return made
+
+
+def message() -> dict:
+    """Return a message that asks for a place on one of two nodes."""
+    sizes = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count")
+    low = dict.fromkeys((*sizes, "spindle-use"), 1)
+    high = dict.fromkeys((*sizes, "spindle-use"), 10**6)
+    node = {
+        "group": "u", "offline": False, "drained": False, "vm_capable": True,
+        "ndparams": {"exclusive_storage": False, "spindle_count": 1},
+        "total_memory": 8192, "reserved_memory": 0, "free_memory": 8192,
+        "total_disk": 90000, "free_disk": 90000, "total_cpus": 8,
+        "reserved_cpus": 0, "free_spindles": 0, "tags": [],
+    }  # fmt: skip
+    group = {
+        "name": "g", "alloc_policy": "preferred", "networks": [], "tags": [],
+        "ipolicy": {
+            "std": low, "minmax": [{"min": low, "max": high}],
+            "disk-templates": ["ext"], "vcpu-ratio": 4.0, "spindle-ratio": 32.0,
+        },
+    }  # fmt: skip
+    new = {
+        "type": "allocate", "name": "new", "required_nodes": 1, "memory": 512,
+        "disk_space_total": 1024, "disks": [{"size": 1024}], "vcpus": 1, "tags": [],
+        "disk_template": "ext", "spindle_use": 1, "nics": [],
+    }  # fmt: skip
+    return {
+        "cluster_tags": [], "enabled_hypervisors": ["kvm"], "nodegroups": {"u": group},
+        "nodes": {"n1": node, "n2": node}, "instances": {}, "request": new,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def asked() -> Callable[[], dict]:
+    return message

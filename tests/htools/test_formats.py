@@ -42,7 +42,6 @@ BAD = [
     ("n1|1|1.5|0|0|0|0|N|u", "line 3, column 3"),  # a fraction of a MiB
     ("n1|1|0|0|0|0|0|N|other", "line 3, column 9"),  # an unknown group
     ("n1|1|0|0|0", "line 3, column 1"),  # a truncated line
-    ("n1|1|0|0|0|0|0|N|u\nn1|1|0|0|0|0|0|N|u", "line 4, column 1"),  # twice
     ("|1|0|0|0|0|0|N|u", "line 3, column 1"),  # no name
     ("n1|" + "9" * 400 + "|0|0|0|0|0|N|u", "line 3, column 2"),
 ]
@@ -187,12 +186,6 @@ def test_a_bad_value_is_named_by_its_place(path, value, says):
         iallocator.parse(source, "f")
     line = int(caught.value.message.split("line ")[1].split(",")[0])
     assert json.dumps(path[-1]) in source.splitlines()[line - 1] or "nobody" in source
-
-
-def test_a_repeated_key_is_an_error():
-    source = json.dumps(_message()).replace('"n1": {', '"n1": {}, "n1": {')
-    with pytest.raises(BadInput, match="'n1' occurs twice"):
-        iallocator.parse(source, "f")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])

@@ -152,7 +152,6 @@ def test_hbal_prints_nothing_new_unless_asked(saved, capsys):
 @pytest.mark.parametrize(
     "words",
     [
-        ["--lookahead=2"],
         ["--cost", "5"],
         ["--lookahead", "-X"],
         ["--compact", "-G", "nowhere"],

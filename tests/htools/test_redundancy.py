@@ -26,7 +26,7 @@ from moorage.htools import (
 from moorage.htools.placement.allocate import targets, try_allocate
 from moorage.htools.placement.space import Size, model
 from moorage.htools.survival.keeping import Keeper
-from moorage.htools.survival.redundancy import Guard, has_shared
+from moorage.htools.survival.redundancy import Guard
 from moorage.htools.words import Fail
 
 
@@ -185,7 +185,7 @@ def test_every_prefix_of_a_plan_stays_redundant():
             kind="shared", nodes=4, instances=10, fill=0.7, oddity=0.0, uneven=True
         )
         state = load(sample.cluster(seed, shape)).state
-        if not has_shared(state) or not is_redundant(state):
+        if not state.has_shared or not is_redundant(state):
             continue
         plan = balance(state, search=Searcher().best_step, allowed=keeps_redundancy)
         assert _broken_prefixes(plan) == 0

@@ -145,7 +145,6 @@ def test_the_first_group_is_printed_line_by_line(cluster, capsys):
 
 
 BAD = [
-    (["extra"], "doesn't take any arguments"),
     (["-G", "none"], "Cannot find target group"),
     (["-O", "none"], "wrong node name(s) set as offline: none"),
     (["--node-tags", "none"], "Cannot create node graph"),

@@ -135,7 +135,6 @@ def test_commands_and_states_are_written(cluster, tmp_path, capsys):
 
 
 BAD = [
-    (["extra"], "doesn't take any arguments"),
     (["-X"], "Execution of commands possible only on LUXI"),
     (["-S", "/nowhere/at/all"], "cannot write"),
 ]

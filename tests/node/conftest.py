@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from moorage.model import Node
-from moorage.node import server, tls
+from moorage.node import durable, server, tls
 from moorage.node.agent import Agent
 from moorage.testing.guests import SimHypervisor
 from moorage.testing.machine import SimMachine
@@ -79,9 +79,9 @@ def lodge(authority: tls.Authority, keys: Path, name: str) -> None:
     keys.mkdir(mode=0o700, parents=True)
     key = tls.new_key()
     signed = authority.sign_node(tls.self_signed(key, name), name)
-    tls.write_private(keys / "node.key", tls.key_pem(key))
-    tls.write_private(keys / "node.pem", tls.pem(signed))
-    tls.write_private(keys / "ca.pem", tls.pem(authority.certificate))
+    durable.write(keys / "node.key", tls.key_pem(key))
+    durable.write(keys / "node.pem", tls.pem(signed))
+    durable.write(keys / "ca.pem", tls.pem(authority.certificate))
 
 
 @pytest.fixture

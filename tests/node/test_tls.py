@@ -12,7 +12,7 @@ import pytest
 
 from moorage.errors import Unreachable
 from moorage.jobs import Call
-from moorage.node import tls
+from moorage.node import durable, tls
 from moorage.node.client import HttpNodes
 
 ASKED = b'{"verb": "facts", "args": {}, "term": 1}'
@@ -35,8 +35,8 @@ def asking(directory: Path) -> ssl.SSLContext:
 def card(directory: Path, key: tls.Key, *chain: tls.Certificate) -> Path:
     """Lay a key and its certificate ready."""
     directory.mkdir()
-    tls.write_private(directory / "key", tls.key_pem(key))
-    tls.write_private(directory / "pem", b"".join(map(tls.pem, chain)))
+    durable.write(directory / "key", tls.key_pem(key))
+    durable.write(directory / "pem", b"".join(map(tls.pem, chain)))
     return directory
 
 
@@ -75,8 +75,8 @@ async def test_others_get_none(
         second = tls.new_key()
         forged = tmp_path / "forged"
         forged.mkdir()
-        tls.write_private(forged / "ca.key", tls.key_pem(key))
-        tls.write_private(forged / "ca.pem", tls.pem(signed))
+        durable.write(forged / "ca.key", tls.key_pem(key))
+        durable.write(forged / "ca.pem", tls.pem(signed))
         card(mine, second, tls.Authority(forged).sign_master(second), signed)
     with pytest.raises((aiohttp.ClientError, ssl.SSLError)) as caught:
         await told(served, asking(mine))
@@ -131,8 +131,8 @@ async def test_the_master_does_not_believe_others(
         "the master itself": lambda: served.authority.sign_master(key),
     }[who]()
     await served.stop()
-    tls.write_private(served.keys / "node.key", tls.key_pem(key))
-    tls.write_private(served.keys / "node.pem", tls.pem(shown))
+    durable.write(served.keys / "node.key", tls.key_pem(key))
+    durable.write(served.keys / "node.pem", tls.pem(shown))
     await served.start()
     nodes = HttpNodes(served.authority)
     with pytest.raises(Unreachable, match="certificate") as caught:
@@ -158,5 +158,5 @@ def test_a_draft_that_was_left_behind_is_no_hole(tmp_path: Path) -> None:
     draft = tmp_path / ".key"
     draft.write_bytes(b"old")
     draft.chmod(0o644)
-    tls.write_private(tmp_path / "key", b"secret")
+    durable.write(tmp_path / "key", b"secret")
     assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600

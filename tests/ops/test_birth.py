@@ -187,7 +187,7 @@ async def test_an_instance_is_not_converted(cluster: SimCluster) -> None:
 
 def _os_scripts(cluster: SimCluster) -> list[Command]:
     ran = cluster.nodes.nodes["node1"].machine.ran
-    return [one for one in ran if one.cwd.startswith("/sim/os")]
+    return [one for one in ran if one.log.startswith("create-")]
 
 
 @pytest.mark.requirement("S0-19")

@@ -296,7 +296,7 @@ async def test_settings_are_changed(sim):
         ({"diskparams": {"cheese": {}}}, BadInput, "'cheese'"),
         ({"enabled_hypervisors": []}, BadInput, "at least one"),
         ({"enabled_hypervisors": ["fake"]}, WrongState, "in use, by instance web1"),
-        ({"enabled_hypervisors": ["kvm", "xen"]}, WrongState, "no hypervisor 'xen'"),
+        ({"enabled_hypervisors": ["kvm", "xen"]}, BadInput, "no hypervisor 'xen'"),
         ({"beparams": {"speed": 1}}, BadInput, "no back-end parameter 'speed'"),
         ({"beparams": {"vcpus": 0}}, BadInput, "vcpus is a whole number"),
         ({"beparams": {"memory": "much"}}, BadInput, "'much'"),

@@ -82,10 +82,12 @@ async def test_an_empty_group_goes_and_the_last_one_stays(tmp_path):
 
 async def test_a_group_is_modified(sim):
     fields = {"group_name": "far", "alloc_policy": "unallocable"}
-    result = await sim.run("OP_GROUP_SET_PARAMS", ndparams={"a": 1, "b": 2}, **fields)
-    assert result == [["alloc_policy", "unallocable"], ["ndparams", {"a": 1, "b": 2}]]
-    await sim.run("OP_GROUP_SET_PARAMS", group_name="far", ndparams={"a": "default"})
-    assert sim.config.group("far").ndparams == {"b": 2}
+    given = {"cpu_speed": 1.0, "spindle_count": 2}
+    result = await sim.run("OP_GROUP_SET_PARAMS", ndparams=given, **fields)
+    assert result == [["alloc_policy", "unallocable"], ["ndparams", given]]
+    back = {"cpu_speed": "default"}
+    await sim.run("OP_GROUP_SET_PARAMS", group_name="far", ndparams=back)
+    assert sim.config.group("far").ndparams == {"spindle_count": 2}
     error = await sim.refused("OP_GROUP_SET_PARAMS", group_name="far")
     assert isinstance(error, BadInput)
 

@@ -230,8 +230,8 @@ async def test_roles_and_parameters(sim):
         ["drained", False],
         ["master_candidate", True],
     ]
-    await modify(master_candidate=True, ndparams={"a": 1}, powered=False)
-    assert sim.config.node("node3").ndparams == {"a": 1}
+    await modify(master_candidate=True, ndparams={"spindle_count": 1}, powered=False)
+    assert sim.config.node("node3").ndparams == {"spindle_count": 1}
     assert isinstance(await refused(), BadInput)
     assert isinstance(await refused(offline=True, drained=True), BadInput)
     error = await sim.refused(

@@ -58,6 +58,15 @@ async def test_they_are_looked_at_when_they_change(cluster: SimCluster) -> None:
     [
         ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"vga": "std"}}}),
         (MODIFY, {"instance_name": "web1", "hvparams": {"vga": "std"}}),
+        (
+            CREATE,
+            {
+                "instance_name": "new",
+                "pnode": "node1",
+                "disks": [DISK],
+                "hvparams": {"vga": "std"},
+            },
+        ),
     ],
 )
 async def test_a_hypervisor_parameter_without_effect_is_warned_of(

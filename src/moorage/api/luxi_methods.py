@@ -16,6 +16,7 @@ from moorage.jobs import Job
 from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
 
+from . import killing
 from .cluster_info import cluster_info, config_value, tags
 from .luxi import NOCHANGE, error_to_wire
 from .query import Sources, fields_of, old_style, query, resource_named, rows
@@ -160,8 +161,11 @@ class CancelJob(Method, frozen=True):
     kill: bool = False
 
     async def answer(self, at: Sources) -> list[Any]:
-        """Cancel; what has begun is undone, so there is nothing left to kill."""
-        return list(await at.engine.cancel(self.job))
+        """Cancel, and end the script that the job waits for, if asked to."""
+        done, text = await at.engine.cancel(self.job)
+        if self.kill and done:
+            await killing.kill(at, at.engine.job(self.job))
+        return [done, text]
 
 
 class ChangeJobPriority(Method, frozen=True):

@@ -18,6 +18,7 @@ from moorage.store import StoreLost
 
 from .luxi import END, decode_request, encode_error, encode_result
 from .luxi_methods import Method, method
+from .luxi_texts import check_texts
 from .query import Sources
 
 LONGEST = 64 * 1024 * 1024
@@ -151,6 +152,7 @@ class LuxiServer:
         """Return the answer to a request, whatever it holds."""
         try:
             name, args = decode_request(request)
+            check_texts(args)
             wanted = method(name, args)
             if self.sources is None:
                 return encode_error(self.excuse)

@@ -38,6 +38,8 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> argparse.Namespac
     for option in command.options:
         _add(parser, option)
     parser.add_argument("words", nargs="*")
+    for word in argv:
+        _check_text(word)
     after: list[str] = []
     words = list(_joined(command, argv, after))
     found, extra = parser.parse_known_intermixed_args(words)
@@ -47,6 +49,16 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> argparse.Namespac
     if not found.wants_help:
         _check_count(prog, command.operands, found.words)
     return found
+
+
+def _check_text(word: str) -> None:
+    """Raise `Usage` for bytes that are no text, which nothing could be called."""
+    try:
+        whole = "\0" not in word and word.encode()
+    except UnicodeEncodeError:
+        whole = False
+    if whole is False:
+        raise Usage(f"{word[:40]!a} is not text in UTF-8")
 
 
 def _add(parser: argparse.ArgumentParser, option: Option) -> None:
@@ -116,6 +128,8 @@ def _abbreviated(options: dict[str, Option], word: str) -> Option | None:
 def _tied(option: Option, value: str | None) -> Iterator[str]:
     if value is None:
         raise Usage(f"{option.flags[-1]} needs a value, {option.metavar}")
+    if value == "--":
+        raise Usage(f"{option.flags[-1]} does not take '--'")
     yield f"{_long(option)}={value}" if _long(option) else option.flags[0] + value
 
 

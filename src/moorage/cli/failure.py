@@ -16,7 +16,7 @@ _FAILED = "Failure: command execution error:"
 def show(error: MoorageError, terminal: Terminal) -> None:
     """Write an error: what happened, what to type next, whether anything changed."""
     first, *others = lines(error)
-    terminal.talk(terminal.red(first))
+    terminal.talk(first, red=True)
     for line in others:
         terminal.talk(line)
 

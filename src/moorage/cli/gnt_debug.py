@@ -65,7 +65,7 @@ def _ops(name: str) -> list[dict[str, Any]]:
         ops = json.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"the file {name} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"the file {name} is not JSON: {error}") from error
     if not isinstance(ops, list) or not all(isinstance(op, dict) for op in ops):
         raise BadInput(

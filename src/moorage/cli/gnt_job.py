@@ -168,7 +168,9 @@ def _logged(entry: Sequence[Any]) -> dict[str, Any]:
 
 def watch(call: Call) -> int:
     """Show a job's output until it ends."""
-    (number,) = numbers(call.words)
+    number, *others = numbers(call.words)
+    if others:
+        raise BadInput("one job can be watched", hint=f"gnt-job watch {number}")
     call.terminal.print(f"Output from job {number} follows")
     call.terminal.print("-" * 22)
     follow(call, number)
@@ -195,6 +197,12 @@ def wait(call: Call) -> int:
 def cancel(call: Call) -> int:
     """Cancel jobs."""
     wanted = _chosen_jobs(call)
+    if call.option("kill") and not call.option("yes_do_it"):
+        named = " ".join(map(str, wanted))
+        raise BadInput(
+            "the --kill option ends scripts in the middle: it must be confirmed",
+            hint=f"gnt-job cancel --kill --yes-do-it {named}",
+        )
     if call.option("pending"):
         call.ask(f"Cancel {len(wanted)} pending jobs?")
     worst = 0
@@ -279,7 +287,8 @@ PROGRAM = Program(
             (Operand("JOB", 0, None),),
             (
                 Option(("--pending",), "every job that does not run yet"),
-                Option(("--kill",), "stop it even where it runs"),
+                Option(("--kill",), "end the script that it runs on a node, too"),
+                Option(("--yes-do-it",), "really kill"),
                 *ASKING,
                 DEBUG,
             ),

@@ -70,8 +70,8 @@ def _nice(item: tuple[str, Any]) -> tuple[Any, ...]:
     """Return a sorting key that puts node2 before node10."""
     from re import split  # noqa: PLC0415 - one use
 
-    parts = split(r"(\d+)", item[0])
-    return tuple(int(p) if p.isdecimal() else p for p in parts)
+    parts = split("([0-9]+)", item[0])
+    return tuple((len(p.lstrip("0")), p) if p.isdecimal() else p for p in parts)
 
 
 def info(call: Call) -> int:

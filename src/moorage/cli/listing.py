@@ -94,7 +94,7 @@ class Listing(NamedTuple):
         fields = Command(
             "list-fields",
             self.list_fields,
-            f"List the fields that a {word} has",
+            f"List the fields that {_a(word)} has",
             (Operand("FIELD", 0, None),),
             (*LOOK, JSON, DEBUG),
         )
@@ -174,6 +174,10 @@ def _objects(
     """Return rows as objects; a value that is missing is null."""
     cells = ([value if status == NORMAL else None for status, value in r] for r in rows)
     return [dict(zip(fields, row, strict=True)) for row in cells]
+
+
+def _a(word: str) -> str:
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
 
 
 def _described(field: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from moorage import __version__
-from moorage.errors import MoorageError
+from moorage.errors import MoorageError, NotFound
 
 from .arguments import Usage, close, parse
 from .command import Call, Command, Finished, Program
@@ -20,6 +20,8 @@ from .help import command_help, program_help
 from .terminal import Terminal
 
 INTERRUPTED = 130
+DESTROYS = frozenset({"remove", "destroy", "down", "shutdown"})
+"""Commands that are never suggested, and for which nothing is."""
 
 
 def run(
@@ -54,7 +56,7 @@ def _dispatch(program: Program, words: list[str], terminal: Terminal) -> int:
         return 1
     name, *rest = words
     if name in ("-h", "--help", "help"):
-        terminal.print(program_help(program))
+        terminal.print(_help(program, rest))
         return 0
     if name == "--version":
         terminal.print(f"{program.name} (moorage) {__version__}")
@@ -63,6 +65,16 @@ def _dispatch(program: Program, words: list[str], terminal: Terminal) -> int:
     if command is None:
         raise _unknown_command(program, name)
     return _carry_out(program, command, rest, terminal)
+
+
+def _help(program: Program, words: list[str]) -> str:
+    """Return the help of a program, or of the command that is named after ``help``."""
+    if not words or words[0].startswith("-"):
+        return program_help(program)
+    command = program.find(words[0])
+    if command is None:
+        raise _unknown_command(program, words[0])
+    return command_help(program, command)
 
 
 def _carry_out(
@@ -76,13 +88,18 @@ def _carry_out(
     call = Call(program, command, options, terminal)
     try:
         return command.handler(call)
+    except NotFound as error:
+        if command.name in DESTROYS:
+            error.hint = ""  # what is alike must not be destroyed for it
+        raise
     finally:
         if "client" in vars(call):
             call.client.close()
 
 
 def _unknown_command(program: Program, name: str) -> Usage:
-    known = [name for command in program.commands for name in command.names]
+    kept = [one for one in program.commands if one.name not in DESTROYS]
+    known = [name for command in kept for name in command.names]
     hint = close(name, known, program.name)
     return Usage(f"{program.name} has no command '{name}'", hint=hint)
 
@@ -97,7 +114,7 @@ def _defect(error: Exception, terminal: Terminal) -> int:
     """Say that this is our fault; the trace is for those who ask for it."""
     if terminal.environ.get("MOORAGE_DEBUG"):
         raise error
-    terminal.talk(terminal.red("Failure: unhandled error in the command line:"))
+    terminal.talk("Failure: unhandled error in the command line:", red=True)
     terminal.talk(f"{type(error).__name__}: {error}")
     terminal.talk("hint: MOORAGE_DEBUG=1 shows where; please report it")
     return 1

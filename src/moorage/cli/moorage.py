@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from moorage.errors import BadInput, Failed
+from moorage.units import is_whole
 
 from .command import Call, Command, Example, Operand, Option, Program
 from .main import run
@@ -72,7 +73,7 @@ def _built_guest(call: Call) -> str:
 
 
 def _number(text: str) -> int:
-    if not text.isdecimal():
+    if not is_whole(text):
         raise BadInput(f"a number of nodes was expected, not '{text}'")
     return int(text)
 

@@ -2,10 +2,12 @@
 """Options that many commands share."""
 
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 from .command import Call, Option
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
+_YEAR = 366 * 86400
 _TRUTHS = {"yes": True, "no": False, "true": True, "false": False}
 
 
@@ -20,6 +22,19 @@ def truth(text: str) -> bool:
     if text.lower() not in _TRUTHS:
         raise BadInput(f"'{text}' is neither yes nor no")
     return _TRUTHS[text.lower()]
+
+
+def seconds(text: str) -> int:
+    """Return a number of seconds, from 0 to a year.
+
+    Raises
+    ------
+    BadInput
+        For anything else.
+    """
+    if not is_whole(text) or not 0 <= int(text) <= _YEAR:
+        raise BadInput(f"'{text[:40]}' is not a number of seconds")
+    return int(text)
 
 
 def names(text: str) -> list[str]:
@@ -71,7 +86,7 @@ IALLOCATOR = Option(
 )
 TARGET = Option(("-n", "--target-node"), "the node to go to", "NODE")
 SHUTDOWN_TIMEOUT = Option(
-    ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", int
+    ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", seconds
 )
 IGNORE_FAILURES = Option(("--ignore-failures",), "go on when a node fails")
 NO_WAIT_FOR_SYNC = moot("--no-wait-for-sync", "no template mirrors a disk by itself")

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 Filter = list[Any]
 
@@ -24,13 +25,14 @@ _TOKENS = re.compile(
       (?P<pattern> m(?P<mark>[/\#^|~]) (?P<body>(?:(?!(?P=mark)).)*) (?P=mark)
                    (?P<flags>[is]*) )
     | (?P<text> "(?P<double>(?:[^"\\]|\\.)*)" | '(?P<single>(?:[^'\\]|\\.)*)' )
-    | (?P<number> -?[0-9]+(?:\.[0-9]+)?(?![\w.]) )
+    | (?P<number> -?[0-9]{1,18}(?:\.[0-9]{1,18})?(?![\w.]) )
     | (?P<op> ==|!=|<=|>=|=~|!~|=\*|!\*|<|>|=|\(|\) )
     | (?P<word> [A-Za-z_][\w./-]* )
     )""",
     re.VERBOSE,
 )
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "=")
+_DEEPEST = 100
 _GLOB = frozenset("*?")
 _FILTER = frozenset("()=/!~<>'\"\\ \t")
 
@@ -87,6 +89,7 @@ class _Reader:
         self._text = text
         self._tokens = _tokens(text)
         self._next = 0
+        self._depth = 0
 
     def whole(self) -> Filter:
         found = self._or()
@@ -108,6 +111,15 @@ class _Reader:
         return parts[0] if len(parts) == 1 else [sign, *parts]
 
     def _not(self) -> Filter:
+        self._depth += 1
+        try:
+            return self._negated()
+        finally:
+            self._depth -= 1
+
+    def _negated(self) -> Filter:
+        if self._depth > _DEEPEST:
+            raise _bad(self._text, f"it is nested more than {_DEEPEST} levels deep")
         if self._takes("word", "not"):
             return ["!", self._not()]
         if self._takes("op", "("):
@@ -228,5 +240,5 @@ def of_words(
 def _named(field: str, word: str) -> Filter:
     if _GLOB & set(word):
         return ["=~", field, glob_pattern(word)]
-    number = field == "id" and word.isdecimal()
+    number = field == "id" and is_whole(word)
     return ["==", field, int(word) if number else word]

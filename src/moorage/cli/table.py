@@ -94,6 +94,8 @@ def moment(value: Any) -> str:  # noqa: ANN401
 
 def plain(value: Any) -> str:  # noqa: ANN401
     """Return a value of no special kind: lists with commas, maps as ``key=value``."""
+    if value is None:
+        return "-"
     if isinstance(value, list | tuple):
         return ",".join(plain(item) for item in value)
     if isinstance(value, Mapping):

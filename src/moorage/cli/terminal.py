@@ -2,9 +2,27 @@
 """The person's side: data goes out, talk goes to the error stream, answers come in."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping
+from io import TextIOWrapper
 from typing import Self, TextIO
+
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return text whose control characters are written out, lines and tabs kept.
+
+    What a script, a node or a name says must not move a person's cursor, and half a
+    character has no bytes.
+
+    >>> visible("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class Terminal:
@@ -30,7 +48,10 @@ class Terminal:
 
     @classmethod
     def standard(cls) -> Self:
-        """Return the terminal of this process."""
+        """Return the terminal of this process; what it cannot write is escaped."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         return cls(sys.stdout, sys.stderr, sys.stdin, os.environ)
 
     @property
@@ -45,21 +66,22 @@ class Terminal:
 
     def print(self, line: str = "") -> None:
         """Write a line of data."""
-        self.out.write(line + "\n")
+        self.out.write(visible(line) + "\n")
 
-    def talk(self, line: str) -> None:
+    def talk(self, line: str, *, red: bool = False) -> None:
         """Write a line of talk; what was printed before stands before it."""
+        text = visible(line)
         self.out.flush()
-        self.err.write(line + "\n")
+        self.err.write((self._red(text) if red else text) + "\n")
         self.err.flush()
 
-    def red(self, text: str) -> str:
+    def _red(self, text: str) -> str:
         """Return text that a person's eye falls on."""
         plain = not self.lively or "NO_COLOR" in self.environ
         return text if plain else f"\x1b[1;31m{text}\x1b[0m"
 
     def confirms(self, question: str) -> bool:
         """Ask a question that yes or no answers."""
-        self.err.write(f"{question} [y/N]: ")
+        self.err.write(f"{visible(question)} [y/N]: ")
         self.err.flush()
         return self.inp.readline().strip().lower() in ("y", "yes")

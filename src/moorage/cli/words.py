@@ -8,8 +8,8 @@ The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is 
 from collections.abc import Mapping
 from typing import Any
 
+from moorage import backend
 from moorage.errors import BadInput
-from moorage.units import parse_size
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -88,12 +88,6 @@ def text_values(values: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in values.items() if value is not None}
 
 
-_SIZES = ("memory", "minmem", "maxmem")
-_COUNTS = ("vcpus", "spindle_use")
-_FLAGS = ("auto_balance", "always_failover")
-_WORDS = {"true": True, "yes": True, "false": False, "no": False}
-
-
 def backend_parameters(text: str) -> dict[str, Any]:
     """Return the parameters of ``-B memory=512M,vcpus=2``; ``memory`` sets both ends.
 
@@ -102,26 +96,4 @@ def backend_parameters(text: str) -> dict[str, Any]:
     BadInput
         If a parameter is not known, or its value does not fit.
     """
-    found = {key: _backend(key, value) for key, value in key_values(text).items()}
-    memory = found.pop("memory", found)
-    if memory is not found:
-        found = {"minmem": memory, "maxmem": memory} | found
-    return found
-
-
-def _backend(key: str, value: Any) -> Any:  # noqa: ANN401
-    if key not in (*_SIZES, *_COUNTS, *_FLAGS):
-        known = ", ".join((*_SIZES, *_COUNTS, *_FLAGS))
-        raise BadInput(
-            f"there is no back-end parameter '{key}'", hint=f"one of {known}"
-        )
-    if value is None or value == "default":
-        return "default"
-    try:
-        if key in _SIZES:
-            return int(parse_size(str(value)))
-        if key in _COUNTS:
-            return int(value)
-        return value if isinstance(value, bool) else _WORDS[value.lower()]
-    except (KeyError, ValueError) as error:
-        raise BadInput(f"'{value}' does not fit the parameter '{key}'") from error
+    return backend.read(key_values(text))

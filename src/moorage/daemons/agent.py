@@ -4,26 +4,32 @@
 import asyncio
 import logging
 import os
+import resource
 import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import join, server
+from moorage.node import durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.local import LocalMachine
 from moorage.node.machine import Machine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
+from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from .places import NodePlaces
 
 _LOG = logging.getLogger(__name__)
+_DESCRIPTORS = 65536
+_QUIET = 10.0
+"""Seconds between two complaints about the network or a lack of descriptors."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -55,8 +61,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 def write_settings(places: NodePlaces, settings: Settings) -> None:
     """Write the settings of an agent into its directory."""
-    places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    places.settings.write_bytes(json.format(json.encode(settings)) + b"\n")
+    durable.make(places.root)
+    durable.write(places.settings, json.format(json.encode(settings)) + b"\n")
 
 
 def read_settings(places: NodePlaces) -> Settings:
@@ -71,13 +77,24 @@ def read_settings(places: NodePlaces) -> Settings:
         return json.decode(places.settings.read_bytes(), type=Settings)
     except FileNotFoundError:
         return Settings()
-    except DecodeError as error:
+    except (DecodeError, UnicodeError) as error:
         told = misfit(error) if isinstance(error, ValidationError) else error
-        raise BadInput(f"{places.settings} does not hold settings: {told}") from None
+        raise BadInput(
+            f"{places.settings} does not hold settings: {told}",
+            hint=f"rm {places.settings} brings the defaults back",
+        ) from None
 
 
 def run(directory: Path) -> None:
-    """Run the agent of the node that lives in `directory`, until it is told to end."""
+    """Run the agent of the node that lives in `directory`, until it is told to end.
+
+    Raises
+    ------
+    NotFound
+        If there is no such directory.
+    Failed
+        If its settings or keys cannot be read.
+    """
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
     form = "%(asctime)s %(levelname)s %(message)s"
@@ -87,6 +104,8 @@ def run(directory: Path) -> None:
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
+    _allow_descriptors()
+    asyncio.get_running_loop().set_exception_handler(_Complaints())
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -97,12 +116,40 @@ async def _run(places: NodePlaces) -> None:
             await _wait_outside(places, settings, stopped)
 
 
+def _allow_descriptors() -> None:
+    """Allow this process as many open files as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, _DESCRIPTORS) if hard != resource.RLIM_INFINITY else _DESCRIPTORS
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class _Complaints:
+    """Logs what the event loop complains of, once a while where it could fill a disk.
+
+    Who opens more connections than there are descriptors makes the loop complain
+    thousands of times a second.
+    """
+
+    def __init__(self) -> None:
+        self._quiet_until = 0.0
+
+    def __call__(
+        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
+    ) -> None:
+        if not isinstance(context.get("exception"), OSError):
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._quiet_until:
+            self._quiet_until = loop.time() + _QUIET
+            _LOG.error("%s: %s", context["message"], context["exception"])
+
+
 async def _serve(
     places: NodePlaces, settings: Settings, stopped: asyncio.Event
 ) -> None:
     """Serve the cluster until the process is told to end, or the node leaves."""
     left = asyncio.Event()
-    name = (places.keys / "name").read_text()
+    name = join.name(places.keys)
     machine, hypervisors = _parts(name, places, settings)
     agent = Agent(name, places.run, machine, hypervisors, left.set)
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
@@ -164,6 +211,7 @@ def _parts(
         extstorage,
         [Path(one) for one in settings.os_path],
         Path(settings.file_storage_paths),
+        Scripts(places.run / "scripts"),
     )
     return machine, {settings.hypervisor: _hypervisor(places, settings)}
 

@@ -25,13 +25,13 @@ from moorage.model import (
     Instance,
     Node,
     NodeGroup,
-    hvparams,
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text
 from moorage.node.client import HttpNodes
 from moorage.node.join import let_in
 from moorage.node.tls import Authority
+from moorage.ops.cluster import defaults
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create, require_cluster
@@ -41,7 +41,6 @@ from .places import MasterPlaces, master_places
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
-_HYPERVISORS = ("kvm", "fake")
 
 
 def init(
@@ -179,14 +178,9 @@ def _check(cluster: Cluster, node: Node) -> None:
             f"a MAC prefix is three bytes as aa:00:00, not '{cluster.mac_prefix}'"
         )
     _check_address(node.primary_ip)
-    for template in (*cluster.enabled_disk_templates, *cluster.diskparams):
+    for template in cluster.enabled_disk_templates:
         template_named(template)
-    for hypervisor in cluster.enabled_hypervisors:
-        if hypervisor not in _HYPERVISORS:
-            told = " and ".join(_HYPERVISORS)
-            raise BadInput(f"there is no hypervisor '{hypervisor}': {told} are known")
-    for hypervisor, own in cluster.hvparams.items():
-        hvparams.check(hypervisor, own)
+    defaults.check(cluster)
     for field in ("shared_file_storage_dir", "file_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -28,10 +29,16 @@ def processes(root: Path, below: str = "") -> Iterator[int]:
 
 
 def _names(argv: str, root: str, below: str) -> bool:
-    """Whether a command line names a path in `root`, and in a node's part of it."""
-    parts = argv.replace("=", "\0").replace(",", "\0").split("\0")
-    mine = [part for part in parts if part.startswith((f"{root}/", f"path:{root}/"))]
-    return any(below in f"{part}/" for part in mine) if below else bool(mine)
+    """Whether a command line names a path in `root`, and in a node's part of it.
+
+    A path may stand in an option of several parts, where QEMU doubles commas. So it
+    is looked for as it is, and not among the parts, which its own signs would cut.
+    """
+    for spelt in {root, root.replace(",", ",,")}:
+        paths = re.findall(rf"(?:^|[\0=,:\"]){re.escape(spelt)}(/[^\0\",]*)", argv)
+        if any(f"{below}/" in f"{path}/" for path in paths):
+            return True
+    return False
 
 
 def free_loops(path: Path) -> None:

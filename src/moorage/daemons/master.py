@@ -19,7 +19,7 @@ from moorage.node.client import HttpNodes
 from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process
+from . import process, settling
 from .places import MasterPlaces
 
 _LOG = logging.getLogger(__name__)
@@ -178,6 +178,7 @@ async def _serve(
         _LOG.critical("the store is lost: ending, to start from what it holds")
         await asyncio.sleep(_LAST_WORDS)
         os._exit(STORE_LOST)
+    await server.stop()  # nobody asks for what could no longer be written
     await nodes.close()
     await truth.close()
 
@@ -191,6 +192,7 @@ async def _first(*events: asyncio.Event) -> None:
 
 async def _tidy(sources: Sources) -> None:
     """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    await settling.tell_nodes(sources)
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)

@@ -17,10 +17,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, json
+from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.model.misfit import misfit
 
 from . import agent, bootstrap, leftovers, master, process
 from .places import MasterPlaces, NodePlaces
@@ -306,7 +307,11 @@ def read(root: Path) -> Scratch:
         raise NotFound(
             f"there is no scratch cluster in {root}", hint=f"moorage up {root}"
         ) from None
-    except DecodeError as error:
+    except ValidationError as error:
+        raise BadInput(
+            f"{note} describes no scratch cluster: {misfit(error)}"
+        ) from None
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise BadInput(f"{note} describes no scratch cluster: {error}") from None
     if found.path.resolve() != root.resolve():
         raise WrongState(

@@ -37,12 +37,15 @@ class Unit:
         MiB; None where the storage cannot tell.
     shared : bool
         Whether the space is one for all nodes that have a unit of this name.
+    exclusive : bool
+        Whether each disk in it has spindles of its own.
     """
 
     name: UnitName
     free: int | None
     total: int | None
     shared: bool = False
+    exclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +183,11 @@ class Fleet:
     policy: Policy = DEFAULT
     first: int = field(default=0, kw_only=True)
     """Index printed for the first group and node (1 in simulations)."""
+    warnings: tuple[str, ...] = field(default=(), kw_only=True)
+    """What is odd about the input, though it can be read; a sentence each."""
 
     def __post_init__(self) -> None:
-        """Refuse names that occur twice and places that do not exist."""
-        for what, rows in (("node", self.nodes), ("instance", self.instances)):
-            _distinct(what, [row.name for row in rows])
+        """Refuse places that do not exist."""
         for node in self.nodes:
             if not 0 <= node.group < len(self.groups):
                 raise BadInput(f"node {node.name} is in no group of this cluster")
@@ -208,14 +211,6 @@ class Fleet:
         """Every storage unit's name, shape (u,), in order of appearance."""
         rows = [unit.name for node in self.nodes for unit in node.units or ()]
         return tuple(dict.fromkeys(rows))
-
-
-def _distinct(what: str, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise BadInput(f"{what} {name} occurs twice")
-        seen.add(name)
 
 
 def _placed(inst: InstanceRow, nodes: int) -> None:

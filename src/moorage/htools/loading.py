@@ -3,19 +3,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from moorage.errors import BadInput
 from moorage.htools import inst as insts_of
 from moorage.htools import node as nodes_of
 from moorage.htools.fleet import Fleet
 from moorage.htools.inst import NO_LOAD, NOWHERE, Inst, Load
-from moorage.htools.measured import Measured, apply
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy
 from moorage.htools.state import State
 from moorage.htools.units import Units, wishes
 from moorage.htools.verbs import spindles_after
+
+if TYPE_CHECKING:  # loaded by who measures
+    from moorage.htools.measured import Measured
 
 EXCLUSION_TAGS: Final = "htools:iextags:"
 DESIRED_LOCATION: Final = "htools:desiredlocation:"
@@ -64,7 +66,7 @@ class Reading:
     offline: tuple[str, ...] = ()
     max_cpu: float | None = None
     min_disk: float = 0.0
-    measured: Measured | None = None
+    measured: "Measured | None" = None
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ def load(fleet: Fleet, how: Reading = DEFAULT_READING) -> Loaded:
         unit is ambiguous.
     """
     state = _populate(fleet, how)
-    warnings = _account(state, how)
+    warnings = [*fleet.warnings, *_account(state, how)]
     _overrule(state, how)
     return Loaded(state, warnings)
 
@@ -109,7 +111,7 @@ def _populate(fleet: Fleet, how: Reading) -> State:
     for inst in insts:
         _settle(nodes, inst)
     if how.measured:
-        apply(how.measured, nodes, insts)
+        how.measured.apply(nodes, insts)
     every = tuple(range(len(nodes)))
     return State(fleet, nodes, insts, every, tuple(range(len(insts))))
 

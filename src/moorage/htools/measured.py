@@ -24,17 +24,16 @@ class Measured:
     nodes: Mapping[str, float] = field(default_factory=dict)
     insts: Mapping[str, float] = field(default_factory=dict)
 
+    def apply(self, nodes: Sequence[Node], insts: Sequence[Inst]) -> None:
+        """Put measured load on nodes and instances, which are settled already.
 
-def apply(measured: Measured, nodes: Sequence[Node], insts: Sequence[Inst]) -> None:
-    """Put measured load on nodes and instances, which are settled already.
-
-    What is known of a node only is divided over the virtual processors in use
-    there; what is known of instances adds up on their primary nodes.
-    """
-    if measured.insts:
-        _by_instance(measured.insts, nodes, insts)
-    elif measured.nodes:
-        _by_node(measured.nodes, nodes, insts)
+        What is known of a node only is divided over the virtual processors in use
+        there; what is known of instances adds up on their primary nodes.
+        """
+        if self.insts:
+            _by_instance(self.insts, nodes, insts)
+        elif self.nodes:
+            _by_node(self.nodes, nodes, insts)
 
 
 def _by_node(

@@ -11,6 +11,7 @@ from moorage.htools.moves import Moved
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy
 from moorage.htools.verbs import drop_primary, drop_secondary
+from moorage.htools.words import Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class State:
     def policy(self) -> Policy:
         """The cluster's instance policy."""
         return self.fleet.policy
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether somebody in question lives on storage that other nodes reach."""
+        return any(inst.mirror is Mirror.EXTERNAL for inst in self.people)
 
     @property
     def seen(self) -> list[Node]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from moorage.errors import Failed, MoorageError, Unreachable
+from moorage.errors import Failed, MoorageError, Unreachable, may_be_off
 from moorage.model import Change, Config, Node
 from moorage.store import Truth
 
@@ -227,7 +227,8 @@ def _still(node: Node, op: Op) -> str:
 
 
 def _waiting(node: Node, error: Unreachable) -> str:
-    return (
-        f"Waiting for node {node.name} ({error.message}); if it is powered off, "
-        f"type: gnt-node modify --offline=yes {node.name}"
-    )
+    waiting = f"Waiting for node {node.name} ({error.message})"
+    if not may_be_off(error):
+        return waiting
+    off = f"gnt-node modify --offline=yes {node.name}"
+    return f"{waiting}; if it is powered off, type: {off}"

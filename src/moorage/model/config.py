@@ -185,20 +185,21 @@ class Config:
         return {uuid: old for uuid, old in found if old is not None}
 
 
-def _nice_name(entity: Any) -> tuple[tuple[int, int | str], ...]:  # noqa: ANN401
+def _nice_name(entity: Any) -> tuple[tuple[int, int, str], ...]:  # noqa: ANN401
     return nice(entity.name or entity.uuid)
 
 
-def nice(name: str) -> tuple[tuple[int, int | str], ...]:
+def nice(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sorting key that puts node2 before node10."""
-    parts: list[tuple[int, int | str]] = []
+    parts: list[tuple[int, int, str]] = []
     digits = ""
     for char in [*name, ""]:
         if char.isdecimal():
             digits += char
             continue
         if digits:
-            parts.append((0, int(digits)))
+            number = digits.lstrip("0")
+            parts.append((0, len(number), number))  # a number of any length
             digits = ""
-        parts.append((1, char))
+        parts.append((1, 0, char))
     return tuple(parts)

@@ -23,7 +23,7 @@ _KNOWN = {
     "guest-panicked": Standstill("its system panicked", "gnt-instance reboot {}"),
     "internal-error": Standstill(
         "the processor could not go on with it",
-        "gnt-instance reboot {}, or emulate it: gnt-instance modify -H accel=tcg {}",
+        "gnt-instance modify -H accel=tcg {} && gnt-instance reboot -t full {}",
     ),
     "io-error": Standstill(
         "its storage failed, most often for want of room",

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The node agent: runs verbs, refuses what comes too late, keeps no truth.
 
-Every verb is idempotent. Verbs on one disk or one guest wait for each other, so a step
-that is taken back while it still runs is taken back after it.
+Every verb is idempotent. Verbs on one disk, volume or guest wait for each other, so a
+step that is taken back while it still runs is taken back after it; one that arrives
+after it was taken back is refused.
 """
 
-import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,8 @@ from .fence import Fence
 from .held import Shelf
 from .hypervisors.base import Hypervisor, Report
 from .machine import Machine
+from .makings import Makings, volume_key
+from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, DiskArgs, FactArgs, GuestArgs, Station
 
 
@@ -45,22 +45,40 @@ class Agent:
         hypervisors: Mapping[str, Hypervisor],
         leave: Callable[[], None] = lambda: None,
     ) -> None:
-        held = Shelf(run_dir / "held")
-        self._station = Station(name, machine, hypervisors, held, leave)
+        self._machine = machine
         self._fence = Fence(run_dir / "fence")
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns = Turns()
+        self._station = Station(
+            name=name,
+            machine=machine,
+            hypervisors=hypervisors,
+            held=Shelf(run_dir / "held"),
+            makings=Makings(run_dir / "makings"),
+            fence=self._fence,
+            leave=leave,
+        )
 
     async def handle(
-        self, verb: str, args: Mapping[str, Any], term: int, report: Report
+        self,
+        verb: str,
+        args: Mapping[str, Any],
+        term: int,
+        report: Report,
+        number: int = 0,
     ) -> Any:  # noqa: ANN401
         """Run a verb and return its result as JSON values.
+
+        Parameters
+        ----------
+        number
+            Of the request, which rises within the term; 0 if nobody counts.
 
         Raises
         ------
         BadInput
             If there is no such verb, or its arguments are off.
         Stale
-            If the term or an epoch is of the past.
+            If the term, an epoch or the number is of the past.
         MoorageError
             What the verb raised.
         """
@@ -72,24 +90,28 @@ class Agent:
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
         self._fence.pass_term(term)
+        step = Step(term, number)
         if isinstance(parsed, FactArgs):
+            CURRENT.set(Work(step=step))
             return to_builtins(await function(self._station, parsed, report))
-        async with self._alone(parsed):
+        objects = _objects(parsed)
+        async with self._turns.take(objects, step):
+            await self._machine.settle(objects)
             self._fence.pass_term(term)
             for disk in _disks(parsed):
                 self._fence.pass_disk(disk)
             return to_builtins(await function(self._station, parsed, report))
 
-    @asynccontextmanager
-    async def _alone(self, args: object) -> AsyncIterator[None]:
-        """Wait for the verbs under way on the same disks and guest."""
-        names = sorted({disk.uuid for disk in _disks(args)})
-        if isinstance(args, GuestArgs):
-            names.append(args.uuid)
-        async with AsyncExitStack() as stack:
-            for name in names:
-                await stack.enter_async_context(self._turns[name])
-            yield
+
+def _objects(args: object) -> set[str]:
+    """Return what a verb works on: disks, their volumes, a guest."""
+    disks = _disks(args)
+    found = {disk.uuid for disk in disks} | {volume_key(disk) for disk in disks}
+    if isinstance(args, DiskArgs) and args.name:
+        found.add(volume_key(args.copy()))
+    if isinstance(args, GuestArgs):
+        found.add(args.uuid)
+    return found
 
 
 def _disks(args: object) -> tuple[Disk, ...]:

@@ -2,20 +2,22 @@
 """The master's way to the agents: HTTPS, patience, and reasons."""
 
 import asyncio
+import errno
 import os
+import socket
 import ssl
-from collections.abc import AsyncIterator
+from itertools import count
 from typing import Any
 
 import aiohttp
 from msgspec import json
 
-from moorage.errors import Unreachable, from_json
+from moorage.errors import Stale, Unreachable
 from moorage.jobs import Call, Report
 from moorage.model import Node
 from moorage.model.token import from_text
 
-from . import join, tls
+from . import answers, join, tls, wire
 
 CONNECT = 5.0
 """Seconds to get a connection."""
@@ -24,8 +26,14 @@ SLOW = 3600.0
 QUICK = 15.0
 """Seconds that a reading verb may last."""
 _READING = frozenset({"facts", "guests", "guest", "providers", "oses", "devices"})
+_UNCOUNTED = _READING | {"instance.console"}
+"""Verbs that change nothing: they come at any time, and overtake nobody."""
 _TRIES = 3
 """How often a connection is tried: an agent that restarts is back in a second."""
+_LOOK = 0.2
+"""Seconds between two questions whether a node is in, or out."""
+_FIRST_WORDS = 30.0
+"""Seconds that a node may take from the door to its first answer."""
 
 
 class HttpNodes:
@@ -37,19 +45,34 @@ class HttpNodes:
         Gives this side its certificate, and new nodes theirs.
     connect
         Seconds to get a connection.
+    silence
+        Seconds without a sign of life after which a verb's node is given up.
     """
 
-    def __init__(self, authority: tls.Authority, connect: float = CONNECT) -> None:
+    def __init__(
+        self,
+        authority: tls.Authority,
+        connect: float = CONNECT,
+        silence: float = wire.SILENCE,
+    ) -> None:
         self._authority = authority
         self._connect = connect
+        self._silence = silence
+        self._numbers = count(1)
         self._session: aiohttp.ClientSession | None = None
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
-        """Run a verb on a node; ``node.enrol`` lets a new node in."""
+        """Run a verb on a node.
+
+        Two verbs are the master's own: ``node.enrol`` lets a new node in, and
+        ``node.expel`` takes that back, however far it came.
+        """
         if call.verb == "node.enrol":
             token = from_text(str(call.args["token"]))
             await join.let_in(self._authority, token, node.name)
             return await self._first_words(node, term, report)
+        if call.verb == "node.expel":
+            return await self._expel(node, term, report)
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._ask(node, call, term, report)
@@ -68,103 +91,158 @@ class HttpNodes:
 
     async def _first_words(self, node: Node, term: int, report: Report) -> Any:  # noqa: ANN401
         """Wait until a node that was let in serves with its new certificate."""
-        for _ in range(20):
+        for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
                 return await self._ask(node, Call("facts"), term, report)
-            except Unreachable:
-                await asyncio.sleep(0.1)
-        return await self._ask(node, Call("facts"), term, report)
+            except Unreachable as error:
+                if not left:
+                    error.facts["sent"] = True  # it has its keys: that is to be undone
+                    raise
+            await asyncio.sleep(_LOOK)
+        raise AssertionError  # the last attempt returned or raised
+
+    async def _expel(self, node: Node, term: int, report: Report) -> None:
+        """Let a node leave that was let in, or was about to be.
+
+        A door shows a certificate that is none of the cluster's: whoever has one was
+        not let in. It is asked twice, for the door may be closing.
+        """
+        for last in (False, True):
+            try:
+                await self._ask(node, Call("node.leave"), term, report)
+            except Unreachable as error:
+                if error.facts.get("foreign") is not True:
+                    raise
+                if last:
+                    return
+            else:
+                return
+            await asyncio.sleep(_LOOK)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                ssl=self._authority.asking(), limit=0, limit_per_host=0
+                ssl=self._authority.asking(),
+                limit=0,
+                limit_per_host=0,
+                socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
             )
-            self._session = aiohttp.ClientSession(connector=connector)
+            # Nothing is unpacked: a small answer could fill the memory.
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                auto_decompress=False,
+                headers={"Accept-Encoding": "identity"},
+            )
         return self._session
 
     async def _ask(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
         patience = QUICK if call.verb in _READING else SLOW
-        asked = {"verb": call.verb, "args": call.args, "term": term}
+        asked = {
+            "verb": call.verb,
+            "args": call.args,
+            "term": term,
+            "number": 0 if call.verb in _UNCOUNTED else next(self._numbers),
+        }
+        limits = aiohttp.ClientTimeout(
+            total=patience, connect=self._connect, sock_read=self._silence
+        )
         try:
             async with self._open().post(
                 f"https://{node.primary_ip}:{node.port}/call",
                 data=json.encode(asked),
                 server_hostname=node.name,
-                timeout=aiohttp.ClientTimeout(patience, self._connect),
+                allow_redirects=False,  # to whatever the master reaches
+                timeout=limits,
             ) as answer:
-                return await _result(node, answer, report)
+                return await _result(node, call, answer, report)
         except _UNSENT as error:
-            raise _unreachable(node, _cause(error), sent=False) from error
+            raise _unreachable(node, error, sent=False) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(node, _cause(error), sent=True) from error
+            raise _unreachable(node, error, sent=True) from error
 
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """There was no connection, so the node cannot have got the request."""
+_SILENT = frozenset(
+    {
+        errno.ECONNREFUSED,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.ENETUNREACH,
+        errno.ETIMEDOUT,
+    }
+)
+"""Errors of a connection to a machine that may be off."""
 
 
-async def _result(node: Node, answer: aiohttp.ClientResponse, report: Report) -> Any:  # noqa: ANN401
+async def _result(
+    node: Node, call: Call, answer: aiohttp.ClientResponse, report: Report
+) -> Any:  # noqa: ANN401
     """Return the result that an answer ends with.
 
     Raises
     ------
     Unreachable
         If it does not: whatever was asked for, it may have been done.
+    Stale
+        If the step comes too late.
     MoorageError
         The one that the answer ends with.
     """
-    async for line in _lines(answer):
-        match _decoded(line):
-            case {"progress": [done, total, unit, note]}:
-                report(done, total, unit, note)
-            case {"error": dict() as error}:
-                raise from_json(error)
-            case {"result": result}:
-                return result
-            case _:
-                break
-    cause = f"what answers is no agent (HTTP {answer.status})"
-    raise _unreachable(node, cause, sent=True)
-
-
-async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield whole lines; they may be longer than aiohttp's own limit."""
-    pending: list[bytes] = []
-    async for chunk in answer.content.iter_any():
-        *ends, rest = chunk.split(b"\n")
-        for end in ends:
-            yield b"".join([*pending, end])
-            pending = []
-        pending.append(rest)
-
-
-def _decoded(line: bytes) -> Any:  # noqa: ANN401
-    """Return a line's value; None for what is not JSON."""
     try:
-        return json.decode(line)
-    except ValueError:
-        return None
+        return await answers.result(call.verb, answer.content.iter_any(), report)
+    except answers.Unfit as error:
+        raise Unreachable(
+            f"node {node.name} ({node.primary_ip}:{node.port}) does not answer as an "
+            f"agent does (HTTP {answer.status}): {error}",
+            hint=f"gnt-node info {node.name}",
+            node=node.name,
+            cause=str(error),
+            sent=True,
+            silent=False,
+        ) from None
+    except Stale as error:
+        if "term" in error.facts:
+            error.message = (
+                "this is no longer the cluster's master: on node "
+                f"{node.name} {error.message}"
+            )
+        raise
 
 
 def _cause(error: BaseException) -> str:
     """Return why, in a line."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        error = error.certificate_error
-    elif isinstance(error, aiohttp.ClientConnectorError):
-        error = error.os_error
+    error = _inner(error)
     if isinstance(error, ssl.SSLError):  # its number is no system's error
         words = getattr(error, "verify_message", "") or error.reason or str(error)
         return f"no trust in its certificate: {' '.join(words.split())}"
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        return "it has fallen silent"
     number = getattr(error, "errno", None)
     words = os.strerror(number) if number else str(error)
-    return " ".join(words.split()) or type(error).__name__
+    return " ".join(words.split()) or "no answer in time"
 
 
-def _unreachable(node: Node, cause: str, *, sent: bool) -> Unreachable:
-    return Unreachable(
-        f"node {node.name} ({node.primary_ip}:{node.port}) does not answer: {cause}",
+def _inner(error: BaseException) -> BaseException:
+    """Return what lies behind an error of aiohttp's."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return error.certificate_error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error
+    return error
+
+
+def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
+    inner = _inner(error)
+    timeout = isinstance(error, TimeoutError)
+    found = Unreachable(
+        f"node {node.name} ({node.primary_ip}:{node.port}) does not answer: "
+        f"{_cause(error)}",
         node=node.name,
-        cause=cause,
+        cause=_cause(error),
         sent=sent,
+        silent=timeout or getattr(inner, "errno", None) in _SILENT,
     )
+    if isinstance(inner, ssl.SSLCertVerificationError):
+        found.facts["foreign"] = True  # it serves, and with another's certificate
+    return found

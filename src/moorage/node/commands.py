@@ -3,16 +3,16 @@
 
 A script may leave a daemon behind that still holds its output (a storage daemon that
 serves a volume): what counts as the end is the end of the script itself, so output goes
-to files, never to pipes.
+to files, never to pipes. A script that prints without end is ended: the file would fill
+the disk.
 """
 
 import asyncio
 import os
 import signal
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TypeVar
@@ -20,11 +20,25 @@ from typing import IO, TypeVar
 from moorage.errors import CommandFailed, Failed
 from moorage.storage import Command, Output
 
+from .scripts import Scripts
+from .words import clean
+
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAIL = 20
 """Lines of output that an error shows."""
+_LONGEST = 500
+"""Characters of a line that an error shows."""
+_END = 64 * 1024
+"""Bytes at the end of an output in which its last lines are looked for."""
 _ANSWER = 1024 * 1024
-"""Bytes of standard output that a template gets to see."""
+"""Bytes of standard output that a template gets to see, and that stay in a log that
+grew too large."""
+_MOST = 64 * 1024 * 1024
+"""Bytes that a command may print."""
+_LOOK = 0.25
+"""Seconds between two looks at how much it printed."""
+_LOGS, _LOG_AGE = 1000, 30 * 86400.0
+"""How many logs are kept in a directory, and for how many seconds."""
 _UMASK = 0o077
 """Images and logs are nobody else's business."""
 
@@ -61,7 +75,13 @@ async def drive(
         steps.close()
 
 
-async def run(command: Command, *, log_dir: Path, timeout: float) -> Output:  # noqa: ASYNC109
+async def run(
+    command: Command,
+    *,
+    log_dir: Path,
+    timeout: float,  # noqa: ASYNC109
+    scripts: Scripts | None = None,
+) -> Output:
     """Run one command and return its answer.
 
     Parameters
@@ -70,53 +90,96 @@ async def run(command: Command, *, log_dir: Path, timeout: float) -> Output:  # 
         Where the output of commands with a `log` goes, as ``<log>-<time>.log``.
     timeout
         Seconds after which the command and its process group are killed.
+    scripts
+        Where the command is noted while it runs.
 
     Raises
     ------
     CommandFailed
-        If it cannot be started, takes too long, or exits with an error that the
-        template did not ask to see.
+        If it cannot be started, or exits with an error that the template did not ask
+        to see; with the fact ``killed`` if it was ended from outside, so that nobody
+        knows how far it came.
     """
+    run = _Run(command, timeout, scripts)
     if not command.log:
         with TemporaryFile() as out, TemporaryFile() as err:
-            code = await _finish(command, out, err, timeout)
+            code = await run.finish(out, err)
             answer = _start_of(out)
             lines = [*_tail_of(err), *_tail_of(out)][-_TAIL:]
     else:
         with _log_file(command.log, log_dir) as log:
-            begin = log.tell()
-            code = await _finish(command, log, log, timeout)
+            begin = os.fstat(log.fileno()).st_size
+            code = await run.finish(log, log)
             answer = ""
             lines = _tail_of(log, begin)
-    if code is None:
-        raise _failure(command, f"did not end within {timeout:g} s", lines)
+            size = os.fstat(log.fileno()).st_size
+            if run.broken:
+                os.ftruncate(log.fileno(), min(size, begin + _ANSWER))
+    if run.broken or code < 0:
+        raise _failure(command, run.broken or _ending(code), lines, killed=True)
     if code and command.check:
         raise _failure(command, _ending(code), lines)
     return Output(stdout=answer, code=code)
 
 
-async def _finish(
-    command: Command,
-    out: IO[bytes],
-    err: IO[bytes],
-    timeout: float,  # noqa: ASYNC109
-) -> int | None:
-    """Return the exit status, None for a command that took too long."""
-    process = await _start(command, out, err)
-    try:
-        async with asyncio.timeout(timeout):
-            return await process.wait()
-    except TimeoutError:
-        return None
-    finally:
-        if process.returncode is None:  # too long, or nobody waits any more
-            with suppress(ProcessLookupError):  # it ended this very moment
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+class _Run:
+    """One run of a command.
+
+    Attributes
+    ----------
+    broken
+        Why it was ended before it ended itself; empty if it was not.
+    """
+
+    def __init__(
+        self, command: Command, timeout: float, scripts: Scripts | None
+    ) -> None:
+        self._command = command
+        self._timeout = timeout
+        self._scripts = scripts
+        self.broken = ""
+
+    async def finish(self, out: IO[bytes], err: IO[bytes]) -> int:
+        """Return the exit status."""
+        noted = self._scripts.noted() if self._scripts else nullcontext()
+        with noted as note:
+            process = await _start(self._command, out, err, note)
+            try:
+                self.broken = await self._watch(process, out, err)
+            finally:
+                if process.returncode is None:  # or nobody waits any more
+                    with suppress(ProcessLookupError):  # it ended this very moment
+                        os.killpg(process.pid, signal.SIGKILL)
+                code = await process.wait()
+        return code
+
+    async def _watch(
+        self, process: asyncio.subprocess.Process, *outputs: IO[bytes]
+    ) -> str:
+        """Wait for the end, and return why it must not be waited for any longer."""
+        ended = asyncio.ensure_future(process.wait())
+        begin = [os.fstat(one.fileno()).st_size for one in outputs]
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout
+        try:
+            while not ended.done():
+                left = deadline - loop.time()
+                if left <= 0:
+                    return f"did not end within {self._timeout:g} s"
+                now = [os.fstat(one.fileno()).st_size for one in outputs]
+                if any(b - a > _MOST for a, b in zip(begin, now, strict=True)):
+                    return f"printed more than {_MOST >> 20} MiB and was ended"
+                await asyncio.wait({ended}, timeout=min(left, _LOOK))
+            return ""
+        finally:
+            ended.cancel()
 
 
 async def _start(
-    command: Command, out: IO[bytes], err: IO[bytes]
+    command: Command,
+    out: IO[bytes],
+    err: IO[bytes],
+    note: Callable[[], None] | None,
 ) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
@@ -128,6 +191,7 @@ async def _start(
             env={"PATH": PATH, "LC_ALL": "C", **command.env},
             start_new_session=True,
             umask=_UMASK,
+            preexec_fn=note,
         )
     except OSError as error:
         raise CommandFailed(
@@ -153,15 +217,32 @@ def _start_of(file: IO[bytes]) -> str:
 
 
 def _tail_of(file: IO[bytes], begin: int = 0) -> list[str]:
-    file.seek(begin)
-    last = deque(file, maxlen=_TAIL)
-    return [line.decode(errors="replace").rstrip("\n") for line in last]
+    """Return the last lines, with nothing in them that a terminal would obey."""
+    size = os.fstat(file.fileno()).st_size
+    file.seek(max(begin, size - _END))
+    lines = file.read(_END).decode(errors="replace").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [clean(line)[:_LONGEST] for line in lines[-_TAIL:]]
 
 
-def _failure(command: Command, how: str, lines: list[str]) -> CommandFailed:
+def prune(log_dir: Path) -> None:
+    """Remove logs that are too old, and the oldest of too many."""
+    found = [(path.stat().st_mtime, path) for path in log_dir.glob("*.log")]
+    found.sort(reverse=True)
+    oldest = time.time() - _LOG_AGE
+    for number, (written, path) in enumerate(found):
+        if number >= _LOGS or written < oldest:
+            path.unlink(missing_ok=True)
+
+
+def _failure(
+    command: Command, how: str, lines: list[str], *, killed: bool = False
+) -> CommandFailed:
     return CommandFailed(
         f"{_title(command)} failed ({how}), last lines of output:\n" + "\n".join(lines),
         argv=list(command.argv),
+        killed=killed,
     )
 
 

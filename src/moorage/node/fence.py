@@ -3,18 +3,26 @@
 
 Two numbers only rise. The *term* counts masters: a step of an earlier master is refused
 once a later one has spoken. The *epoch* counts the attaches of a disk: a step that
-carries an older epoch is refused. Both are kept on the node, for a step may be late by
-more than the life of an agent.
+carries an older epoch is refused. Both are kept on the node's disk, for a step may be
+late by more than the life of an agent.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
-from moorage.errors import Stale
+from moorage.errors import Failed, Stale
 from moorage.model import Disk
+
+from . import durable
+
+_DISK = "disk-"
 
 
 class Fence:
     """The highest numbers that a node has seen.
+
+    A number that cannot be read is never taken for a lower one: every step that asks
+    for it fails, until somebody has looked.
 
     Parameters
     ----------
@@ -24,14 +32,15 @@ class Fence:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.make(directory)
 
     def pass_term(self, term: int) -> None:
         """Let a step of this term pass; raise `Stale` if there was a later one."""
-        seen = self._read("term")
+        seen = self._read("term", "no other master of the cluster is left")
         if term < seen:
             raise Stale(
                 f"a master of term {seen} has spoken: term {term} is over",
+                hint="moorage master stop",
                 term=term,
                 seen=seen,
             )
@@ -40,8 +49,8 @@ class Fence:
 
     def pass_disk(self, disk: Disk) -> None:
         """Let a step of the disk's epoch pass; raise `Stale` if there was a later."""
-        name = f"disk-{disk.uuid}"
-        seen = self._read(name)
+        name = f"{_DISK}{disk.uuid}"
+        seen = self._read(name, f"no other node uses disk {disk.label}")
         if disk.epoch < seen:
             raise Stale(
                 f"disk {disk.label} is at epoch {seen}: a step of epoch {disk.epoch} "
@@ -53,13 +62,37 @@ class Fence:
         if disk.epoch > seen:
             self._write(name, disk.epoch)
 
-    def _read(self, name: str) -> int:
+    def keep(self, disks: Collection[str], before: float) -> None:
+        """Forget the epochs of all other disks that were written `before` a time."""
+        old = [
+            path
+            for path in self._directory.glob(f"{_DISK}*")
+            if path.name.removeprefix(_DISK) not in disks
+            and path.stat().st_mtime < before
+        ]
+        if old:
+            durable.remove(*old)
+
+    def _read(self, name: str, sure: str) -> int:
+        path = self._directory / name
         try:
-            return int((self._directory / name).read_text())
+            text = path.read_text()
         except FileNotFoundError:
             return 0
+        except (OSError, UnicodeError) as error:
+            raise _unreadable(path, sure) from error
+        if not (text.endswith("\n") and text.strip().isdecimal()):
+            raise _unreadable(path, sure)
+        return int(text)
 
     def _write(self, name: str, value: int) -> None:
-        draft = self._directory / f".{name}"
-        draft.write_text(f"{value}\n")
-        draft.replace(self._directory / name)
+        durable.write(self._directory / name, f"{value}\n".encode())
+
+
+def _unreadable(path: Path, sure: str) -> Failed:
+    return Failed(
+        f"the fence {path} cannot be read, as a power cut may leave it: nobody can "
+        "tell whether the step comes too late",
+        hint=f"make sure that {sure}; then, on the node: rm {path}",
+        path=str(path),
+    )

@@ -2,16 +2,21 @@
 """The disks that are attached on a node: where each one is, and who has it.
 
 Kept in small files, so that an agent that was killed finds what it holds. It is no
-truth: a lost file costs one more ``attach``.
+truth: a file that is lost, or cannot be read, costs one more ``attach``.
 """
 
+import logging
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
 from moorage.model import Disk, Held
 from moorage.storage import Where
+
+from . import durable
+
+_LOG = logging.getLogger(__name__)
 
 
 class _Entry(Struct, frozen=True):
@@ -37,7 +42,7 @@ class Shelf:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.make(directory)
 
     def put(self, disk: Disk, where: Where) -> None:
         """Remember where an attached disk is."""
@@ -81,9 +86,11 @@ class Shelf:
             data = (self._directory / disk).read_bytes()
         except FileNotFoundError:
             return None
-        return json.decode(data, type=_Entry)
+        try:
+            return json.decode(data, type=_Entry)
+        except (DecodeError, UnicodeError):
+            _LOG.warning("what is known of disk %s here cannot be read", disk)
+            return None
 
     def _write(self, disk: str, entry: _Entry) -> None:
-        draft = self._directory / f".{disk}"
-        draft.write_bytes(json.encode(entry))
-        draft.replace(self._directory / disk)
+        durable.write(self._directory / disk, json.encode(entry))

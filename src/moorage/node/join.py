@@ -19,10 +19,14 @@ from msgspec import DecodeError, Struct, json
 from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.token import Token, to_text
 
-from . import tls
+from . import durable, tls
 from .server import listen
 
 _SECONDS = 20.0
+_PATIENCE = 10.0
+"""Seconds that a request at the door may take to arrive."""
+_LARGEST = 64 * 1024
+"""Bytes of a request at the door."""
 _PORTS = 1 << 16
 
 T = TypeVar("T")
@@ -33,10 +37,27 @@ def joined(directory: Path) -> bool:
     return (directory / "node.pem").exists()
 
 
+def name(directory: Path) -> str:
+    """Return the name that the cluster gave the node.
+
+    Raises
+    ------
+    Failed
+        If it is lost.
+    """
+    path = directory / "name"
+    found = path.read_text() if path.exists() else ""
+    if not found:
+        raise Failed(
+            f"the node's name in {path} is lost, as a power cut may leave it",
+            hint=tls.new_keys(directory),
+        )
+    return found
+
+
 def forget(directory: Path) -> None:
     """Forget the cluster: what it gave the node, and the key that it knew."""
-    for name in ("node.pem", "node.key", "ca.pem", "name"):
-        (directory / name).unlink(missing_ok=True)
+    durable.remove(*(directory / n for n in ("node.pem", "node.key", "ca.pem", "name")))
 
 
 async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
@@ -55,11 +76,11 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     Failed
         If the port cannot be had.
     """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    durable.make(directory)
     key = tls.new_key()
     certificate = tls.self_signed(key, f"{address}:{port}")
-    tls.write_private(directory / "node.key", tls.key_pem(key))
-    tls.write_private(directory / "door.pem", tls.pem(certificate))
+    durable.write(directory / "node.key", tls.key_pem(key))
+    durable.write(directory / "door.pem", tls.pem(certificate))
     secret = secrets.token_urlsafe(24)
     entered = asyncio.Event()
     app = _door(directory, certificate, secret, entered)
@@ -70,7 +91,7 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     token = Token(address, port, tls.fingerprint(certificate), secret)
     try:
         await listen(runner, address, port, context)
-        tls.write_private(shown, f"{to_text(token)}\n".encode())
+        durable.write(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
         await runner.cleanup()
@@ -96,7 +117,11 @@ def _door(
     directory: Path, certificate: tls.Certificate, secret: str, entered: asyncio.Event
 ) -> web.Application:
     async def said(request: web.Request) -> bytes:
-        body = await request.read()
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                body = await request.read()
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(text="too slow") from None
         told = str(_understood(body, _Shown).secret)
         if entered.is_set() or not hmac.compare_digest(told.encode(), secret.encode()):
             raise web.HTTPForbidden(text="wrong secret")
@@ -109,14 +134,14 @@ def _door(
     async def take(request: web.Request) -> web.Response:
         given = _understood(await said(request), _Given)
         _check(given, certificate)
-        tls.write_private(directory / "ca.pem", given.authority.encode())
-        tls.write_private(directory / "name", given.name.encode())
+        durable.write(directory / "ca.pem", given.authority.encode())
+        durable.write(directory / "name", given.name.encode())
         # Last: its presence says that the node has joined.
-        tls.write_private(directory / "node.pem", given.certificate.encode())
+        durable.write(directory / "node.pem", given.certificate.encode())
         entered.set()
         return web.json_response({})
 
-    app = web.Application()
+    app = web.Application(client_max_size=_LARGEST)
     app.add_routes([web.post("/show", show), web.post("/take", take)])
     return app
 
@@ -152,6 +177,7 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
     base = f"https://{token.address}:{token.port}"
     pinned = _pinned(token)
     patience = aiohttp.ClientTimeout(total=_SECONDS)
+    sent = False
     try:
         async with aiohttp.ClientSession(timeout=patience) as session:
             said = {"secret": token.secret}
@@ -166,6 +192,7 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
                 "authority": tls.pem(authority.certificate).decode(),
                 "certificate": tls.pem(signed).decode(),
             }
+            sent = True
             async with session.post(f"{base}/take", json=given, ssl=pinned) as answer:
                 _accepted(answer, name)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -174,7 +201,8 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
             f"node {name} does not open its door at {token.address}:{token.port}: "
             f"{cause}",
             hint="is its agent running, and is the token its newest one?",
-            sent=False,
+            sent=sent,
+            silent=False,
         ) from error
 
 

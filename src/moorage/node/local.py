@@ -4,7 +4,8 @@
 import asyncio
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import count
 from pathlib import Path
 
 from moorage.model import Device, Os, Provider, Unit
@@ -13,8 +14,12 @@ from moorage.units import Mib
 
 from . import commands, oses, providers
 from .machine import Memory, memory_of
+from .scripts import Scripts
+from .turns import CURRENT
 
 _MIB = 1024 * 1024
+_PRUNED = 100
+"""After so many commands old logs are put away."""
 
 
 class LocalMachine:
@@ -29,6 +34,8 @@ class LocalMachine:
     allowed_list
         A file that lists the directories which image files may be kept below; what is
         not there allows all.
+    scripts
+        Notes the commands that run.
     """
 
     def __init__(
@@ -37,6 +44,7 @@ class LocalMachine:
         extstorage_path: Sequence[Path],
         os_path: Sequence[Path],
         allowed_list: Path | None = None,
+        scripts: Scripts | None = None,
     ) -> None:
         self._allowed_list = allowed_list
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
@@ -44,12 +52,29 @@ class LocalMachine:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._extstorage_path = extstorage_path
         self._os_path = os_path
+        self._scripts = scripts
+        self._ran = count()
 
     async def run(self, command: Command, limit: float) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
         at = Path(command.cwd)
         of_os = any(at.is_relative_to(path) for path in self._os_path)
-        return await commands.run(command, log_dir=self._logs[of_os], timeout=limit)
+        if next(self._ran) % _PRUNED == 0:
+            for directory in self._logs.values():
+                commands.prune(directory)
+        return await commands.run(
+            command, log_dir=self._logs[of_os], timeout=limit, scripts=self._scripts
+        )
+
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for the end of commands on `objects` that an earlier agent left."""
+        if self._scripts:
+            await self._scripts.settle(objects)
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End the commands on `objects` that earlier steps started."""
+        before = CURRENT.get().step
+        return self._scripts.kill(objects, before) if self._scripts else 0
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""

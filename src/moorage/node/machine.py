@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +26,12 @@ class Machine(Protocol):
 
     async def run(self, command: Command, limit: float) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
+
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for the end of commands on `objects` that an earlier agent left."""
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End the commands on `objects` that earlier steps started; return how many."""
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""

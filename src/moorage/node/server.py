@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent on the network: HTTPS with the cluster's certificates on both sides.
 
-One request: ``POST /call`` with ``{"verb", "args", "term"}``. The answer is lines of
-JSON: any number of ``{"progress": [done, total, unit, note]}``, then one ``{"result":
-…}`` or ``{"error": …}``.
+One request: ``POST /call`` with ``{"verb", "args", "term", "number"}``. The answer is
+lines of JSON: any number of ``{"progress": [done, total, unit, note]}`` and of
+``{"alive": true}``, then one ``{"result": …}`` or ``{"error": …}``.
 """
 
 import asyncio
 import logging
 import os
+import socket
 import ssl
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,11 +19,15 @@ from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError
 
-from . import tls
+from . import tls, wire
 from .agent import Agent
 
 _LOG = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
+_HANDSHAKE = 5.0
+"""Seconds that a stranger may take to show a certificate."""
+_WAITING = 128
+"""Connections that may wait to be accepted."""
 
 
 class Request(Struct, frozen=True):
@@ -32,15 +37,24 @@ class Request(Struct, frozen=True):
     ----------
     term
         Which master it is. It only rises, so a slip far up would shut out all masters.
+    number
+        Which of the master's requests; 0 if it does not count them.
     """
 
     verb: str
     args: dict[str, Any]
     term: Annotated[int, Meta(ge=0, lt=1 << 53)]
+    number: Annotated[int, Meta(ge=0, lt=1 << 53)] = 0
 
 
-def application(agent: Agent) -> web.Application:
-    """Return the web application of an agent."""
+def application(agent: Agent, beat: float = wire.BEAT) -> web.Application:
+    """Return the web application of an agent.
+
+    Parameters
+    ----------
+    beat
+        Seconds between two signs of life of a verb under way.
+    """
     under_way: set[asyncio.Task[None]] = set()
 
     async def call(request: web.Request) -> web.StreamResponse:
@@ -48,18 +62,30 @@ def application(agent: Agent) -> web.Application:
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
         lines: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        # The verb goes on when the caller dies: what it began must come to an end.
+        # The verb goes on when the caller dies: what it began must come to an end. To
+        # end it before its time is another verb, script.kill.
         work = asyncio.create_task(_run(agent, body, lines))
         under_way.add(work)
         work.add_done_callback(under_way.discard)
-        while (line := await lines.get()) is not None:
-            await answer.write(json.encode(line) + b"\n")
+        beating = asyncio.create_task(_beat(lines, beat))
+        try:
+            while (line := await lines.get()) is not None:
+                await answer.write(json.encode(line) + b"\n")
+        finally:
+            beating.cancel()
         await work
         return answer
 
     app = web.Application(client_max_size=_LARGEST)
     app.add_routes([web.post("/call", call)])
     return app
+
+
+async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> None:
+    """Say now and then that the node works on it."""
+    while True:
+        await asyncio.sleep(seconds)
+        lines.put_nowait({"alive": True})
 
 
 async def _run(
@@ -70,7 +96,9 @@ async def _run(
 
     try:
         asked = _decoded(body)
-        result = await agent.handle(asked.verb, asked.args, asked.term, report)
+        result = await agent.handle(
+            asked.verb, asked.args, asked.term, report, asked.number
+        )
         lines.put_nowait({"result": result})
     except MoorageError as error:
         lines.put_nowait({"error": error.to_json()})
@@ -116,10 +144,43 @@ async def listen(
         If the port cannot be had.
     """
     try:
-        await web.TCPSite(
-            runner, address, port, ssl_context=context, reuse_address=True
-        ).start()
+        bound = _bound(address, port)
     except OSError as error:
         await runner.cleanup()
         cause = os.strerror(error.errno) if error.errno else str(error)
         raise Failed(f"cannot listen at {address}:{port}: {cause}") from error
+    await _Site(runner, bound, ssl_context=context, backlog=_WAITING).start()
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    """Return a socket for all connections to come; they inherit its options."""
+    family, kind, protocol, _, where = socket.getaddrinfo(
+        address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    found = socket.socket(family, kind, protocol)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        wire.steady(found).bind(where)
+        found.listen(_WAITING)
+        found.setblocking(False)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+class _Site(web.SockSite):
+    """A site that hangs up on who shows no certificate soon."""
+
+    async def start(self) -> None:
+        """Start to listen."""
+        await web.BaseSite.start(self)
+        server = self._runner.server
+        assert server is not None  # noqa: S101 - the runner was set up
+        self._server = await asyncio.get_running_loop().create_server(
+            server,
+            sock=self._sock,
+            ssl=self._ssl_context,
+            backlog=self._backlog,
+            ssl_handshake_timeout=_HANDSHAKE,
+        )

@@ -7,8 +7,9 @@ whose key was stolen cannot give orders to another one.
 
 import datetime as dt
 import hashlib
-import os
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cryptography import x509
@@ -16,23 +17,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from moorage.errors import Failed
+
+from . import durable
+
 MASTER = "moorage-master"
 """Name in the certificate of whoever gives the orders."""
 _YEARS = 10
 _ONE_DAY = dt.timedelta(days=1)
+_FROM_BACKUP = "moorage master start, with the keys from a backup in their place"
 
 Key = ec.EllipticCurvePrivateKey
 Certificate = x509.Certificate
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file that its owner alone can read, in one step."""
-    draft = path.with_name(f".{path.name}")
-    draft.unlink(missing_ok=True)  # one that a crash left may be anybody's to read
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    draft.replace(path)
 
 
 def new_key() -> Key:
@@ -72,14 +68,18 @@ class Authority:
     ----------
     directory
         Where its key and certificate are: ``ca.key`` and ``ca.pem``.
+
+    Raises
+    ------
+    Failed
+        If they cannot be read.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._key = _load_key(directory / "ca.key")
-        self.certificate = x509.load_pem_x509_certificate(
-            (directory / "ca.pem").read_bytes()
-        )
+        with _whole(directory, "the cluster's keys", _FROM_BACKUP):
+            self._key = _load_key(directory / "ca.key")
+            self.certificate = load_certificate((directory / "ca.pem").read_bytes())
 
     @classmethod
     def make(cls, directory: Path, cluster: str) -> "Authority":
@@ -89,12 +89,12 @@ class Authority:
         usage = x509.BasicConstraints(ca=True, path_length=0)
         builder = _draft(name, name, key.public_key())
         builder = builder.add_extension(usage, critical=True)
-        write_private(directory / "ca.key", key_pem(key))
-        write_private(directory / "ca.pem", pem(builder.sign(key, hashes.SHA256())))
+        durable.write(directory / "ca.key", key_pem(key))
+        durable.write(directory / "ca.pem", pem(builder.sign(key, hashes.SHA256())))
         authority = cls(directory)
         own = new_key()
-        write_private(directory / "master.key", key_pem(own))
-        write_private(directory / "master.pem", pem(authority.sign_master(own)))
+        durable.write(directory / "master.key", key_pem(own))
+        durable.write(directory / "master.pem", pem(authority.sign_master(own)))
         return authority
 
     def sign_master(self, key: Key) -> Certificate:
@@ -123,11 +123,18 @@ class Authority:
         return str(found[0].value)
 
     def asking(self) -> ssl.SSLContext:
-        """Return the context in which the master asks nodes."""
-        context = ssl.create_default_context(cafile=str(self.directory / "ca.pem"))
-        context.load_cert_chain(
-            self.directory / "master.pem", self.directory / "master.key"
-        )
+        """Return the context in which the master asks nodes.
+
+        Raises
+        ------
+        Failed
+            If the master's own key or certificate cannot be read.
+        """
+        with _whole(self.directory, "the master's keys", _FROM_BACKUP):
+            context = ssl.create_default_context(cafile=str(self.directory / "ca.pem"))
+            context.load_cert_chain(
+                self.directory / "master.pem", self.directory / "master.key"
+            )
         return context
 
 
@@ -138,13 +145,42 @@ def serving(directory: Path) -> ssl.SSLContext:
     ----------
     directory
         Where ``ca.pem``, ``node.pem`` and ``node.key`` are.
+
+    Raises
+    ------
+    Failed
+        If one of them cannot be read.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(directory / "ca.pem")
-    context.load_cert_chain(directory / "node.pem", directory / "node.key")
+    with _whole(directory, "the node's keys", new_keys(directory)):
+        context.load_verify_locations(directory / "ca.pem")
+        context.load_cert_chain(directory / "node.pem", directory / "node.key")
     return context
+
+
+def new_keys(directory: Path) -> str:
+    """Return what to type when a node has lost its keys."""
+    way_back = "gnt-node add --readd --token TOKEN NODE"
+    return f"rm {directory}/*; start the agent; then: {way_back}"
+
+
+@contextmanager
+def _whole(directory: Path, what: str, way_out: str) -> Iterator[None]:
+    """Say in one sentence that keys are damaged, as a power cut may leave them."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError) as error:  # ssl.SSLError is an OSError
+        empty = sorted(
+            path.name
+            for path in directory.glob("*")
+            if path.is_file() and not path.stat().st_size
+        )
+        cause = f"{', '.join(empty)} without content" if empty else str(error)
+        raise Failed(
+            f"{what} in {directory} cannot be read: {cause}", hint=way_out
+        ) from error
 
 
 def _load_key(path: Path) -> Key:

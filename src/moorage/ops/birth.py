@@ -92,7 +92,7 @@ def wish(given: Mapping[str, Any], default: str | None = None) -> Wish:
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
-        adopt=checked_volume(str(template), given.get("adopt")),
+        adopt=checked_device(str(template), given.get("adopt")),
         params={key: value for key, value in params.items() if value is not None},
     )
 
@@ -128,8 +128,8 @@ def checked_mode(value: object) -> str:
     return str(value)
 
 
-def checked_volume(template: str, value: object) -> str | None:
-    """Return a volume to adopt, as a template names it; None for none."""
+def checked_device(template: str, value: object) -> str | None:
+    """Return the path of a device that is to be adopted, in its one spelling."""
     return template_named(template).adoptable(str(value)) if value else None
 
 
@@ -141,7 +141,7 @@ def checked_name(value: object) -> str | None:
 
 
 def hold(wishes: Iterable[Wish]) -> Iterator[Lock]:
-    """Hold what two jobs must not give to two disks: names, and adopted volumes."""
+    """Hold what two jobs must not give to two disks: names, and adopted devices."""
     for wanted in wishes:
         yield from hold_names(wanted.name)
         if wanted.adopt:

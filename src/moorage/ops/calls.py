@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from moorage.backend import DEFAULTS
 from moorage.jobs import Call, Question, Run
 from moorage.model import Config, Disk, Instance, Node
 from moorage.model.change import encode
@@ -22,9 +23,9 @@ def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
 
 
 def beparams(config: Config, instance: Instance) -> dict[str, Any]:
-    """Return memory (MiB) and processors: the cluster's, then the instance's own."""
-    builtin = {"minmem": 128, "maxmem": 128, "vcpus": 1, "auto_balance": True}
-    return builtin | config.cluster.beparams.get("default", {}) | instance.beparams
+    """Return the back-end parameters: the cluster's, then the instance's own."""
+    own = config.cluster.beparams.get("default", {}) | instance.beparams
+    return {**DEFAULTS, **own}
 
 
 # -- calls ---------------------------------------------------------------------------
@@ -97,12 +98,12 @@ def devices_on(node: str, paths: Iterable[str]) -> Question:
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:
-    """Make the volume; undone by removing it."""
+    """Make the volume; undone by removing it, if the node made it."""
     return Run(
         what=f"create disk {disk.label} on {node.name}",
         node=node.uuid,
         do=disk_call(config, "disk.create", disk),
-        undo=disk_call(config, "disk.remove", disk),
+        undo=disk_call(config, "disk.unmake", disk),
         lasting=True,
     )
 

@@ -274,7 +274,7 @@ class _Rows:
             auto_balance=bool(backend["auto_balance"]),
             template=_template([disk.dev_type for disk in disks]),
             tags=one.tags,
-            spindle_use=int(backend.get("spindle_use", 1)),
+            spindle_use=int(backend["spindle_use"]),
             disks=tuple(
                 _disk(disk.size, unit) for disk, unit in zip(disks, units, strict=True)
             ),

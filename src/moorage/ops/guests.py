@@ -10,6 +10,7 @@ from moorage.jobs import Question, View
 from moorage.model import Config, GuestState, Instance, Node
 
 from .calls import guest_on
+from .silence import way_out
 
 NOT_WRITING = frozenset({"incoming", "moved"})
 """States in which a guest's process does not write to its disks."""
@@ -106,8 +107,7 @@ def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:
         f"node {node.name} gives no answer ({cause}), and nobody has said that "
         f"it is off: instance {instance.name} may still run there and write to its "
         "disks",
-        hint=f"make sure that the node is powered off, then: "
-        f"gnt-node modify --offline=yes {node.name}",
+        hint=way_out(node, error),
         node=node.name,
         instance=instance.name,
     )

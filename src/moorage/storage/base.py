@@ -209,6 +209,17 @@ class Template(ABC):
         return {}
 
     @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that a cluster may preset for all disks to come.
+
+        Raises
+        ------
+        BadInput
+            If there is no such parameter, or it is each disk's own.
+        """
+        return cls.parameters(given)
+
+    @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
         """Return the identity of the snapshot `name`, to drive it as a disk."""
         return (*disk.logical_id[:-1], name)

@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from moorage.errors import BadInput
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,253}")
 _PROVIDER = re.compile(r"[A-Za-z0-9_-]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _YES = frozenset({"true", "yes", "on", "1"})
@@ -19,10 +19,10 @@ def check_name(kind: str, name: str) -> str:
     Raises
     ------
     BadInput
-        If it holds anything but letters, digits and ``_ . + -``.
+        If it holds anything but letters, digits and ``_ . + -``, or is too long.
     """
     if not _NAME.fullmatch(name):
-        raise BadInput(f"'{name}' is not a valid name of a {kind}")
+        raise BadInput(f"'{name[:80]}' is not a valid name of a {kind}")
     return name
 
 

@@ -2,7 +2,7 @@
 """A simulated machine: it answers commands from shared simulated storage."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Os, Provider, Unit
@@ -82,6 +82,14 @@ class SimMachine:
         output = self._san.answer(self.node, command)
         await asyncio.sleep(0)
         return output
+
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for nothing: simulated commands end with their agent."""
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End nothing: simulated commands take no time."""
+        del objects
+        return 0
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""

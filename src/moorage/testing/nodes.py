@@ -86,7 +86,9 @@ class SimNodes:
             raise Unreachable(f"node {node.name} does not answer", sent=False)
         number = len(self.calls)
         self.calls.append((node.name, call.verb))
-        work = asyncio.create_task(self._deliver(target, call, term, report))
+        work = asyncio.create_task(
+            self._deliver(target, call, term, report, number + 1)
+        )
         self._under_way.add(work)
         work.add_done_callback(self._under_way.discard)
         result = await asyncio.shield(work)
@@ -97,14 +99,13 @@ class SimNodes:
         return result
 
     async def _deliver(
-        self, target: SimNode, call: Call, term: int, report: Report
+        self, target: SimNode, call: Call, term: int, report: Report, number: int
     ) -> Any:  # noqa: ANN401
         if self.hold is not None:
             await self.hold.wait()
         args = json.decode(json.encode(call.args))
-        return json.decode(
-            json.encode(await target.agent.handle(call.verb, args, term, report))
-        )
+        result = await target.agent.handle(call.verb, args, term, report, number)
+        return json.decode(json.encode(result))
 
     async def settle(self) -> None:
         """Wait until no verb is under way."""

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
 from moorage.ops.calls import beparams, hvparams
@@ -15,15 +16,8 @@ from .field import COMMON, Family, Field, Missing, Resource, attribute, numbered
 from .objects import absent, by_name, every, keys
 from .scene import Scene
 
-BACKEND = (
-    "auto_balance",
-    "always_failover",
-    "maxmem",
-    "memory",
-    "minmem",
-    "spindle_use",
-    "vcpus",
-)
+BACKEND = (*backend.PARAMETERS, "memory")
+_KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 
 
 # -- live ----------------------------------------------------------------------------
@@ -191,8 +185,7 @@ def _osparams(scene: Scene, one: Instance) -> dict[str, Any]:
 def _backend_field(tail: str) -> Field | None:
     if tail not in BACKEND:
         return None
-    kind = "unit" if "mem" in tail else "number"
-    kind = "bool" if tail.startswith("a") else kind
+    kind = "unit" if tail == "memory" else _KINDS[backend.PARAMETERS[tail].kind]
     shown = {"memory": "ConfigMaxMem", "vcpus": "ConfigVCPUs"}.get(tail, f"be/{tail}")
     doc = f"Back-end parameter {tail}"
     return Field(f"be/{tail}", shown, kind, doc, lambda s, i: _backend(s, i).get(tail))

@@ -8,6 +8,7 @@ from moorage.api.luxi import error_to_wire
 from moorage.errors import MoorageError, NotFound, from_json
 from moorage.jobs import Job, Op
 from moorage.model import nice
+from moorage.units import is_whole
 
 from .field import Field, Resource, attribute
 from .scene import Scene
@@ -70,7 +71,7 @@ def _per_op(name: str, title: str, doc: str, get: Any) -> Field:  # noqa: ANN401
 
 
 def _numbered(scene: Scene, value: object) -> Iterable[Job]:
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and is_whole(value):
         value = int(value)
     found = scene.jobs.get(value) if isinstance(value, int) else None
     return [found] if found else []

@@ -5,13 +5,13 @@ A comparison with a value that is missing is false; so its negation is true.
 """
 
 import operator
-import re
 from collections.abc import Callable
 from typing import Any
 
 from moorage.errors import BadInput
 
 from .field import NORMAL, Field, Resource, cell
+from .pattern import Pattern
 from .scene import Scene
 
 Filter = list[Any]
@@ -84,8 +84,8 @@ def _compared(sign: str, field: Field, value: Any) -> Predicate:  # noqa: ANN401
         compare = _COMPARE[sign]
         return _holds(field, lambda found: _agrees(compare, _number(found), value))
     if sign == "=~":
-        pattern = _pattern(value)
-        return _holds(field, lambda found: bool(pattern.search(str(found))))
+        pattern = Pattern(str(value))
+        return _holds(field, lambda found: pattern.fits(str(found)))
     if sign == "=[]":
         return _holds(field, lambda found: _contains(found, value))
     raise BadInput(f"a filter has no operator '{sign}'")
@@ -116,13 +116,6 @@ def _number(value: object) -> object:
 
 def _contains(found: object, value: object) -> bool:
     return isinstance(found, list | tuple | dict) and value in found
-
-
-def _pattern(value: object) -> re.Pattern[str]:
-    try:
-        return re.compile(str(value))
-    except re.error as error:
-        raise BadInput(f"'{value}' is no regular expression: {error}") from None
 
 
 def _not_a_filter(wanted: object) -> BadInput:

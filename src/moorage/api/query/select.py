@@ -87,6 +87,8 @@ class Selection:
         if found is None:
             found = list(self._resource.every(scene))
         fit = [one for one in found if all(test(scene, one) for test in self._static)]
+        if _names(self._resource, self._wanted) is not None:
+            return fit  # in the order in which they were named, as Ganeti does
         return sorted(fit, key=self._resource.order)
 
     def second(self, scene: Scene, found: list[Any]) -> list[Any]:

@@ -60,6 +60,7 @@ def add(call: Call) -> int:
         call.terminal.print(
             f"Selected nodes for instance {name} via iallocator hail: {chosen}"
         )
+    call.terminal.print(f"Added instance {name}")
     return 0
 
 
@@ -82,7 +83,7 @@ def _nics(call: Call) -> list[dict[str, Any]]:
         return []
     found: dict[int, dict[str, Any]] = {}
     for ident, keys in given:
-        if not ident.isdecimal():
+        if not (ident.isdecimal() and ident.isascii()):
             raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
         if len(ident) > _DIGITS:
             raise BadInput(f"no instance has so many cards: --net {ident}:...")

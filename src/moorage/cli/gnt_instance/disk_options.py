@@ -16,7 +16,7 @@ from typing import Any
 
 from moorage.cli.words import ident_key_values, key_values
 from moorage.errors import BadInput
-from moorage.units import parse_size
+from moorage.units import is_whole, parse_size
 
 Given = tuple[str, dict[str, Any]]
 Change = tuple[str, int | str, dict[str, Any]]
@@ -51,7 +51,7 @@ def new_disks(given: Sequence[Given]) -> list[dict[str, Any]]:
     """
     slots: dict[int, dict[str, Any]] = {}
     for ident, keys in given:
-        if not ident.isdecimal():
+        if not (ident.isdecimal() and is_whole(ident)):
             raise BadInput(f"'{ident}' is not a disk's number, in --disk {ident}:...")
         if int(ident) in slots:
             raise BadInput(f"--disk {ident} is given twice")
@@ -93,7 +93,7 @@ def _size(word: str, text: str) -> int:
 
 
 def _count(word: str, text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isdecimal() and is_whole(text)):
         raise BadInput(f"{word}: '{text}' is not a number of spindles")
     return int(text)
 
@@ -130,7 +130,7 @@ def _change(ident: str, keys: Mapping[str, Any]) -> Change:
 
 
 def _which(ident: str) -> int | str:
-    return int(ident) if ident.removeprefix("-").isdecimal() else ident
+    return int(ident) if is_whole(ident) else ident
 
 
 def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> Change:

@@ -11,13 +11,13 @@ from moorage.cli.options import (
     moot,
     overridden,
 )
-from moorage.units import parse_size
+from moorage.units import is_whole, parse_size
 
 
 def grow(call: Call) -> int:
     """Make a disk of an instance larger."""
     name, which, amount = call.words
-    disk = int(which) if which.isdecimal() else which
+    disk = int(which) if is_whole(which) else which
     perform(
         call,
         "OP_INSTANCE_GROW_DISK",

@@ -26,6 +26,9 @@ _NOTE = (
     "instance will not be enough."
 )
 
+_AT_START = ("be/", "hv/")
+"""What a guest is given when it starts; disks come and go while it runs."""
+
 
 def modify(call: Call) -> int:
     """Change an instance, its disks included."""
@@ -61,7 +64,8 @@ def _tell(call: Call, name: str, result: Sequence[Sequence[Any]]) -> None:
     call.terminal.print(f"Modified instance {name}")
     for what, value in result:
         call.terminal.print(f" - {what:<5} -> {value}")
-    call.terminal.print(_NOTE)
+    if any(what.startswith(_AT_START) for what, _ in result):
+        call.terminal.print(_NOTE)
 
 
 def _parameters(call: Call) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform, perform_all
-from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT
+from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT, seconds
 from moorage.cli.words import backend_parameters
 from moorage.errors import BadInput
 
@@ -19,10 +19,12 @@ NO_REMEMBER = Option(
 IGNORE_OFFLINE = Option(
     ("--ignore-offline",), "where the node is marked offline, only record the wish"
 )
+_SHOWN = 5
+"""Names that a question lists."""
 _ALL = Option(("--all",), "every instance of the cluster")
 
 
-def _chosen(call: Call) -> list[str]:
+def _chosen(call: Call, what: str) -> list[str]:
     """Return the instances that are named, or all."""
     if not call.option("all"):
         if not call.words:
@@ -32,13 +34,16 @@ def _chosen(call: Call) -> list[str]:
         raise BadInput("--all and names do not go together")
     _, rows = call.client.query("instance", ["name"])
     found = [str(row[0][1]) for row in rows]
-    call.ask(f"This is about all {len(found)} instances. Continue?")
+    told = ", ".join(found[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
+    call.ask(f"{what} every instance of the cluster ({len(found)}: {told})?")
     return found
 
 
-def _each(call: Call, op_id: str, fields: Callable[[], dict[str, Any]]) -> int:
+def _each(
+    call: Call, op_id: str, what: str, fields: Callable[[], dict[str, Any]]
+) -> int:
     given = fields()
-    chosen = _chosen(call)
+    chosen = _chosen(call, what)
     ops = {name: {"OP_ID": op_id, "instance_name": name, **given} for name in chosen}
     return perform_all(call, ops) if ops else 0
 
@@ -59,20 +64,20 @@ def startup(call: Call) -> int:
         fields["beparams"] = call.option("backend_parameters")
     if call.option("hypervisor_parameters"):
         fields["hvparams"] = call.option("hypervisor_parameters")
-    return _each(call, "OP_INSTANCE_STARTUP", lambda: fields)
+    return _each(call, "OP_INSTANCE_STARTUP", "Start", lambda: fields)
 
 
 def shutdown(call: Call) -> int:
     """Shut instances down."""
     fields = call.given(timeout="timeout") | _said(call, "force", "no_remember")
     fields |= _ignoring(call)
-    return _each(call, "OP_INSTANCE_SHUTDOWN", lambda: fields)
+    return _each(call, "OP_INSTANCE_SHUTDOWN", "Shut down", lambda: fields)
 
 
 def reboot(call: Call) -> int:
     """Reboot instances."""
     fields = {"reboot_type": call.option("type")}
-    return _each(call, "OP_INSTANCE_REBOOT", lambda: fields)
+    return _each(call, "OP_INSTANCE_REBOOT", "Reboot", lambda: fields)
 
 
 def remove(call: Call) -> int:
@@ -127,7 +132,9 @@ COMMANDS = (
         _SOME,
         (
             _ALL,
-            Option(("-m", "--timeout"), "seconds that the guest has", "SECONDS", int),
+            Option(
+                ("-m", "--timeout"), "seconds that the guest has", "SECONDS", seconds
+            ),
             NO_REMEMBER,
             IGNORE_OFFLINE,
             *ASKING,

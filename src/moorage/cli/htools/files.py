@@ -13,6 +13,24 @@ LONGEST: Final = 64 * 2**20
 PATIENCE: Final = 10.0
 """Seconds to wait until somebody opens the other end of a FIFO."""
 
+STOP_CHECK = """#!/bin/sh
+
+# Auto-generated script for executing cluster rebalancing
+
+# To stop, touch the file /tmp/stop-htools
+
+set -e
+
+check() {
+  if [ -f /tmp/stop-htools ]; then
+    echo 'Stop requested, exiting'
+    exit 0
+  fi
+}
+
+"""
+"""How a script of jobs begins: it stops where somebody asks it to."""
+
 
 def read_text(path: str, patience: float = PATIENCE) -> str:
     """Return the text of a file; ``-`` is the standard input.

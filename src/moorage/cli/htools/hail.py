@@ -9,7 +9,6 @@ from typing import Any, Final
 from moorage.cli.htools import options as opts
 from moorage.cli.htools import source
 from moorage.errors import BadInput
-from moorage.htools import tables
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import iallocator
 from moorage.htools.placement.allocate import Asking
@@ -37,9 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         *["no_capacity_checks", "kvm_memory", "explain", "mond", "mond_xen"],
     )
     made.add_argument(
-        "--restrict-allocation-to", dest="restrict", metavar="NODE,...", default=None
+        "--restrict-allocation-to",
+        dest="restrict",
+        metavar="NODE,...",
+        default=None,
+        help="allocate on these nodes only",
     )
-    made.add_argument("message", metavar="FILE", nargs="*")
+    made.add_argument("message", metavar="FILE", nargs="*", help="the request")
     options = opts.parse(made, argv)
     return opts.run(lambda: _run(options))
 
@@ -93,6 +96,8 @@ def _state(options: Any, fleet: Fleet) -> State:  # noqa: ANN401
 
 def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
     if options.print_nodes is not None:
+        from moorage.htools import tables  # noqa: PLC0415 - start-up time
+
         shown = tables.node_table(state.seen, options.print_nodes)
         sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from moorage.cli.htools import longer, source
 from moorage.cli.htools import options as opts
+from moorage.cli.htools.files import STOP_CHECK
+from moorage.cli.htools.rules import rules
 from moorage.errors import BadInput
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import least_score, score
@@ -15,23 +17,6 @@ from moorage.htools.plans import plan
 from moorage.htools.plans.balancing import Plan, Rules, Step
 from moorage.htools.state import State
 from moorage.htools.words import fixed
-
-STOP_CHECK = """#!/bin/sh
-
-# Auto-generated script for executing cluster rebalancing
-
-# To stop, touch the file /tmp/stop-htools
-
-set -e
-
-check() {
-  if [ -f /tmp/stop-htools ]; then
-    echo 'Stop requested, exiting'
-    exit 0
-  fi
-}
-
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,31 +40,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         *["no_capacity_checks"],
         *opts.MOND,
     )
-    made.add_argument("-X", "--exec", dest="execute", action="store_true")
-    made.add_argument("--first-job-group", action="store_true")
-    made.add_argument("--reason", metavar="REASON")
-    made.add_argument("--priority", metavar="PRIO", choices=("low", "normal", "high"))
+    made.add_argument(
+        "-X",
+        "--exec",
+        dest="execute",
+        action="store_true",
+        help="make the plan: submit its jobs over LUXI",
+    )
+    made.add_argument(
+        "--first-job-group",
+        action="store_true",
+        help="print and submit the first set of jobs only",
+    )
+    made.add_argument(
+        "--reason", metavar="REASON", help="why, for the trail of the jobs"
+    )
+    made.add_argument(
+        "--priority",
+        metavar="PRIO",
+        choices=("low", "normal", "high"),
+        help="priority of the jobs: low, normal or high",
+    )
     longer.add_options(made)
-    made.add_argument("--html", metavar="FILE")
+    made.add_argument("--html", metavar="FILE", help="draw the plan into a file")
     options = opts.parse(made, argv)
     options.typed = argv
     return opts.run(lambda: _run(options))
-
-
-def rules(options: Any) -> Rules:  # noqa: ANN401
-    """Return the rules that the options ask for."""
-    return Rules(
-        disk_moves=not options.no_disk_moves,
-        inst_moves=not options.no_instance_moves,
-        restricted=getattr(options, "restricted", False),
-        evacuate=options.evac_mode,
-        force=options.ignore_soft_errors,
-        min_gain=options.min_gain,
-        gain_limit=options.min_gain_limit,
-        min_score=options.min_score,
-        max_steps=options.max_length,
-        keep_redundancy=not options.no_capacity_checks,
-    )
 
 
 def _run(options: Any) -> int:  # noqa: ANN401

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from moorage.cli.htools import keys, source
 from moorage.cli.htools import options as opts
-from moorage.cli.htools.hbal import rules
+from moorage.cli.htools.rules import rules
 from moorage.htools.health import GroupHealth, Health, check, rebalanced, summed
-from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
 from moorage.htools.words import fixed
 
@@ -49,7 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         *["min_gain_limit", "min_score", "ignore_soft_errors", "offline", "select"],
         *["no_capacity_checks", "explain"],
     )
-    made.add_argument("--no-simulation", action="store_true")
+    made.add_argument(
+        "--no-simulation",
+        action="store_true",
+        help="only say how things are: simulate no balancing",
+    )
     made.add_argument(
         "--survive",
         nargs="?",
@@ -79,6 +82,8 @@ def _run(options: Any) -> int:  # noqa: ANN401
     end = state
     if simulate or printer.machine:
         if simulate:
+            from moorage.htools.plans.search import Searcher  # noqa: PLC0415 - start-up
+
             end = rebalanced(state, rules(options), search=Searcher().best_step)
         last = check(end, capacity=printer.capacity) if simulate else first
         printer.phase("FINAL", last, summed(last, capacity=printer.capacity))

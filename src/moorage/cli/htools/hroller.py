@@ -15,15 +15,15 @@ from moorage.htools.node import Node
 from moorage.htools.rolling import Batch
 from moorage.htools.state import State
 
-_SWITCHES = (
-    "--offline-maintenance",
-    "--no-headers",
-    "--print-moves",
-    "--full-evacuation",
-    "--skip-non-redundant",
-    "--ignore-non-redundant",
-    "--one-step-only",
-)
+_SWITCHES = {
+    "--offline-maintenance": "shut everybody down: nobody fails over",
+    "--no-headers": "print no headings",
+    "--print-moves": "say where instances without a secondary go meanwhile",
+    "--full-evacuation": "move everybody off a node before its reboot",
+    "--skip-non-redundant": "leave out nodes that run instances without a secondary",
+    "--ignore-non-redundant": "let instances without a secondary go down",
+    "--one-step-only": "print the first group of nodes only",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,18 +35,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         *opts.LEVELS,
         *["offline", "save", "group"],
     )
-    for switch in _SWITCHES:
-        made.add_argument(switch, action="store_true")
-    made.add_argument("--node-tags", metavar="TAG,...")
-    made.add_argument("-f", "--force", action="store_true")
-    made.add_argument("rest", nargs="*", metavar="")
+    for switch, about in _SWITCHES.items():
+        made.add_argument(switch, action="store_true", help=about)
+    made.add_argument(
+        "--node-tags", metavar="TAG,...", help="only nodes with one of these tags"
+    )
+    made.add_argument(
+        "-f", "--force", action="store_true", help="go on without a master node"
+    )
     options = opts.parse(made, argv)
     return opts.run(lambda: _run(options))
 
 
 def _run(options: Any) -> int:  # noqa: ANN401
-    if options.rest:
-        raise BadInput("This program doesn't take any arguments.")
     state = _state(options)
     members = _members(options, state)
     if not members:

@@ -15,6 +15,7 @@ from moorage.htools.formats import text
 from moorage.htools.loading import load
 from moorage.htools.metrics import score, total
 from moorage.htools.state import State
+from moorage.htools.totals import UNKNOWN, Room
 from moorage.htools.words import fixed
 
 LOCAL: Final = "LOCAL"
@@ -30,9 +31,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         "Write the data of clusters to files.",
         *["print_nodes", "luxi", "kvm_memory", "verbose"],
     )
-    made.add_argument("-d", "--output-dir", metavar="PATH", default=".")
-    made.add_argument("--no-headers", action="store_true")
-    made.add_argument("clusters", metavar="CLUSTER", nargs="*")
+    made.add_argument(
+        "-d",
+        "--output-dir",
+        metavar="PATH",
+        default=".",
+        help="where to write NAME.data",
+    )
+    made.add_argument("--no-headers", action="store_true", help="print no headings")
+    made.add_argument(
+        "clusters",
+        metavar="CLUSTER",
+        nargs="*",
+        help="clusters to ask; without any, the master on this machine",
+    )
     options = opts.parse(made, argv)
     return opts.run(lambda: _run(options))
 
@@ -83,11 +95,12 @@ def summary(state: State) -> str:
     counts = (len(nodes), len(state.insts), len(bad), len(people))
     mem = fixed(total(node.mem_total for node in nodes), 0)
     free = sum(node.mem_free for node in nodes)
-    disk = fixed(total(node.disk_total for node in nodes) / 1024, 0)
-    disk_free = sum(node.disk_free for node in nodes) // 1024
+    room = Room.of(nodes)
+    disk = fixed(room.total / 1024, 0) if room.known else UNKNOWN
+    disk_free = room.told(room.free // 1024)
     return (
         " ".join(f"{count:5d}" for count in counts)
-        + f" {mem:>6} {free:6d} {disk:>6} {disk_free:6d} {fixed(score(nodes), 8)}"
+        + f" {mem:>6} {free:6d} {disk:>6} {disk_free:>6} {fixed(score(nodes), 8)}"
     )
 
 

@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Any, Final
 
 from moorage.cli.htools import keys, source
@@ -29,7 +30,7 @@ from moorage.htools.placement.tiers import fill_tiered
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
 from moorage.htools.survival.redundancy import is_redundant
-from moorage.htools.totals import Totals
+from moorage.htools.totals import UNKNOWN, Totals
 from moorage.htools.words import SPELLINGS, Fail, fixed
 
 PREFIX: Final = "HTS"
@@ -48,11 +49,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         *["no_capacity_checks", "machine", "max_cpu", "max_length", "min_disk", "save"],
         "explain",
     )
-    made.add_argument("--disk-template", metavar="TEMPLATE", choices=tuple(SPELLINGS))
-    made.add_argument("--spindle-use", metavar="SPINDLES", type=opts.whole(0, 2**31))
-    made.add_argument("--standard-alloc", metavar="STDSPEC", type=_size)
-    made.add_argument("--tiered-alloc", metavar="TSPEC", type=_size)
-    made.add_argument("--html", metavar="FILE")
+    made.add_argument(
+        "--disk-template",
+        metavar="TEMPLATE",
+        choices=tuple(SPELLINGS),
+        help="disk template of the new instances; usual is the policy's first",
+    )
+    made.add_argument(
+        "--spindle-use",
+        metavar="SPINDLES",
+        type=opts.whole(0, 2**31),
+        help="spindles that an instance uses, instead of what the policy says",
+    )
+    made.add_argument(
+        "--standard-alloc",
+        metavar="STDSPEC",
+        type=_size,
+        help="size of the standard instance: disk,memory,cpus[,spindles]",
+    )
+    made.add_argument(
+        "--tiered-alloc",
+        metavar="TSPEC",
+        type=_size,
+        help="largest size of the tiered instances: disk,memory,cpus[,spindles]",
+    )
+    made.add_argument("--html", metavar="FILE", help="draw what fits into a file")
     options = opts.parse(made, argv)
     options.typed = argv
     return opts.run(lambda: _Run(options).run())
@@ -284,7 +305,8 @@ class _Run:
         for word, values in before.usage(after).items():
             columns = zip(("CPU", "NPU", "MEM", "DSK", "SPN"), values, strict=True)
             pairs = [
-                (f"KM_{word}_{k}", shown(v) if k == "NPU" else v) for k, v in columns
+                (f"KM_{word}_{k}", shown(float(v)) if k == "NPU" else v)
+                for k, v in columns
             ]
             keys.show_all(PREFIX, pairs)
 
@@ -323,8 +345,9 @@ class _Run:
             shares.append(("spindles", totals.spindle_share))
         width = max(len(word) for word, _ in shares)
         for word, share in shares:
-            percent = fixed(share * 100, 2)
-            print(f"  - {word:>{width}} usage efficiency: {percent:>5}%")
+            percent = f"{fixed(share * 100, 2):>5}%"
+            told = UNKNOWN if isnan(share) and not totals.room.known else percent
+            print(f"  - {word:>{width}} usage efficiency: {told}")
 
 
 def _run_text(size: Size, count: int) -> str:

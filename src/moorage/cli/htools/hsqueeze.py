@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from moorage.cli.htools import options as opts
 from moorage.cli.htools import source
-from moorage.cli.htools.hbal import STOP_CHECK
+from moorage.cli.htools.files import STOP_CHECK
 from moorage.errors import BadInput
 from moorage.htools import squeezing
 from moorage.htools.plans import plan
@@ -28,13 +28,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         "Power nodes off that nobody needs.",
         *["text", "luxi", "kvm_memory", "verbose", "save", "print_commands"],
     )
-    made.add_argument("-X", "--exec", dest="execute", action="store_true")
-    made.add_argument("--no-headers", action="store_true")
-    for what in ("minimal", "target"):
+    made.add_argument(
+        "-X",
+        "--exec",
+        dest="execute",
+        action="store_true",
+        help="do it: submit the jobs over LUXI",
+    )
+    made.add_argument("--no-headers", action="store_true", help="print no headings")
+    for what, why in (
+        ("minimal", "switch nodes on when one has room for less"),
+        ("target", "leave every node room for so many"),
+    ):
         made.add_argument(
-            f"--{what}-resources", metavar="FACTOR", type=_factor, default=2.0
+            f"--{what}-resources",
+            metavar="FACTOR",
+            type=_factor,
+            default=2.0,
+            help=f"{why}, in standard instances",
         )
-    made.add_argument("rest", nargs="*", metavar="")
     options = opts.parse(made, argv)
     return opts.run(lambda: _run(options))
 
@@ -51,8 +63,6 @@ def _factor(text: str) -> float:
 
 
 def _run(options: Any) -> int:  # noqa: ANN401
-    if options.rest:
-        raise BadInput("This program doesn't take any arguments.")
     state = source.cluster(options).state
     source.save(options.save, "original", "before hsqueeze run", state)
     if options.verbose:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.htools.plans import plan
-from moorage.htools.plans.balancing import Plan, Rules, Step, balance
+from moorage.htools.plans.balancing import Filter, Plan, Rules, Step, balance
 from moorage.htools.plans.search import Searcher
 from moorage.htools.state import State
-from moorage.htools.survival.keeping import Keeper
 from moorage.htools.words import fixed
 
 
@@ -43,7 +42,7 @@ def add_options(made: ArgumentParser) -> None:
 def find_plan(options: Any, state: State, how: Rules) -> Plan:  # noqa: ANN401
     """Return the plan that the options ask for, its steps printed."""
     told = _teller(options, state)
-    allowed = Keeper() if how.keep_redundancy else None
+    allowed = _guard(state) if how.keep_redundancy else None
     early = None if options.compact else told
     if options.lookahead:
         from moorage.htools.plans.lookahead import look_ahead  # noqa: PLC0415 - start-up time
@@ -53,6 +52,15 @@ def find_plan(options: Any, state: State, how: Rules) -> Plan:  # noqa: ANN401
         search = Searcher().best_step
         found = balance(state, how, search=search, allowed=allowed, told=early)
     return _compacted(found, how, told) if options.compact else found
+
+
+def _guard(state: State) -> Filter | None:
+    """Return what keeps nodes losable; without shared storage the score does."""
+    if not state.has_shared:
+        return None
+    from moorage.htools.survival.keeping import Losing  # noqa: PLC0415 - start-up time
+
+    return Losing()
 
 
 def _teller(options: Any, state: State) -> Callable[[Step, int], None]:  # noqa: ANN401

@@ -8,15 +8,9 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import Any, Final, NoReturn
 
+from moorage.cli.htools.about import ABOUT
+from moorage.cli.htools.spelling import Misspelled, spelled
 from moorage.errors import MoorageError
-
-OPTIONAL: Final = {
-    "-p": "--print-nodes",
-    "-C": "--print-commands",
-    "-L": "--luxi",
-}
-"""Short options whose value, if any, is glued to them."""
-_BARE: Final = frozenset({*OPTIONAL.values(), "--machine-readable", "--mond"})
 
 _MOST: Final = 10**18
 
@@ -153,11 +147,43 @@ def _columns() -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one line, with exit status 1."""
+    """A parser that complains as Ganeti's tools do, where scripts look for it."""
 
     def error(self, message: str) -> NoReturn:
+        """Say in one line what is wrong with a value; the exit status is 1."""
+        if message.startswith("unrecognized arguments"):
+            message = "This program doesn't take any arguments."
         sys.stderr.write(f"Error: {one_line(message)}\n")
         raise SystemExit(1)
+
+    def misspelled(self, message: str) -> NoReturn:
+        """Say that something is no option, and what is one; the exit status is 2."""
+        sys.stderr.write(f"Command line error: {message}\n\n{self.format_help()}")
+        raise SystemExit(2)
+
+    @property
+    def flags(self) -> dict[str, argparse.Action]:
+        """Every option, by each of its spellings."""
+        return dict(self._option_string_actions)
+
+    @property
+    def actions(self) -> list[argparse.Action]:
+        """Every option, in order."""
+        return list(self._actions)
+
+
+class _Completion(argparse.Action):
+    """Print what a shell may offer for each option."""
+
+    def __init__(self, **how: Any) -> None:  # noqa: ANN401
+        super().__init__(**how, nargs=0, help="show what completion offers, and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_rest: object) -> NoReturn:
+        from moorage.cli.htools.completion import lines  # noqa: PLC0415 - rare
+
+        assert isinstance(parser, _Parser)  # noqa: S101 - there is no other
+        print("\n".join(lines(parser.prog, parser.actions)))
+        raise SystemExit(0)
 
 
 class _Version(argparse.Action):
@@ -173,7 +199,7 @@ class _Version(argparse.Action):
         raise SystemExit(0)
 
 
-def parser(program: str, about: str, *names: str) -> argparse.ArgumentParser:
+def parser(program: str, about: str, *names: str) -> _Parser:
     """Return a parser that knows the options named."""
     made = _Parser(
         prog=program,
@@ -182,26 +208,22 @@ def parser(program: str, about: str, *names: str) -> argparse.ArgumentParser:
         formatter_class=_Formatter,
     )
     made.add_argument("-V", "--version", action=_Version)
+    made.add_argument("--help-completion", action=_Completion)
     for name in names:
         flags, how = _OPTIONS[name]
-        made.add_argument(*flags, dest=name, **how)
+        made.add_argument(*flags, dest=name, help=ABOUT[name], **how)
     return made
 
 
-def parse(made: argparse.ArgumentParser, argv: Sequence[str] | None) -> Any:  # noqa: ANN401
-    """Return the options, with optional values glued on as Ganeti takes them."""
+def parse(made: _Parser, argv: Sequence[str] | None) -> Any:  # noqa: ANN401
+    """Return the options, in whichever of Ganeti's forms they are typed."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return made.parse_args([_glued(word) for word in words])
+        return made.parse_args(list(spelled(made.flags, words)))
+    except Misspelled as error:
+        made.misspelled(str(error))
     except MoorageError as error:
         made.error(error.message)
-
-
-def _glued(word: str) -> str:
-    short = OPTIONAL.get(word[:2])
-    if short is not None and not word.startswith("--"):
-        return f"{short}={word[2:]}"
-    return word + "=" if word in _BARE else word
 
 
 def verbosity(options: Any) -> int:  # noqa: ANN401

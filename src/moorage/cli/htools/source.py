@@ -10,10 +10,8 @@ from moorage.cli.htools.files import read_text
 from moorage.cli.htools.options import is_yes, names, verbosity
 from moorage.errors import BadInput, NotFound
 from moorage.htools.fleet import Fleet
-from moorage.htools.formats import text
-from moorage.htools.formats.loads import parse_loads
+from moorage.htools.inst import Load
 from moorage.htools.loading import Loaded, Reading, load
-from moorage.htools.saving import saved
 from moorage.htools.state import State
 
 
@@ -30,13 +28,15 @@ def fleet(options: Any) -> Fleet:  # noqa: ANN401
         raise BadInput(
             "Only one of the rapi, luxi, and data files options should be given."
             if given
-            else "no cluster to look at",
+            else "failed to load data, aborting: No backend selected! Exiting.",
             hint="give one of -t FILE, -m ADDRESS, -L, -I FILE",
         )
     return _READERS[given[0]](getattr(options, given[0]))
 
 
 def _text(path: str) -> Fleet:
+    from moorage.htools.formats import text  # noqa: PLC0415 - start-up time
+
     return text.parse(read_text(path), path)
 
 
@@ -78,9 +78,8 @@ _READERS: Final[dict[str, Callable[[Any], Fleet]]] = {
 
 def reading(options: Any) -> Reading:  # noqa: ANN401
     """Return how the options say to read a cluster."""
-    dynu = getattr(options, "dynu", None)
     return Reading(
-        loads=parse_loads(read_text(dynu), dynu) if dynu else (),
+        loads=_loads(getattr(options, "dynu", None)),
         no_loads=getattr(options, "ignore_dynu", False),
         exclusion_tags=names(getattr(options, "exclusion_tags", "")),
         only=names(getattr(options, "select", "")),
@@ -90,6 +89,15 @@ def reading(options: Any) -> Reading:  # noqa: ANN401
         max_cpu=getattr(options, "max_cpu", None),
         min_disk=getattr(options, "min_disk", 0.0),
     )
+
+
+def _loads(path: str | None) -> Sequence[tuple[str, Load]]:
+    """Return the measured load in a file."""
+    if not path:
+        return ()
+    from moorage.htools.formats.loads import parse_loads  # noqa: PLC0415 - start-up
+
+    return parse_loads(read_text(path), path)
 
 
 def cluster(options: Any) -> Loaded:  # noqa: ANN401
@@ -121,6 +129,9 @@ def save(path: str | None, suffix: str, what: str, state: State) -> None:
     """Write the cluster to ``path.suffix`` as text, if a path is given."""
     if not path:
         return
+    from moorage.htools.formats import text  # noqa: PLC0415 - start-up time
+    from moorage.htools.saving import saved  # noqa: PLC0415 - start-up time
+
     target = f"{path}.{suffix}"
     write(target, text.dump(saved(state)))
     sys.stderr.write(f"The cluster state {what} has been written to file '{target}'\n")

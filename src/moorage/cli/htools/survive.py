@@ -12,11 +12,14 @@ from moorage.htools.survival.certificate import (
     certify,
     how,
     second_copies,
+    without_data,
 )
 from moorage.htools.survival.losing import Loss, Outcome
 from moorage.htools.survival.pool import Pool, disks_in, stranded_without, unsaid
 from moorage.htools.why.constraints import Finding
+from moorage.htools.words import Mirror
 
+_ANEW: Final = ("set up anew", "made anew, without its data")
 _SHOWN: Final = 4
 """Nodes, or names, that one line or list shows without -v."""
 
@@ -46,13 +49,26 @@ def _lines(found: Certificate, verbose: int) -> Iterator[str]:
         yield from _unit(found.state, loss, verbose)
     for pool in found.pools:
         yield from _pool(found.state, pool, verbose)
+    yield from _summary(found, verbose)
+
+
+def _summary(found: Certificate, verbose: int) -> Iterator[str]:
+    """Tell what cannot be lost, and with which nodes data goes."""
     bad = [loss for loss in found.nodes if loss.stranded]
     total = _count(len(found.nodes), "node")
-    if not bad:
+    if bad:
+        names = [found.state.nodes[loss.node].name for loss in bad]
+        yield f"{len(bad)} of {total} cannot be lost: {_listed(names, verbose)}"
+    else:
         yield f"Any one of {total} can be lost." if found.nodes else "There is no node."
-        return
-    names = [found.state.nodes[loss.node].name for loss in bad]
-    yield f"{len(bad)} of {total} cannot be lost: {_listed(names, verbose)}"
+    holders = [loss for loss in found.nodes if without_data(found.state, loss)]
+    if holders:
+        names = [found.state.nodes[loss.node].name for loss in holders]
+        people = {at for loss in holders for at in without_data(found.state, loss)}
+        yield (
+            f"{len(holders)} of {total} take the data of "
+            f"{_count(len(people), 'instance')} with them: {_listed(names, verbose)}"
+        )
 
 
 def _node(state: State, loss: Loss, verbose: int) -> Iterator[str]:
@@ -66,6 +82,15 @@ def _node(state: State, loss: Loss, verbose: int) -> Iterator[str]:
         verdict = "everyone restarts" if loss.outcomes else "nobody is on it"
         yield f"loss of {node.name}{about}: {verdict}"
     yield from _outcomes(state, loss, verbose)
+    yield from _data(state, loss, f"loss of {node.name}{about}: ", verbose)
+
+
+def _data(state: State, loss: Loss, who: str, verbose: int) -> Iterator[str]:
+    """Tell whose data is lost; with -q nothing says what the line is about before."""
+    names = [state.insts[at].name for at in without_data(state, loss)]
+    if names:
+        start = "  " if verbose >= 1 or loss.stranded else who
+        yield f"{start}the data is lost of {_listed(names, verbose)}"
 
 
 def _outcomes(state: State, loss: Loss, verbose: int) -> Iterator[str]:
@@ -80,7 +105,7 @@ def _outcomes(state: State, loss: Loss, verbose: int) -> Iterator[str]:
 
 def _restart(state: State, one: Outcome, verbose: int) -> str:
     inst = state.insts[one.inst]
-    notes = ["made anew, without its data"] if how(inst) == ANEW else []
+    notes = [_ANEW[inst.mirror is Mirror.NONE]] if how(inst) == ANEW else []
     notes += [f"{one.left} MiB of memory left there"] if verbose > 1 else []
     about = f" ({', '.join(notes)})" if notes else ""
     return f"{inst.name} -> {state.nodes[one.node].name}{about}"
@@ -125,6 +150,7 @@ def _unit(state: State, loss: Loss, verbose: int) -> Iterator[str]:
         verdict = "everyone restarts" if loss.outcomes else "nobody stops"
         yield f"loss of {unit} on {name}: {verdict}"
     yield from _outcomes(state, loss, verbose)
+    yield from _data(state, loss, f"loss of {unit} on {name}: ", verbose)
     copies = [state.insts[at].name for at in second_copies(state, loss)]
     if copies and verbose >= 1:
         yield f"  without a second copy then: {_listed(copies, verbose)}"

@@ -16,11 +16,10 @@ from moorage.htools.fleet import (
     Unit,
     UnitName,
 )
-from moorage.htools.formats import jsontext
+from moorage.htools.formats import jsontext, sunit
 from moorage.htools.formats.brief import brief
 from moorage.htools.formats.jsontext import Value
 from moorage.htools.formats.resident import STATES, resident
-from moorage.htools.formats.text import SHARED_TYPES
 from moorage.htools.placement.requests import (
     Allocate,
     AllocateSecondary,
@@ -69,8 +68,13 @@ def _fleet(message: Value) -> Fleet:
     insts = [
         _resident(name, value, places) for name, value in message["instances"].members()
     ]
-    tags = message["cluster_tags"].texts()
-    return Fleet(tuple(groups), tuple(nodes), tuple(insts), tags)
+    return Fleet(
+        tuple(groups),
+        tuple(nodes),
+        tuple(insts),
+        message["cluster_tags"].texts(),
+        warnings=message.source.warnings,
+    )
 
 
 def _group(uuid: str, value: Value) -> Group:
@@ -121,7 +125,9 @@ def _node(name: str, value: Value, groups: Mapping[str, int]) -> NodeRow:
     if group.text() not in groups:
         raise group.bad("is no group of this message")
     params = value["ndparams"]
+    stores = value.get("storage", units, None)
     exclusive = params["exclusive_storage"].flag()
+    exclusive = exclusive or any(unit.exclusive for unit in stores or ())
     live = not value["offline"].flag() and value.get("vm_capable", Value.flag, True)
     row = NodeRow(
         name=name,
@@ -131,7 +137,7 @@ def _node(name: str, value: Value, groups: Mapping[str, int]) -> NodeRow:
         exclusive=exclusive,
         cpus_own=0,
         spindles=0 if exclusive else params["spindle_count"].count(),
-        units=value.get("storage", units, None),
+        units=stores,
     )
     return _live(row, value) if live else row
 
@@ -156,27 +162,34 @@ def units(value: Value) -> tuple[Unit, ...]:
     """Return the storage units of a node."""
     found: dict[UnitName, Unit] = {}
     for item in value.items():
-        name = unit_name(item["sunit"])
-        if name in found:
-            raise item["sunit"].bad("is listed twice")
-        found[name] = Unit(
-            name,
+        unit = sunit.unit(
+            _words(item["sunit"]),
             item.get("free", Value.size, None),
             item.get("total", Value.size, None),
-            item.get("shared", Value.flag, name[0] in SHARED_TYPES),
+            shared=item.get("shared", Value.flag, None),
         )
+        if unit.name in found:
+            raise item["sunit"].bad("is listed twice")
+        found[unit.name] = unit
     return tuple(found.values())
 
 
 def unit_name(value: Value) -> UnitName:
-    """Return type, key and parameters of a storage unit: ``[type, key, [...]]``."""
-    parts = value.items()
-    listed = len(parts) == 3 and isinstance(parts[2].data, list)
-    words = [*parts[:2], *(parts[2].items() if listed else parts[2:])]
-    name = tuple(word.text() for word in words)
-    if len(name) < 2 or not name[0]:
-        raise value.bad("is no storage unit ([type, key, ...])")
-    return name
+    """Return type, key and parameters of a storage unit."""
+    return sunit.unit_name(_words(value))
+
+
+def _words(value: Value) -> list[str | bool]:
+    """Return ``[type, key, [extra...]]`` as one list; the extras may stand bare."""
+    kind, *rest = value.items() or [value]
+    if len(rest) == 2 and isinstance(rest[1].data, list):
+        rest = [rest[0], *rest[1].items()]
+    if not rest or not kind.text():
+        raise value.bad("is no storage unit ([type, key, [extra...]])")
+    more = [
+        one.flag() if isinstance(one.data, bool) else one.text() for one in rest[1:]
+    ]
+    return [kind.text(), rest[0].text(), *more]
 
 
 def _instance(name: str, value: Value) -> InstanceRow:
@@ -292,9 +305,10 @@ def _index(
     value: Value, rows: Sequence[NodeRow] | Sequence[InstanceRow], what: str
 ) -> int:
     name = value.text()
+    # Of two with one name the last is meant, as for Ganeti's hail.
     names = [row.name for row in rows]
     if name in names:
-        return names.index(name)
+        return len(names) - 1 - names[::-1].index(name)
     raise value.bad(f"{brief(name)} is no {what} of this message")
 
 

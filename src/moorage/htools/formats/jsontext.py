@@ -25,10 +25,25 @@ _MOST_PARTS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A JSON text and its name; None for the text of what came decoded."""
+    """A JSON text and its name; None for the text of what came decoded.
+
+    Attributes
+    ----------
+    repeated : tuple of str
+        Keys that stand twice in one object.
+    """
 
     text: str | None
     file: str
+    repeated: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the text, though it can be read."""
+        return tuple(
+            f"{self.file}: {brief(key)} occurs twice in one object"
+            for key in dict.fromkeys(self.repeated)
+        )
 
     def bad(self, path: Path, why: str) -> BadInput:
         """Return the error about the value at a path."""
@@ -54,7 +69,7 @@ def _step(key: str | int) -> str:
 
 
 class _Trouble(ValueError):
-    """A key stands twice in one object, or a word stands for a number."""
+    """A word stands for a number."""
 
 
 def parse(text: str, file: str) -> "Value":
@@ -63,14 +78,20 @@ def parse(text: str, file: str) -> "Value":
     Raises
     ------
     BadInput
-        If it is no JSON, repeats a key, or holds a number that is none.
+        If it is no JSON, or holds a number that is none.
     """
     source = Source(text, file)
     parts = text.count("[") + text.count("{")
     if parts > _MOST_PARTS:
         raise source.at(0, f"holds more than {_MOST_PARTS} lists and objects")
+    repeated: list[str] = []
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        return found if len(found) == len(pairs) else Repeating(pairs, repeated)
+
     try:
-        data = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        data = json.loads(text, object_pairs_hook=made, parse_constant=_constant)
     except json.JSONDecodeError as error:
         raise source.at(error.pos, error.msg) from None
     except (ValueError, RecursionError):
@@ -80,7 +101,7 @@ def parse(text: str, file: str) -> "Value":
         )
 
         raise source.at(*first_trouble(text)) from None
-    return Value(source, (), data)
+    return Value(Source(text, file, tuple(repeated)), (), data)
 
 
 def decoded(data: Any, name: str) -> "Value":  # noqa: ANN401
@@ -88,11 +109,23 @@ def decoded(data: Any, name: str) -> "Value":  # noqa: ANN401
     return Value(Source(None, name), (), data)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise _Trouble("a key occurs twice")
-    return made
+class Repeating(dict[str, Any]):
+    """An object that repeats a key: the first value counts, as for Ganeti's tools.
+
+    Attributes
+    ----------
+    pairs : list of (str, Any)
+        All of them: where keys are names, each is one of that name.
+    """
+
+    def __init__(self, pairs: list[tuple[str, Any]], told: list[str]) -> None:
+        super().__init__(reversed(pairs))
+        self.pairs = pairs
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                told.append(key)
+            seen.add(key)
 
 
 def _constant(word: str) -> NoReturn:
@@ -176,7 +209,9 @@ class Value:
 
         A key is the name of something.
         """
-        for key, data in self._dict().items():
+        inside = self._dict()
+        pairs = inside.pairs if isinstance(inside, Repeating) else inside.items()
+        for key, data in pairs:
             value = Value(self.source, (*self.path, key), data)
             _name(value, key)
             yield key, value

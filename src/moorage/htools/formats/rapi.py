@@ -48,25 +48,32 @@ def parse(answers: Mapping[str, str], files: Mapping[str, str] = EMPTY) -> Fleet
 
 def assembled(values: Mapping[str, Value]) -> Fleet:
     """Return the fleet of answers that are read as JSON (see `parse`)."""
-    info = values["info"]
-    groups = [_group(value) for value in _apart("uuid", values["groups"])]
+    info, odd = values["info"], list[str]()
+    groups = [_group(value) for value in _apart("uuid", values["groups"], odd)]
     places = {group.uuid: at for at, group in enumerate(groups)}
-    nodes = [_node(value, places) for value in _apart("name", values["nodes"])]
+    nodes = [_node(value, places) for value in _apart("name", values["nodes"], odd)]
     nodes = [_of_cluster(node, info) for node in nodes]
     homes = {node.name: at for at, node in enumerate(nodes)}
-    rows = _apart("name", values["instances"])
+    rows = _apart("name", values["instances"], odd)
     insts = tuple(_in_units(_instance(value, homes), value, nodes) for value in rows)
-    tags = info["tags"].texts()
-    return Fleet(tuple(groups), tuple(nodes), insts, tags, policy(info["ipolicy"]))
+    return Fleet(
+        tuple(groups),
+        tuple(nodes),
+        insts,
+        info["tags"].texts(),
+        policy(info["ipolicy"]),
+        warnings=tuple(odd),
+    )
 
 
-def _apart(key: str, rows: Value) -> Iterator[Value]:
-    """Yield rows; no two may have the same value of a key."""
+def _apart(key: str, rows: Value, odd: list[str]) -> Iterator[Value]:
+    """Yield rows; note those with the same value of a key."""
     seen: set[str] = set()
+    odd += rows.source.warnings
     for row in rows.items():
         word = row[key].name()
         if word in seen:
-            raise row[key].bad(f"{brief(word)} occurs twice")
+            odd.append(row[key].bad(f"{brief(word)} occurs twice").message)
         seen.add(word)
         yield row
 
@@ -99,7 +106,9 @@ def _node(value: Value, groups: Mapping[str, int]) -> NodeRow:
     if group.text() not in groups:
         raise group.bad("is no group of this cluster")
     params = value["ndparams"]
+    stores = value.get("storage", units, None)
     exclusive = params.get("exclusive_storage", Value.flag, False)
+    exclusive = exclusive or any(unit.exclusive for unit in stores or ())
     live = not value["offline"].flag() and value.get("vm_capable", Value.flag, True)
     row = NodeRow(
         name=value["name"].name(),
@@ -109,7 +118,7 @@ def _node(value: Value, groups: Mapping[str, int]) -> NodeRow:
         exclusive=exclusive,
         cpus_own=0,
         spindles=0 if exclusive else _spindles(params),
-        units=value.get("storage", units, None),
+        units=stores,
     )
     return _live(row, value) if live else row
 

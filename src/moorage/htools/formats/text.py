@@ -22,8 +22,8 @@ from moorage.htools.fleet import (
     InstanceRow,
     NodeRow,
     Unit,
-    UnitName,
 )
+from moorage.htools.formats import sunit
 from moorage.htools.formats.brief import brief
 from moorage.htools.formats.textout import dump, shown
 from moorage.htools.policy import DEFAULT, Policy, Spec
@@ -41,8 +41,6 @@ _MOST: Final = 2**31
 """Of what is counted: processors, spindles."""
 _CONTROL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _EMPTY_LINE: Final = re.compile(r"^\n", re.MULTILINE)
-SHARED_TYPES: Final = frozenset({"sharedfile", "gluster", "rbd", "ext"})
-"""Types of storage units whose room is one for all nodes that have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +156,18 @@ def parse(text: str, file: str = "<text>") -> Fleet:
     """
     _check(text, file)
     lines = enumerate(_lines(text), 1)
-    known = list(_unique("group", _section(lines, file)))
+    odd: list[str] = []
+    known = list(_named("group", _section(lines, file), odd))
     groups = [_group(row) for row in known]
-    by_uuid = _by_uuid(known)
-    nodes = [_node(row, by_uuid) for row in _unique("node", _section(lines, file))]
+    by_uuid = {group.uuid: at for at, group in enumerate(groups)}
+    rows = _named("node", _section(lines, file), odd)
+    nodes = [_node(row, by_uuid) for row in rows]
     places = {node.name: at for at, node in enumerate(nodes)}
-    rows = _unique("instance", _section(lines, file))
+    rows = _named("instance", _section(lines, file), odd)
     insts = tuple(_instance(row, places) for row in rows)
     tags = tuple(line for _, line in _until_empty(lines))
     policy, groups = _policies(_section(lines, file), groups)
-    return Fleet(tuple(groups), tuple(nodes), insts, tags, policy)
+    return Fleet(tuple(groups), tuple(nodes), insts, tags, policy, warnings=tuple(odd))
 
 
 def _check(text: str, file: str) -> None:
@@ -210,17 +210,20 @@ def _section(lines: Iterator[tuple[int, str]], file: str) -> Iterator[Row]:
         yield Row(file, number, tuple(line.split("|")))
 
 
-def _unique(what: str, rows: Iterable[Row]) -> Iterator[Row]:
+def _named(what: str, rows: Iterable[Row], odd: list[str]) -> Iterator[Row]:
+    """Yield rows with a name; note those whose name was there before.
+
+    Ganeti's tools read both, and take the last one for what is called by that name.
+    """
     seen: dict[str, int] = {}
     for row in rows:
         name = row.columns[0]
         if not name:
             raise row.bad(f"a {what} without a name")
         if name in seen:
-            raise row.bad(
-                f"{what} {brief(name)} occurs twice (first on line {seen[name]})"
-            )
-        seen[name] = row.line
+            twice = f"{what} {brief(name)} occurs twice (first on line {seen[name]})"
+            odd.append(row.bad(twice).message)
+        seen.setdefault(name, row.line)
         yield row
 
 
@@ -236,16 +239,6 @@ def _group(row: Row) -> Group:
     )
 
 
-def _by_uuid(rows: Sequence[Row]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for at, row in enumerate(rows):
-        uuid = row.cell(1)
-        if uuid.text in found:
-            raise uuid.bad("the uuid of one group only")
-        found[uuid.text] = at
-    return found
-
-
 def _node(row: Row, groups: dict[str, int]) -> NodeRow:
     if len(row) < 9:
         raise row.bad(f"a node has 9 columns or more, not {len(row)}")
@@ -256,6 +249,7 @@ def _node(row: Row, groups: dict[str, int]) -> NodeRow:
     if "?" in row.columns[1:7]:
         # Nobody knows what it has, so nobody may use it.
         return NodeRow(row.columns[0], group, offline=True, cpus_own=0, spindles=0)
+    units = row.get(15, _units, None)
     exclusive = row.get(11, Cell.flag, default=False)
     return NodeRow(
         name=row.columns[0],
@@ -270,11 +264,11 @@ def _node(row: Row, groups: dict[str, int]) -> NodeRow:
         master=row.columns[7] == "M",
         spindles=row.get(9, Cell.count, 1),
         tags=row.get(10, Cell.words, ()),
-        exclusive=exclusive,
+        exclusive=exclusive or any(unit.exclusive for unit in units or ()),
         spindles_free=row.get(12, Cell.integer, 0),
         cpus_own=row.get(13, Cell.count, 1),
         cpu_speed=row.get(14, Cell.ratio, 1.0),
-        units=row.get(15, _units, None),
+        units=units,
     )
 
 
@@ -298,8 +292,7 @@ def _unit(cell: Cell) -> Unit:
     free, total = (
         None if part == "?" else replace(cell, text=part).size() for part in parts[:2]
     )
-    name: UnitName = tuple(parts[2:])
-    return Unit(name, free, total, shared=parts[2] in SHARED_TYPES)
+    return sunit.unit(parts[2:], free, total)
 
 
 def _instance(row: Row, places: dict[str, int]) -> InstanceRow:
@@ -383,4 +376,4 @@ def _spec(cell: Cell) -> Spec:
     return Spec(memory, cpus, disk, disks, nics, spindles)
 
 
-__all__ = ["SHARED_TYPES", "dump", "parse", "shown"]
+__all__ = ["dump", "parse", "shown"]

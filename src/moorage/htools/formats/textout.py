@@ -62,7 +62,7 @@ def _node_line(fleet: Fleet, node: NodeRow) -> str:
 
 def _unit_text(unit: Unit) -> str:
     room = ("?" if size is None else str(size) for size in (unit.free, unit.total))
-    return ",".join((*room, *unit.name))
+    return ",".join((*room, *unit.name, *(["true"] if unit.exclusive else [])))
 
 
 def _instance_line(fleet: Fleet, inst: InstanceRow) -> str:

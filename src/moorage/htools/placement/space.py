@@ -57,8 +57,9 @@ class Filled:
 
     @property
     def reasons(self) -> list[tuple[Fail, int]]:
-        """The reasons, the most frequent first."""
-        return sorted(self.failures.items(), key=lambda pair: -pair[1])
+        """The reasons, the most frequent first; all of them where nothing was tried."""
+        counts = self.failures or dict.fromkeys(Fail, 0)
+        return sorted(counts.items(), key=lambda pair: -pair[1])
 
     @property
     def sizes(self) -> list[tuple[Size, int]]:

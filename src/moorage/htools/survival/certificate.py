@@ -75,6 +75,9 @@ class Certificate:
     def _outcome(self, loss: Loss) -> dict[str, Any]:
         return {
             "survives": not loss.stranded,
+            "data_lost": [
+                self.state.insts[at].name for at in without_data(self.state, loss)
+            ],
             "restarts": [self._restart(one) for one in loss.outcomes],
             "way": self._way(loss),
             "searched": loss.searched,
@@ -134,6 +137,12 @@ def second_copies(state: State, loss: Loss) -> list[int]:
         for at in sorted(state.nodes[loss.node].secondaries)
         if loss.unit and disks_in(state, state.insts[at], loss.unit)
     ]
+
+
+def without_data(state: State, loss: Loss) -> list[int]:
+    """Return whose data is lost, wherever they restart: it was nowhere else."""
+    insts = (state.insts[one.inst] for one in loss.outcomes)
+    return sorted(inst.idx for inst in insts if inst.mirror is Mirror.NONE)
 
 
 def certify(state: State) -> Certificate:

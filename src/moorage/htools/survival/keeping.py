@@ -12,7 +12,7 @@ from typing import Final
 
 from moorage.htools.moves import Moved
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import Guard, has_shared
+from moorage.htools.survival.redundancy import Guard
 from moorage.htools.survival.ways import Way, another_way, is_way
 
 TRIES: Final = 200
@@ -127,7 +127,7 @@ class Keeper(Losing):
     def __call__(self, state: State, moved: Moved) -> bool:
         """Say whether a move takes nothing away that can be lost."""
         if self.shared is None:
-            self.shared = has_shared(state)
+            self.shared = state.has_shared
         return not self.shared or super().__call__(state, moved)
 
 

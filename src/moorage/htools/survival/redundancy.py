@@ -279,8 +279,3 @@ def _parts(state: State) -> list[tuple[int, State]]:
     if len(views) == 1:
         return [(group, state) for group in views]
     return [(group, replace(state, view=tuple(views[group]))) for group in views]
-
-
-def has_shared(state: State) -> bool:
-    """Say whether somebody in view lives on shared storage, be it set up anew."""
-    return any(inst.mirror is Mirror.EXTERNAL for inst in state.people)

@@ -153,8 +153,13 @@ def _primary_hard(node: Node, inst: Inst, *, force: bool) -> Finding | None:
 
 
 def _memory(node: Node, needed: int, short: int) -> Finding:
-    facts = {"asked": needed, "unallocated": node.unallocated}
+    facts = _above({"asked": needed, "unallocated": node.unallocated}, short)
     return Finding(node.idx, Fail.MEMORY, "memory", facts, MIB, short)
+
+
+def _above(facts: dict[str, Any], short: int) -> dict[str, Any]:
+    """Return facts that say, where nothing is short but the last MiB, that it is."""
+    return facts | ({"to be left at least": 1} if short == 1 else {})
 
 
 def _disk(
@@ -164,6 +169,7 @@ def _disk(
     left = free - inst.dsk
     facts = {"asked": inst.dsk, "free": free}
     if left <= 0 and not ignore_full:
+        facts = _above(facts, 1 - left)
         return Finding(node.idx, Fail.DISK, "disk", facts, MIB, 1 - left)
     if not force and left < node.disk_floor:
         facts["to keep free"] = node.disk_floor
@@ -253,6 +259,7 @@ def _reserve(
     if most >= 0:
         facts["for the loss of"] = state.nodes[most].name
     short = reserved - after + 1
+    facts = _above(facts, short)
     return Finding(node.idx, Fail.MEMORY, "failover memory", facts, MIB, short)
 
 
@@ -288,8 +295,8 @@ def _primary_planned(node: Node, inst: Inst) -> Finding | None:
     """Return what refuses a primary when planned instances are counted too."""
     free = node.mem_free_all
     if free - inst.mem <= 0:
-        facts = {"asked": inst.mem, "free with planned instances": free}
         short = inst.mem - free + 1
+        facts = _above({"asked": inst.mem, "free with planned instances": free}, short)
         return Finding(node.idx, Fail.MEMORY, "planned memory", facts, MIB, short)
     found = _planned_room(node, inst) if inst.local else None
     return found or _cpu(node, inst, node.cpu_used_all, "planned cpu")
@@ -371,6 +378,6 @@ def _secondary_planned(node: Node, inst: Inst) -> Finding | None:
     free = node.mem_free_all
     if needed < free:
         return None
-    facts = {"asked": needed, "free with planned instances": free}
     short = needed - free + 1
+    facts = _above({"asked": needed, "free with planned instances": free}, short)
     return Finding(node.idx, Fail.MEMORY, "planned memory", facts, MIB, short)

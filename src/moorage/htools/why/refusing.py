@@ -161,6 +161,8 @@ def why_not_second(state: State, inst: Inst) -> Finding | None:
     if inst.s == NOWHERE:
         return Finding(-1, Fail.N1, "no second node")
     node = state.nodes[inst.s]
+    if node.group != state.nodes[inst.p].group:
+        return Finding(inst.s, Fail.N1, "in another group")
     if node.offline or inst.s not in state.view:
         return Finding(inst.s, Fail.N1, "offline or drained")
     return None

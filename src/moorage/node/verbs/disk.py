@@ -5,12 +5,14 @@ from collections.abc import Generator
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from moorage.errors import Failed, WrongState
+from moorage.errors import CommandFailed, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
 from moorage.node.commands import drive
 from moorage.node.hypervisors.base import Report
-from moorage.storage import Command, Outcome, Output, Site, Template, Where
+from moorage.node.makings import DENIED, MADE, Making
+from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
@@ -56,10 +58,46 @@ class DiskArgs(Struct, frozen=True, kw_only=True):
     name: str = ""
     text: str = ""
 
+    def copy(self) -> Disk:
+        """Return the disk that the snapshot `name` of this one can be driven as.
+
+        It has no name: the storage knows the copy by the name of its volume alone.
+        """
+        kind = template_named(self.disk.dev_type)
+        volume = kind.snapshot_id(self.disk, self.name)
+        return replace(self.disk, logical_id=volume, size=self.to, name=None)
+
 
 async def create(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     """Make the volume."""
-    return await _drive(at, _template(at, args).create(args.disk))
+    template = _template(at, args)
+    return await _make(at, args, args.disk, template.create(args.disk))
+
+
+async def unmake(at: Station, args: DiskArgs, report: Report) -> Outcome:
+    """Take back a `create` or `snapshot`, whatever came of it here.
+
+    Only what this node made is destroyed. Where the storage refused, the volume, if
+    there is one, is somebody else's.
+
+    Raises
+    ------
+    Failed
+        If nobody can tell whose volume it is.
+    """
+    making = at.makings.of(args.disk)
+    if making is None:
+        return Outcome.UNCHANGED  # it never began
+    if making.came == DENIED and making.before is None:
+        report(0, 0, "log", _left_alone(at, args.disk))
+    if making.came == DENIED or making.before:
+        at.makings.drop(args.disk)
+        return Outcome.UNCHANGED
+    if making.before is None and making.came != MADE:
+        _check_own(at, args.disk, making)
+    if making.copy:
+        args = replace(args, disk=replace(args.disk, name=None))
+    return await remove(at, args, report)
 
 
 async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
@@ -69,6 +107,7 @@ async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
         await _check_found(at, args)
     outcome = await _drive(at, _template(at, args).remove(args.disk))
     at.held.drop(args.disk.uuid)
+    at.makings.drop(args.disk)
     return outcome
 
 
@@ -118,7 +157,7 @@ async def grow(at: Station, args: DiskArgs, _report: Report) -> Outcome:
 async def snapshot(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     """Make a copy-in-time."""
     steps = _template(at, args).snapshot(args.disk, args.name, args.to)
-    return await _drive(at, steps)
+    return await _make(at, args, args.copy(), steps)
 
 
 async def setinfo(at: Station, args: DiskArgs, _report: Report) -> Outcome:
@@ -153,6 +192,54 @@ def _check_device(at: Station, args: DiskArgs, found: Device, report: Report) ->
     if found.size < disk.size:
         raise Failed(told, hint=MEASURE, disk=disk.uuid, node=at.name)
     report(0, 0, "log", f"Warning: {told}; {REPAIR} corrects the record")
+
+
+async def _make(at: Station, args: DiskArgs, made: Disk, steps: Steps) -> Outcome:
+    """Run steps that make the volume of `made`, and remember what came of them."""
+    before = await _there(at, args, made)
+    at.makings.begin(made, of=args.disk, before=before)
+    try:
+        outcome = await _drive(at, steps)
+    except MoorageError as error:
+        killed = isinstance(error, CommandFailed) and error.facts.get("killed")
+        if not killed:  # else nobody knows how far it came
+            at.makings.end(made, DENIED)
+        raise
+    at.makings.end(made, MADE)
+    return outcome
+
+
+async def _there(at: Station, args: DiskArgs, disk: Disk) -> bool | None:
+    """Return whether a volume is there; None where the template cannot tell."""
+    try:
+        await _drive(at, _template(at, args).measure(disk))
+    except NotSupported:
+        return None
+    except Failed:
+        return False
+    return True
+
+
+def _check_own(at: Station, disk: Disk, making: Making) -> None:
+    """Raise `Failed` if a volume that may have been made may be somebody else's.
+
+    A provider may know a volume by the disk's name, which another cluster may use, too;
+    a volume that was asked for without a name can be nobody else's.
+    """
+    if disk.name and not making.copy:
+        raise Failed(
+            f"node {at.name} was interrupted while it made volume {disk.volume} of "
+            f"disk {disk.label}: nobody can tell whether the volume there is this one",
+            hint=f"gnt-disk remove {disk.uuid}",
+            disk=disk.uuid,
+        )
+
+
+def _left_alone(at: Station, disk: Disk) -> str:
+    return (
+        f"Warning: the storage would not make volume {disk.volume}; node {at.name} "
+        "removes nothing, so what was half made, if anything, is still there"
+    )
 
 
 async def _drive(at: Station, steps: Generator[Command, Output, R]) -> R:
@@ -201,6 +288,7 @@ async def _check_unused(at: Station, disk: Disk) -> None:
 
 VERBS: dict[str, Any] = {
     "disk.create": create,
+    "disk.unmake": unmake,
     "disk.remove": remove,
     "disk.attach": attach,
     "disk.detach": detach,

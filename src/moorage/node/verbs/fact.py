@@ -30,7 +30,7 @@ _PROVIDED = sorted(n for n, one in TEMPLATES.items() if one.capabilities.provide
 
 
 class FactArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of the reading verbs.
+    """Arguments of the reading verbs, and of those between a node and its master.
 
     Attributes
     ----------
@@ -41,6 +41,8 @@ class FactArgs(Struct, frozen=True, kw_only=True):
         Of devices and files.
     uuid
         A guest.
+    objects
+        Uuids: of those to keep, or to end the programs of.
     brief
         Leave out guests and held disks: they may be thousands.
     """
@@ -48,6 +50,7 @@ class FactArgs(Struct, frozen=True, kw_only=True):
     directories: dict[str, str] | tuple[tuple[str, str], ...] = {}
     paths: tuple[str, ...] = ()
     uuid: str = ""
+    objects: tuple[str, ...] = ()
     brief: bool = False
 
 

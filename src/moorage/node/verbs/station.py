@@ -6,16 +6,18 @@ from dataclasses import dataclass
 
 from moorage.errors import NotFound, WrongState
 from moorage.model import Disk
+from moorage.node.fence import Fence
 from moorage.node.held import Shelf
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.machine import Machine
+from moorage.node.makings import Makings
 from moorage.storage import Command, Output, Where
 
 LIMIT = 900.0
 """Seconds that a storage command may last; Ganeti's limit for such calls."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Station:
     """One node, as its verbs see it.
 
@@ -29,6 +31,8 @@ class Station:
     machine: Machine
     hypervisors: Mapping[str, Hypervisor]
     held: Shelf
+    makings: Makings
+    fence: Fence
     leave: Callable[[], None]
 
     async def run(self, command: Command) -> Output:

@@ -4,18 +4,20 @@
 from collections.abc import Iterator
 
 from moorage import __version__
+from moorage.ops.silence import way_out
 
 from .finding import Finding, Seen
 
 
 def silent(seen: Seen) -> Iterator[Finding]:
     """Find nodes that give no answer while nobody has said that they are off."""
-    for uuid, why in seen.silent.items():
-        name = seen.config.node(uuid).name
+    for uuid, error in seen.silent.items():
+        node = seen.config.node(uuid)
+        cause = error.facts.get("cause", error.message)
         yield Finding(
-            f"node {name}",
-            f"it gives no answer ({why}), and is not marked offline",
-            f"if it is powered off: gnt-node modify --offline=yes {name}",
+            f"node {node.name}",
+            f"it gives no answer ({cause}), and is not marked offline",
+            way_out(node, error),
         )
 
 

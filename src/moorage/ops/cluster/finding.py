@@ -55,7 +55,7 @@ class Seen:
 
     view: View
     facts: dict[str, NodeFacts]
-    silent: dict[str, str]
+    silent: dict[str, MoorageError]
     running: dict[str, list[tuple[Node, GuestState]]]
 
     @property
@@ -73,7 +73,7 @@ class Seen:
 def see(view: View) -> Seen:
     """Return what the nodes said, in order."""
     facts: dict[str, NodeFacts] = {}
-    silent: dict[str, str] = {}
+    silent: dict[str, MoorageError] = {}
     running: dict[str, list[tuple[Node, GuestState]]] = defaultdict(list)
     for node in view.config.named(Node):
         if node.offline:
@@ -81,7 +81,7 @@ def see(view: View) -> Seen:
         try:
             facts[node.uuid] = convert(view.answer(facts_on(node)), NodeFacts)
         except MoorageError as error:
-            silent[node.uuid] = error.message
+            silent[node.uuid] = error
             continue
         for guest in facts[node.uuid].guests:
             if guest.state in RUNNING:

@@ -5,6 +5,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from moorage import backend
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import (
@@ -18,13 +19,15 @@ from moorage.model import (
     hvparams,
     successor,
 )
-from moorage.ops import backend
+from moorage.ops import placement
 from moorage.ops.calls import facts_on
 from moorage.ops.group.set_params import merged
 from moorage.ops.reach import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.storage import TEMPLATES
 from moorage.storage.words import check_image_directory
+
+from . import defaults
 
 Nested = Mapping[str, Mapping[str, Any]]
 
@@ -62,7 +65,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
-        self._changes(view.config.cluster)
+        self._check_defaults(self._changes(view.config.cluster))
         for setting in SETTINGS:
             wanted = getattr(self, setting)
             if wanted is not None:
@@ -79,13 +82,22 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for hypervisor, given in (self.hvparams or {}).items():
             yield from hvparams.warnings(hypervisor, given)
 
+    def _check_defaults(self, changes: dict[str, Any]) -> None:
+        """Refuse defaults that no later disk or instance could be made with."""
+        placement.check_allocator(self.default_iallocator)
+        for name in self.enabled_hypervisors or ():
+            defaults.check_hypervisor(name)
+        for name in self.hvparams or ():
+            defaults.check_hvparams(name, changes["hvparams"][name])
+        for name in self.diskparams or ():
+            defaults.check_diskparams(name, changes["diskparams"][name])
+
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
         plain = (*SETTINGS, "enabled_hypervisors", "enabled_disk_templates")
         names = (*plain, "default_iallocator")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.hvparams:
-            check_hvparams(self.hvparams)
             found["hvparams"] = _merged_each(cluster.hvparams, self.hvparams)
         if self.diskparams:
             check_known_templates(self.diskparams)
@@ -113,12 +125,6 @@ def _hosts(config: Config) -> list[Node]:
 def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
     names = old.keys() | new.keys()
     return {n: merged(old.get(n, {}), new.get(n, {})) for n in sorted(names)}
-
-
-def check_hvparams(given: Nested) -> None:
-    """Raise `BadInput` for parameters that a hypervisor does not know."""
-    for name, own in given.items():
-        hvparams.check(name, own)
 
 
 def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

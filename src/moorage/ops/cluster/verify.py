@@ -9,6 +9,7 @@ from moorage.model import Disk, Instance, Node
 from moorage.ops.calls import facts_on, providers_on
 
 from . import (
+    checks_defaults,
     checks_devices,
     checks_disks,
     checks_guests,
@@ -20,6 +21,7 @@ from . import (
 from .finding import Finding, Seen, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
+    checks_defaults.presets,
     checks_nodes.silent,
     checks_nodes.versions,
     checks_guests.instances,

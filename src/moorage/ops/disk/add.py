@@ -58,7 +58,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             size=birth.checked_size(self.size),
             mode=birth.checked_mode(self.mode),
             name=birth.checked_name(self.name),
-            adopt=birth.checked_volume(self.disk_template, self.adopt),
+            adopt=birth.checked_device(self.disk_template, self.adopt),
             params=self._params(),
             force=self.force_params,
             tags=self.tags,

@@ -77,7 +77,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
                 name=snapshot_name(copy.uuid),
                 to=copy.size,
             ),
-            undo=calls.disk_call(config, "disk.remove", copy),
+            undo=calls.disk_call(config, "disk.unmake", copy),
             lasting=True,
         )
         if not active:

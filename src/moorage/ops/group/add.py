@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput, Exists
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, NodeGroup
+from moorage.ops.ndparams import checked
 from moorage.storage.words import check_name
 
 POLICIES = ("preferred", "last_resort", "unallocable")
@@ -50,6 +51,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
         """Refuse a name that is taken."""
         check_new_name(view.config, self.group_name)
         check_policy(self.alloc_policy)
+        checked(self.ndparams)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record it."""
@@ -57,7 +59,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
             uuid=view.fresh(),
             name=self.group_name,
             alloc_policy=self.alloc_policy,
-            ndparams=self.ndparams,
+            ndparams=checked(self.ndparams),
             ctime=view.now,
             mtime=view.now,
         )

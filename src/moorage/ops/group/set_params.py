@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, NodeGroup, successor
+from moorage.ops.ndparams import checked
 
 from .add import check_policy
 
@@ -34,7 +35,7 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
         if self.alloc_policy is not None:
             found["alloc_policy"] = check_policy(self.alloc_policy)
         if self.ndparams:
-            found["ndparams"] = merged(group.ndparams, self.ndparams)
+            found["ndparams"] = merged(group.ndparams, checked(self.ndparams))
         if not found:
             raise BadInput(
                 "nothing to change was named",

@@ -8,6 +8,7 @@ from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import check_known, holds, runs
+from moorage.units import is_whole
 
 
 def hold(instance: Instance) -> Iterator[Lock]:
@@ -97,7 +98,7 @@ def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
     text = str(ref)
     if text == "-1" and disks:
         return disks[-1]
-    if text.isdecimal() and int(text) < len(disks):
+    if is_whole(text) and 0 <= int(text) < len(disks):
         return disks[int(text)]
     named = [disk for disk in disks if text in (disk.uuid, disk.name)]
     if len(named) > 1:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from msgspec import field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
+from moorage import backend
 from moorage.errors import BadInput, Exists, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
@@ -21,23 +22,16 @@ from moorage.model import (
     NodeGroup,
     hvparams,
 )
-from moorage.ops import (
-    backend,
-    birth,
-    calls,
-    identity,
-    nics,
-    osparams,
-    placement,
-    policy,
-)
+from moorage.ops import birth, calls, identity, nics, osparams, placement, policy
 from moorage.ops.disk.attach import MOST
 from moorage.ops.fleet import Newcomer
 from moorage.ops.storage.units import Named, unit_named
 from moorage.storage.templates.ext import metadata
 from moorage.units import Mib
 
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"(?=.{{1,253}}$)(?!(.*\.)?[0-9]+$){_LABEL}(\.{_LABEL})*")
+"""A host name whose last label is no number: else it would be an address."""
 
 
 class InstanceCreate(Operation, frozen=True, kw_only=True):
@@ -113,6 +107,10 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         bool, Unsupported("an OS has the variants that its list names")
     ] = False
     opportunistic_locking: Annotated[bool, Moot("locks of nodes are shared")] = False
+
+    def __post_init__(self) -> None:
+        """Write the name in small letters, as host names are."""
+        force_setattr(self, "instance_name", self.instance_name.lower())
 
     def wishes(self) -> list[birth.Wish]:
         """Return the disks that are wanted."""
@@ -263,8 +261,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def _check_words(self, view: View) -> None:
         if not _NAME.fullmatch(self.instance_name):
             raise BadInput(
-                f"'{self.instance_name}' is not an instance name: lower-case letters, "
-                "digits, dots and dashes"
+                f"'{self.instance_name[:80]}' is not an instance name: labels of at "
+                "most 63 letters, digits and dashes between dots, and not a number"
             )
         if view.config.knows(Instance, self.instance_name):
             raise Exists(f"instance {self.instance_name} exists already")
@@ -299,8 +297,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes():
             yield from birth.warnings(view, wanted, node)
-        asked = self.os_type and not self.no_install and not self.install_adopted
-        if asked and self._adopts():
+        installs = self.os_type and not self.no_install and not self.install_adopted
+        if installs and self._adopts():
             yield (
                 f"the scripts of OS {self.os_type} do not run, for a disk is adopted "
                 "with its data; --install-adopted runs them"
@@ -308,6 +306,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         images = any(wanted.kind.capabilities.images for wanted in self.wishes())
         if self.file_storage_dir and not images:
             yield "no disk is an image file: the file storage directory has no effect"
+        instance = self._instance(view, node.uuid, [])
+        given = calls.hvparams(view.config, instance)
+        yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""

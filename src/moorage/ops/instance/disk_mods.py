@@ -6,6 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 ACTIONS = ("add", "attach", "modify", "remove", "detach")
 
@@ -58,7 +59,7 @@ def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
         raise BadInput(f"'{action}' of a disk takes no parameters: '{min(params)}'")
     if action == "attach" and (len(params) != 1 or params.keys() - {"name", "uuid"}):
         raise BadInput("a disk to attach is named by name=… or uuid=…, exactly one")
-    if action in ("add", "attach") and not ident.removeprefix("-").isdecimal():
+    if action in ("add", "attach") and not is_whole(ident):
         raise BadInput(f"a new disk goes to a slot: a number, not '{ident}'")
     if action == "modify" and "size" in params:
         raise BadInput(

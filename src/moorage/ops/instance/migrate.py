@@ -17,6 +17,7 @@ from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, GuestState, Instance, Node, NodeFacts
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
+from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import can
@@ -123,12 +124,30 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         if self.cleanup:
             yield from self._cleanup(view, instance)
+        elif self._fails_over(view):
+            target = self.target(view).name
+            stopped = InstanceFailover(instance_name=instance.name, target_node=target)
+            yield from stopped.tasks(view)
         elif runs(view, instance):
             yield from migration(view, instance, self.target(view))
         else:
             change = moved(view, instance, self.target(view))
             what = f"put {instance.name} on {self.target(view).name}"
             yield commit(what, change, view.config.before(change))
+
+    def _fails_over(self, view: View) -> bool:
+        """Whether it runs, and is never to migrate."""
+        instance = self.instance(view)
+        always = calls.beparams(view.config, instance)["always_failover"]
+        return bool(always) and runs(view, instance)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say that it is stopped and started, if it is never to migrate."""
+        if not self.cleanup and self._fails_over(view):
+            yield (
+                f"instance {self.instance_name} has always_failover: it is stopped, "
+                "and started on the other node"
+            )
 
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
         running = self._running_at(view)

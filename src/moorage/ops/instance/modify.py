@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from msgspec.structs import replace as with_fields
 
+from moorage import backend
 from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
@@ -27,15 +28,7 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import (
-    backend,
-    birth,
-    calls,
-    identity,
-    osparams,
-    placement,
-    policy,
-)
+from moorage.ops import birth, calls, identity, osparams, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk.rename import renamed

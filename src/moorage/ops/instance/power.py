@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
+from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Instance, Node, hvparams, successor
-from moorage.ops import backend, calls
+from moorage.ops import calls
 from moorage.ops.guests import (
     ask_elsewhere,
     check_nowhere_else,
@@ -104,6 +105,18 @@ def start_tasks(
     yield from started(view, view.config.instance(instance.uuid), remember=remember)
 
 
+def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
+    """Yield the task that lets a guest go on which stands still; nothing undoes it."""
+    found = guest(view, instance)
+    if found and found.state == "paused":
+        disks = view.config.disks_of(instance)
+        yield Run(
+            what=f"wake {instance.name} on {node.name}",
+            node=node.uuid,
+            do=calls.guest_call(view.config, "instance.start", instance, disks),
+        )
+
+
 def started(view: View, instance: Instance, *, remember: bool = True) -> Iterator[Task]:
     """Yield the task that records a start, if it is to be remembered."""
     if remember:
@@ -118,18 +131,6 @@ def check_online(instance: Instance) -> None:
         raise WrongState(
             f"instance {instance.name} is marked offline",
             hint=f"gnt-instance modify --online {instance.name}",
-        )
-
-
-def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
-    """Yield the task that lets a guest go on which stands still; nothing undoes it."""
-    found = guest(view, instance)
-    if found and found.state == "paused":
-        disks = view.config.disks_of(instance)
-        yield Run(
-            what=f"wake {instance.name} on {node.name}",
-            node=node.uuid,
-            do=calls.guest_call(view.config, "instance.start", instance, disks),
         )
 
 
@@ -193,14 +194,14 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             Starting.check(self, view)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Say what has no effect: parameters of the hypervisor's, and others."""
+        """Say what has no effect."""
         instance = self.instance(view)
-        given = calls.hvparams(view.config, instance) | self.hvparams
-        yield from hvparams.warnings(instance.hypervisor, given)
         if self.ignore_offline_nodes and _is_off(view, instance):
             yield "the node is marked offline: the instance is recorded as up only"
         elif (self.hvparams or self.beparams) and runs(view, instance):
             yield f"instance {instance.name} runs already: it keeps its parameters"
+        given = calls.hvparams(view.config, instance) | self.hvparams
+        yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach the disks, start the guest, record it."""

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Call, Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.model.token import Token, from_text
+from moorage.ops.ndparams import checked
 from moorage.ops.reach import only_group
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
@@ -72,6 +74,18 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         if self.readd and not known:
             raise NotFound(f"node {self.node_name} is not in the cluster")
         self._group(view)
+        checked(self.ndparams)
+        if self.secondary_ip:
+            _check_address(self.secondary_ip)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say that there is one network between nodes."""
+        del view
+        if self.secondary_ip:
+            yield (
+                f"no traffic goes by the secondary address {self.secondary_ip}: it is "
+                "only shown"
+            )
 
     def _group(self, view: View) -> str:
         if self.group:
@@ -79,13 +93,19 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         return only_group(view.config).uuid
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the node, then let it in; who is not let in is not recorded."""
+        """Record the node, then let it in; who is not let in is not recorded.
+
+        A new node that was let in, or perhaps was, leaves again when the job is undone:
+        else it would have keys of a cluster that does not know it, and no door. One
+        that is added again stays in: it is known, before and after.
+        """
         node = self._again(view) if self.readd else self._new(view)
         yield self._recorded(view, node)
         yield Run(
             what=f"let {node.name} in",
             node=node.uuid,
             do=Call("node.enrol", {"token": self.token}),
+            undo=None if self.readd else Call("node.expel"),
         )
 
     def _recorded(self, view: View, node: Node) -> Commit:
@@ -104,7 +124,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             group=self._group(view),
             master_capable=self.master_capable,
             vm_capable=self.vm_capable,
-            ndparams=self.ndparams,
+            ndparams=checked(self.ndparams),
             ctime=view.now,
             mtime=view.now,
         )
@@ -119,3 +139,10 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         """Return the uuid."""
         del view
         return str(results[0][0])
+
+
+def _check_address(text: str) -> None:
+    try:
+        ip_address(text)
+    except ValueError:
+        raise BadInput(f"a secondary IP is an address, not '{text}'") from None

@@ -6,6 +6,7 @@ from msgspec import convert
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Question, View
 from moorage.model import Config, GuestState, Instance, Node
+from moorage.ops.silence import way_out
 
 ALIVE = frozenset({"running", "paused", "incoming"})
 """States of a guest that writes, or is about to."""
@@ -46,8 +47,7 @@ def unknown(node: Node, error: MoorageError) -> WrongState:
     return WrongState(
         f"node {node.name} gives no answer ({error.message}), and nobody has said that "
         "it is off: its instances may still run there",
-        hint="make sure that the node is powered off, then: "
-        f"gnt-node modify --offline=yes {node.name}",
+        hint=way_out(node, error),
         node=node.name,
     )
 

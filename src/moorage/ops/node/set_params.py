@@ -11,13 +11,15 @@ from typing import Any
 
 from msgspec import field
 
-from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.ops.group.set_params import merged
+from moorage.ops.ndparams import checked
 
 from .residents import RUNNING, guests, named, strangers
 
+_FORCED = "gnt-node modify --force --offline=yes"
 _FLAGS = ("offline", "drained", "master_candidate")
 """At most one of them is true."""
 
@@ -73,6 +75,17 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             self._check_back(view, node)
         self._changes(node)
 
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which marks nobody acts on."""
+        node = self.node(view)
+        if self.master_candidate and not node.master_candidate:
+            yield (
+                f"no node but the master keeps the configuration: {node.name} is "
+                "marked as a candidate, and could not take over"
+            )
+        if self.powered is not None:
+            yield f"no power is switched: the mark of node {node.name} is only shown"
+
     def _check_roles(self, view: View, node: Node) -> None:
         wanted = [name for name in _FLAGS if getattr(self, name)]
         if len(wanted) > 1:
@@ -109,11 +122,21 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             )
 
     def _check_off(self, view: View, node: Node) -> None:
-        """Refuse to believe that a node is off which says that it runs guests."""
+        """Refuse to believe that a node is off which says that it runs guests.
+
+        An error is an answer, too: whoever sends one has power, and may run anything.
+        """
         try:
             found = guests(view, self._guests(view))
-        except MoorageError:
-            return  # it gives no answer: what the operator says is all that is known
+        except MoorageError as error:
+            if may_be_off(error):
+                return  # what the operator says is all that is known
+            raise WrongState(
+                f"node {node.name} is not off: it answers, with an error "
+                f"({error.message})",
+                hint=error.hint or f"power it off, or: {_FORCED} {node.name}",
+                node=node.name,
+            ) from error
         running = [guest for guest in found if guest.state in RUNNING]
         if running:
             raise WrongState(
@@ -146,7 +169,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         names = (*_FLAGS, "powered")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.ndparams:
-            found["ndparams"] = merged(node.ndparams, self.ndparams)
+            found["ndparams"] = merged(node.ndparams, checked(self.ndparams))
         if not found:
             raise BadInput(
                 "nothing to change was named",

@@ -72,20 +72,36 @@ class Ext(Template):
         """Return the provider and all the parameters meant for it, as text."""
         cls._check_words(given)
         cls._provider_of(given)
-        access = given.get("access", KERNELSPACE)
-        if access not in (KERNELSPACE, USERSPACE):
-            raise BadInput(
-                f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'",
-                access=str(access),
-            )
+        cls._access(given)
         kept = {check_parameter_name(key): text(key, given[key]) for key in given}
         _variables(kept)
         return kept
 
     @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``access``: what else there is, each provider has its own of."""
+        for name in given:
+            if name != "access":
+                raise BadInput(
+                    f"the parameter '{name}' belongs to one provider: only access can "
+                    f"be preset for template '{cls.name}'",
+                    hint=f"gnt-disk add -t {cls.name} -D {name}=...",
+                )
+        return {"access": cls._access(given)} if given else {}
+
+    @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
         """Return the identity of the volume `name` of the same provider."""
         return (disk.logical_id[0], check_name("snapshot", name))
+
+    @staticmethod
+    def _access(params: Mapping[str, Any]) -> str:
+        access = str(params.get("access", KERNELSPACE))
+        if access not in (KERNELSPACE, USERSPACE):
+            raise BadInput(
+                f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'", access=access
+            )
+        return access
 
     @classmethod
     def _provider_of(cls, params: Mapping[str, Any]) -> str:

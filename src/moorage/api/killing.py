@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ``gnt-job cancel --kill`` adds: the script that a job waits for is ended.
+
+Ganeti kills the process of the job. Here the job stays, for it has things to take back:
+its step fails with the script, and is undone as any other that failed.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from moorage.errors import MoorageError
+from moorage.jobs import Call, Job, Run
+
+from .query import Sources
+
+
+async def kill(at: Sources, job: Job) -> None:
+    """End the scripts that the step under way of a job runs on its node.
+
+    Behind the point of no return nothing is ended: the way is forward only. Nor is it
+    where the node gives no answer.
+    """
+    op = job.current
+    step = op.tasks[op.cursor] if 0 <= op.cursor < len(op.tasks) else None
+    if not isinstance(step, Run) or op.committed_to():
+        return
+    call = Call("script.kill", {"objects": list(_objects(step.do))})
+    with suppress(MoorageError):
+        node = at.truth.config.node(step.node)
+        await at.nodes.call(node, call, at.truth.term, _silent)
+
+
+def _objects(call: Call) -> Iterator[str]:
+    """Yield the uuids of the disk and of the guest that a verb works on."""
+    disk = call.disk()
+    if disk:
+        yield str(disk["uuid"])
+    if "uuid" in call.args:
+        yield str(call.args["uuid"])
+
+
+def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
+    """Drop the progress."""

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a new master puts in order once it leads: nodes forget what is no more."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from moorage.api.query import Sources
+from moorage.errors import MoorageError
+from moorage.jobs import Call, Job, Run
+from moorage.model import Disk, Node
+
+
+async def tell_nodes(at: Sources) -> None:
+    """Tell every node which disks there are; what it keeps of others, it may forget.
+
+    Only a master that is new may say so: late steps of its predecessors are fenced by
+    their term, and need no epochs any more. A node that gives no answer keeps what it
+    has until the next time.
+    """
+    config = at.truth.config
+    known = {disk.uuid for disk in config.all(Disk)}
+    known |= set(under_way(at.engine.jobs.values()))
+    call = Call("node.tidy", {"objects": sorted(known)})
+    for node in config.named(Node):
+        if not node.offline:
+            with suppress(MoorageError):
+                await at.nodes.call(node, call, at.truth.term, _silent)
+
+
+def under_way(jobs: Iterable[Job]) -> Iterator[str]:
+    """Yield the uuids of the disks that unfinished jobs work on, known or not yet."""
+    for job in jobs:
+        tasks = [task for op in job.ops for task in op.tasks if not job.finished]
+        runs = (task for task in tasks if isinstance(task, Run))
+        for call in (one for run in runs for one in (run.do, run.undo) if one):
+            disk = call.disk()
+            if disk:
+                yield str(disk["uuid"])
+
+
+def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
+    """Drop the progress."""

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an agent answers, read with care: its node may be anybody's by now.
+
+Lines are bounded in length and notes in number, texts are cleaned of what a terminal
+would obey, and a result must have the shape that its verb has.
+"""
+
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Any, get_type_hints
+
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
+
+from moorage.errors import MoorageError, from_json
+from moorage.jobs import Report
+
+from .verbs import VERBS
+from .words import clean_all
+
+_LINE = 16 * 1024 * 1024
+"""Bytes of a line: the facts of a node with ten thousand guests are a fifth of it."""
+_NOTES, _NOTE = 1000, 2000
+"""Notes that one verb may leave in the log of its job, and characters of each."""
+
+
+class Unfit(Exception):
+    """What came is no answer of an agent; the argument says why."""
+
+
+class _Error(Struct, frozen=True):
+    code: str
+    message: str
+    hint: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class _Line(Struct, frozen=True):
+    """One line; one of the fields is there."""
+
+    progress: tuple[int, int, str, str] | None = None
+    error: _Error | None = None
+    result: Any | UnsetType = UNSET
+    alive: bool = False
+
+
+async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any:  # noqa: ANN401
+    """Return the result that an answer ends with.
+
+    Raises
+    ------
+    Unfit
+        If it does not end with one, or with one of another shape.
+    MoorageError
+        The error that it ends with.
+    """
+    notes = 0
+    async for text in _lines(chunks):
+        line = _decoded(text)
+        if line.progress:
+            done, total, unit, note = line.progress
+            notes += unit == "log"
+            if notes <= _NOTES:
+                report(done, total, unit, note[:_NOTE])
+        elif line.error:
+            raise _error(line.error)
+        elif line.result is not UNSET:
+            return _fitting(verb, line.result)
+        elif not line.alive:
+            raise Unfit(f"a line says nothing: {text[:60]!r}")
+    raise Unfit("it ends without a result")
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield whole lines; they may be longer than aiohttp's own limit."""
+    pending: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            yield b"".join([*pending, end])
+            pending, size = [], 0
+        pending.append(rest)
+        size += len(rest)
+        if size > _LINE:
+            raise Unfit(f"a line is longer than {_LINE >> 20} MiB")
+
+
+def _decoded(text: bytes) -> _Line:
+    try:
+        value = json.decode(text)
+        if b"\\" in text or not text.isascii():
+            value = clean_all(value)
+        return convert(value, _Line)
+    except (ValueError, RecursionError) as error:
+        raise Unfit(f"{error} in {text[:60]!r}") from None
+
+
+def _fitting(verb: str, value: Any) -> Any:  # noqa: ANN401
+    try:
+        convert(value, _shape(verb))
+    except ValidationError as error:
+        raise Unfit(f"its result of '{verb}' does not fit: {error}") from None
+    return value
+
+
+@cache
+def _shape(verb: str) -> Any:  # noqa: ANN401
+    """Return the type of a verb's result, as the agent's own function has it."""
+    _, function = VERBS[verb]
+    return get_type_hints(function)["return"]
+
+
+def _error(told: _Error) -> MoorageError:
+    return from_json(
+        {
+            "code": told.code,
+            "message": told.message,
+            "hint": told.hint,
+            "facts": told.facts,
+        }
+    )

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Defaults of a cluster, checked where they are set as the requests would check them.
+
+One bad default would stop every later disk or guest, far from whoever set it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from moorage import backend
+from moorage.errors import BadInput, MoorageError
+from moorage.model import Cluster, hvparams
+from moorage.ops.placement import check_allocator
+from moorage.storage.templates import template_named
+
+HYPERVISORS = ("kvm", "fake")
+"""Every hypervisor that a node can have."""
+
+
+def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Yield each default, as an option that sets it, and a check that may refuse it."""
+    for name in cluster.enabled_hypervisors:
+        yield f"--enabled-hypervisors {name}", partial(check_hypervisor, name)
+    for name, own in sorted(cluster.hvparams.items()):
+        yield f"-H {name}", partial(check_hvparams, name, own)
+    for name, own in sorted(cluster.diskparams.items()):
+        yield f"-D {name}", partial(check_diskparams, name, own)
+    for profile, own in sorted(cluster.beparams.items()):
+        yield "-B", partial(check_beparams, profile, own)
+    yield "-I", partial(check_allocator, cluster.default_iallocator)
+
+
+def check(cluster: Cluster) -> None:
+    """Raise `BadInput` for the first default that no request could be met with."""
+    for _, refuses in checks(cluster):
+        refuses()
+
+
+def problems(cluster: Cluster) -> Iterator[tuple[str, MoorageError]]:
+    """Yield the option that sets each bad default, and what is wrong with it."""
+    for option, refuses in checks(cluster):
+        try:
+            refuses()
+        except MoorageError as error:
+            yield option, error
+
+
+def check_hypervisor(name: str) -> None:
+    """Raise `BadInput` for a hypervisor that no node can have."""
+    if name not in HYPERVISORS:
+        told = " and ".join(HYPERVISORS)
+        raise BadInput(f"there is no hypervisor '{name}': {told} are known")
+
+
+def check_hvparams(name: str, own: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for parameters that a hypervisor cannot honour."""
+    check_hypervisor(name)
+    hvparams.check(hvparams.KVM, own)  # fake takes what kvm takes
+
+
+def check_diskparams(name: str, own: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for parameters that no disk of a template could have."""
+    try:
+        template_named(name).defaults(own)
+    except BadInput as error:
+        raise BadInput(
+            f"defaults of template '{name}': {error.message}", hint=error.hint
+        ) from None
+
+
+def check_beparams(profile: str, own: Mapping[str, Any]) -> None:
+    """Raise `BadInput` for memory or processors that no instance could have."""
+    if profile != "default":
+        raise BadInput(f"back-end parameters have no profile '{profile}'")
+    backend.check(own)

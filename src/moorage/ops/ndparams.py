@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Node parameters: what the planner is told of a node, and of all nodes of a group."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+
+from moorage.errors import BadInput, NotSupported
+from moorage.model.misfit import misfit
+
+
+class Parameters(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What can be set.
+
+    Attributes
+    ----------
+    cpu_speed
+        Relative to the other nodes.
+    exclusive_storage
+        Whether a disk has spindles for itself.
+    spindle_count
+        Of the node.
+    """
+
+    cpu_speed: Annotated[float, Meta(gt=0, le=1e6)] | None = None
+    exclusive_storage: bool | None = None
+    spindle_count: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+
+
+_UNREAD = {
+    "oob_program": "power is not switched from here",
+    "ovs": "cards are connected to bridges that are there",
+    "ovs_link": "cards are connected to bridges that are there",
+    "ovs_name": "cards are connected to bridges that are there",
+    "ssh_port": "nodes are reached over TLS, not by ssh",
+}
+
+
+def checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as they are kept; ``default`` and null stay as they are.
+
+    Raises
+    ------
+    BadInput
+        If there is no such parameter, or a value does not fit.
+    NotSupported
+        If it is one of Ganeti's that nobody would read.
+    """
+    known = Parameters.__struct_fields__
+    for name in given:
+        if name in _UNREAD:
+            raise NotSupported(f"node parameter {name}: {_UNREAD[name]}")
+        if name not in known:
+            told = ", ".join(known)
+            raise BadInput(f"there is no node parameter '{name}': there is {told}")
+    unset = {name: one for name, one in given.items() if one in (None, "default")}
+    own = {name: one for name, one in given.items() if name not in unset}
+    try:
+        read = convert(own, Parameters, strict=False)
+    except ValidationError as error:
+        raise BadInput(f"node parameters: {misfit(error)}") from None
+    return {**to_builtins(read), **unset}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A new master: nodes forget the fences of disks that are no more, and no others."""
+
+import os
+from pathlib import Path
+
+from moorage.api.query import Sources
+from moorage.daemons import settling
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+ADD = {"disk_template": "ext", "provider": "san", "size": 4}
+
+
+async def made(directory: Path) -> SimCluster:
+    """Return a cluster where one disk was attached and is gone, and another is not."""
+    cluster = await SimCluster.start(directory, ClusterBuilder().instance("web"))
+    for name in ("gone", "kept"):
+        await cluster.run("OP_DISK_ADD", name=name, **ADD)
+        await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+        await cluster.run("OP_DISK_ATTACH", disk=name, instance_name="web")
+        await cluster.run("OP_DISK_DETACH", disk=name)
+        await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web", timeout=0)
+    await cluster.run("OP_DISK_REMOVE", disk="gone")
+    for path in directory.rglob("fence/*"):
+        os.utime(path, (1, 1))  # long ago
+    return cluster
+
+
+def fences(directory: Path) -> set[str]:
+    return {path.name for path in (directory / "node1/fence").iterdir()} - {"term"}
+
+
+async def test_nodes_forget_what_is_no_more(tmp_path: Path) -> None:
+    cluster = await made(tmp_path)
+    kept = f"disk-{cluster.config.disk('kept').uuid}"
+    assert len(fences(tmp_path)) == 2
+    at = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    await settling.tell_nodes(at)
+    assert fences(tmp_path) == {kept}
+    await cluster.stop()
+
+
+async def test_disks_of_unfinished_jobs_are_known(tmp_path: Path) -> None:
+    cluster = await SimCluster.start(tmp_path)
+    number = await cluster.submit("OP_DISK_ADD", name="new", **ADD)
+    seen = set()
+
+    async def look(_name: str) -> None:
+        seen.update(settling.under_way([cluster.engine.job(number)]))
+
+    cluster.extra_point = look
+    await cluster.finished(number)
+    assert seen == {cluster.config.disk("new").uuid}
+    assert set(settling.under_way([cluster.engine.job(number)])) == set()
+    await cluster.stop()

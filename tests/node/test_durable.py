@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a power cut leaves: whole files; and what is met where one was torn before."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from moorage.daemons.agent import Settings, read_settings, write_settings
+from moorage.daemons.places import NodePlaces
+from moorage.errors import BadInput, Failed, Stale
+from moorage.model import Disk
+from moorage.node import durable, join, tls
+from moorage.node.fence import Fence
+from moorage.node.held import Shelf
+from moorage.node.makings import Makings
+from moorage.storage import Where
+from moorage.units import Mib
+
+DISK = Disk(
+    uuid="d1",
+    name="data",
+    dev_type="ext",
+    logical_id=("san", "vol1"),
+    size=Mib(64),
+    epoch=3,
+)
+
+
+class Disc:
+    """What is on the disk for sure: told by watching what is synced, and when.
+
+    Attributes
+    ----------
+    kept
+        The files by path, with the content that a power cut would leave.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kept: dict[Path, bytes] = {}
+        self._data: dict[int, bytes] = {}
+        monkeypatch.setattr(durable.os, "fsync", self._synced)
+
+    def _synced(self, handle: int) -> None:
+        found = Path(f"/proc/self/fd/{handle}").readlink()
+        if found.is_file():
+            self._data[found.stat().st_ino] = found.read_bytes()
+            return
+        for path in found.iterdir():
+            if path.is_file():
+                self.kept[path] = self._data.get(path.stat().st_ino, b"")
+
+    def missing(self, top: Path) -> list[str]:
+        """Return the files that a cut would take, empty or leave as they were."""
+        files = [path for path in top.rglob("*") if path.is_file()]
+        return [p.name for p in files if self.kept.get(p) != p.read_bytes()]
+
+
+def fence(top: Path) -> None:
+    Fence(top / "fence").pass_term(3)
+    Fence(top / "fence").pass_disk(DISK)
+    Fence(top / "fence").pass_disk(replace(DISK, epoch=4))
+
+
+def held(top: Path) -> None:
+    shelf = Shelf(top / "held")
+    shelf.put(DISK, Where(path="/dev/x"))
+    shelf.use("d1", "kvm", "g1")
+
+
+def makings(top: Path) -> None:
+    made = Makings(top / "makings")
+    made.begin(DISK, of=DISK, before=None)
+    made.end(DISK, "made")
+
+
+def authority(top: Path) -> None:
+    durable.make(top / "keys")
+    tls.Authority.make(top / "keys", "one")
+
+
+def settings(top: Path) -> None:
+    write_settings(NodePlaces(top / "node"), Settings(port=7))
+
+
+@pytest.mark.parametrize("write", [fence, held, makings, authority, settings])
+def test_what_was_written_survives_a_power_cut(
+    write: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disc = Disc(monkeypatch)
+    write(tmp_path)
+    assert len(disc.kept) > 0
+    assert disc.missing(tmp_path) == []
+
+
+def test_the_data_is_on_the_disk_before_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = []
+
+    def synced(handle: int) -> None:
+        kind = "data" if Path(f"/proc/self/fd/{handle}").is_file() else "name"
+        order.append((kind, (tmp_path / "x").exists()))
+
+    monkeypatch.setattr(durable.os, "fsync", synced)
+    durable.write(tmp_path / "x", b"1")
+    assert order == [("data", False), ("name", True)]
+
+
+def test_new_directories_are_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    monkeypatch.setattr(durable, "sync", synced.append)
+    durable.make(tmp_path / "a/b")
+    durable.make(tmp_path / "a/b")
+    assert synced == [tmp_path, tmp_path / "a"]
+
+
+@pytest.mark.parametrize("torn", [b"", b"\n", b"1", b"zz\n", b"\xff\n", b"-1\n"])
+def test_a_fence_that_cannot_be_read_is_no_lower_one(
+    torn: bytes, tmp_path: Path
+) -> None:
+    for name, step in (
+        ("term", lambda: Fence(tmp_path).pass_term(12)),
+        ("disk-d1", lambda: Fence(tmp_path).pass_disk(replace(DISK, epoch=12))),
+    ):
+        (tmp_path / name).write_bytes(torn)
+        with pytest.raises(Failed, match=f"the fence {tmp_path}/{name} cannot be") as c:
+            step()
+        way_out = c.value.hint.partition("on the node: ")[2]
+        assert way_out == f"rm {tmp_path}/{name}"
+        (tmp_path / name).unlink()
+        step()
+    with pytest.raises(Stale):
+        Fence(tmp_path).pass_term(11)
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"epoch":1}', b"\xff"])
+def test_a_held_disk_that_cannot_be_read_is_not_held(
+    torn: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.put(DISK, Where(path="/dev/x"))
+    (tmp_path / "d1").write_bytes(torn)
+    with caplog.at_level(logging.WARNING):
+        assert (shelf.all(), shelf.get("d1"), shelf.users("d1")) == ([], None, ())
+    assert "disk d1 here cannot be read" in caplog.text
+    shelf.put(DISK, Where(path="/dev/x"))
+    assert [one.disk for one in shelf.all()] == ["d1"]
+
+
+@pytest.mark.parametrize("name", ["ca.key", "ca.pem", "master.key", "master.pem"])
+@pytest.mark.parametrize("torn", [b"", b"-----BEGIN"])
+def test_keys_of_a_cluster_that_cannot_be_read(
+    name: str, torn: bytes, tmp_path: Path
+) -> None:
+    tls.Authority.make(tmp_path, "one")
+    (tmp_path / name).write_bytes(torn)
+    with pytest.raises(Failed, match=f"keys in {tmp_path} cannot be read") as caught:
+        tls.Authority(tmp_path).asking()
+    assert "\n" not in caught.value.message
+    assert (name in caught.value.message) == (not torn)
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "node.key", "node.pem", "name"])
+def test_keys_of_a_node_that_cannot_be_read(name: str, tmp_path: Path) -> None:
+    authority(tmp_path)
+    key = tls.new_key()
+    found = tls.Authority(tmp_path / "keys")
+    signed = found.sign_node(tls.self_signed(key, "n"), "n")
+    at = tmp_path / "node"
+    at.mkdir()
+    for file, data in {
+        "node.key": tls.key_pem(key),
+        "node.pem": tls.pem(signed),
+        "ca.pem": tls.pem(found.certificate),
+        "name": b"n",
+    }.items():
+        durable.write(at / file, data)
+    assert join.name(at) == "n"
+    tls.serving(at)
+    (at / name).write_bytes(b"")
+    read = join.name if name == "name" else tls.serving
+    with pytest.raises(Failed) as caught:
+        read(at)
+    assert str(at) in caught.value.message
+    assert caught.value.hint.startswith(f"rm {at}/*; start the agent; then: gnt-node")
+
+
+def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
+    settings(tmp_path)
+    places = NodePlaces(tmp_path / "node")
+    assert read_settings(places).port == 7
+    places.settings.write_bytes(b"")
+    with pytest.raises(BadInput, match="does not hold settings"):
+        read_settings(places)

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The wire between master and agent: silence, lateness, and peers that mean harm."""
+
+import asyncio
+import errno
+import gzip
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from aiohttp import web
+from msgspec import json
+from msgspec.structs import replace
+
+from moorage.daemons.agent import _Complaints
+from moorage.errors import BadInput, Failed, Stale, Unreachable, may_be_off
+from moorage.jobs import Call
+from moorage.model import Disk
+from moorage.node import answers, server, tls, wire
+from moorage.node.client import HttpNodes
+from moorage.units import Mib
+
+HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
+END = {"result": "changed"}
+
+
+@pytest.fixture
+async def nodes(authority: tls.Authority) -> AsyncIterator[HttpNodes]:
+    found = HttpNodes(authority, connect=2, silence=1)
+    yield found
+    await found.close()
+
+
+def lines(*values: Any) -> bytes:
+    return b"".join(json.encode(one) + b"\n" for one in values)
+
+
+@asynccontextmanager
+async def answering(served: Any, *pieces: bytes) -> AsyncIterator[None]:
+    """Answer in the agent's place, with its keys; then say no more."""
+    await served.stop()
+    over = asyncio.Event()
+
+    async def meet(reader: Any, writer: Any) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+            await over.wait()
+        writer.close()
+
+    context = tls.serving(served.keys)
+    other = await asyncio.start_server(meet, "127.0.0.1", served.port, ssl=context)
+    try:
+        yield
+    finally:
+        over.set()
+        other.close()
+        await other.wait_closed()
+
+
+async def told(nodes: HttpNodes, served: Any, verb: str = "disk.create") -> Any:
+    notes: list[Any] = []
+    call = Call(verb, {"disk": disk()} if verb.startswith("disk.") else {})
+    result = await nodes.call(served.node, call, 1, lambda *one: notes.append(one))
+    return result, notes
+
+
+async def unreachable(nodes: HttpNodes, served: Any, verb: str) -> Unreachable:
+    with pytest.raises(Unreachable) as caught:
+        await told(nodes, served, verb)
+    assert "node1" in caught.value.message
+    assert "\n" not in caught.value.message
+    assert caught.value.facts["sent"] is True
+    return caught.value
+
+
+def disk() -> Any:
+    made = Disk(
+        uuid="d",
+        name="d",
+        dev_type="ext",
+        logical_id=("san", "vol-d"),
+        params={"provider": "san"},
+        size=Mib(64),
+    )
+    return json.decode(json.encode(made))
+
+
+# -- silence -------------------------------------------------------------------------
+
+
+async def test_a_node_that_falls_silent_in_a_verb_is_given_up(
+    served: Any, nodes: HttpNodes
+) -> None:
+    """A machine without power sends no end of the connection either."""
+    alive = lines({"alive": True}, {"progress": [1, 2, "MiB", "x"]}, {"alive": True})
+    async with answering(served, HEAD + b"\r\n" + alive):
+        error = await unreachable(nodes, served, "disk.create")
+    assert error.facts["cause"] == "it has fallen silent"
+    assert may_be_off(error)
+
+
+async def test_a_verb_may_last_as_long_as_its_agent_lives(
+    served: Any, authority: tls.Authority
+) -> None:
+    await served.stop()
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def handle(self, *_: Any) -> str:
+            begun.set()
+            await go_on.wait()
+            return "changed"
+
+    app = server.application(Slow(), beat=0.05)  # type: ignore[arg-type]
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    context = tls.serving(served.keys)
+    await server.listen(runner, "127.0.0.1", served.port, context)
+    nodes = HttpNodes(authority, silence=1)
+    call = asyncio.create_task(told(nodes, served))
+    await begun.wait()
+    done, _ = await asyncio.wait({call}, timeout=2.5)
+    assert not done
+    go_on.set()
+    assert await call == ("changed", [])
+    await nodes.close()
+    await runner.cleanup()
+
+
+async def test_both_ends_notice_a_dead_connection() -> None:
+    """Accepted connections inherit what the listening socket was told."""
+    listening = server._bound("127.0.0.1", 0)
+    with listening, wire.steady(socket.socket()) as asking:
+        asking.connect(listening.getsockname())
+        listening.setblocking(True)
+        accepted, _ = listening.accept()
+        with accepted:
+            for one in (asking, accepted):
+                tcp = socket.IPPROTO_TCP
+                assert one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+                assert one.getsockopt(tcp, socket.TCP_KEEPIDLE) == 10
+                assert one.getsockopt(tcp, socket.TCP_USER_TIMEOUT) == 30000
+
+
+async def test_the_client_asks_with_such_connections(
+    served: Any, nodes: HttpNodes
+) -> None:
+    await told(nodes, served, "facts")
+    connector = nodes._open().connector
+    (found,) = (one for many in connector._conns.values() for one, _ in many)
+    sock = found.transport.get_extra_info("socket")
+    assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+
+
+async def test_a_lack_of_descriptors_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    complain = _Complaints()
+    loop = asyncio.get_running_loop()
+    lack = OSError(errno.EMFILE, "Too many open files")
+    for _ in range(1000):
+        complain(loop, {"message": "socket.accept()", "exception": lack})
+    assert caplog.text.count("Too many open files") == 1
+    assert "Traceback" not in caplog.text
+    complain(loop, {"message": "something else"})
+    assert "something else" in caplog.text
+
+
+# -- lateness ------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def holding(served: Any) -> AsyncIterator[Any]:
+    """Stand between master and agent, and hold back what the master says.
+
+    Yields the port; events that ask for it, tell of it and end it.
+    """
+    hold, held, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    pumps: list[asyncio.Task[None]] = []
+    writers: list[Any] = []
+
+    async def pump(reader: Any, writer: Any, *, waits: bool) -> None:
+        while data := await reader.read(65536):
+            if waits and hold.is_set():
+                held.set()
+                await go_on.wait()
+            writer.write(data)
+            await writer.drain()
+
+    async def meet(reader: Any, writer: Any) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", served.port)
+        writers.extend((writer, back))
+        pumps.append(asyncio.create_task(pump(reader, back, waits=True)))
+        pumps.append(asyncio.create_task(pump(there, writer, waits=False)))
+
+    proxy = await asyncio.start_server(meet, "127.0.0.1", 0)
+    try:
+        yield proxy.sockets[0].getsockname()[1], hold, held, go_on
+    finally:
+        proxy.close()
+        for one in pumps:
+            one.cancel()
+        await asyncio.gather(*pumps, return_exceptions=True)
+        for one in writers:
+            one.close()
+            with suppress(ConnectionError):
+                await one.wait_closed()
+
+
+async def test_a_create_that_arrives_behind_its_undo_makes_nothing(
+    served: Any, nodes: HttpNodes
+) -> None:
+    create, undo = (Call(f"disk.{v}", {"disk": disk()}) for v in ("create", "unmake"))
+    async with holding(served) as (port, hold, held, go_on):
+        behind = replace(served.node, port=port)
+        await nodes.call(behind, Call("facts"), 1, lambda *_: None)  # it is connected
+        hold.set()
+        late = asyncio.create_task(nodes.call(behind, create, 1, lambda *_: None))
+        await held.wait()
+        await nodes.call(served.node, undo, 1, lambda *_: None)
+        go_on.set()
+        with pytest.raises(Stale, match="is too late: request"):
+            await late
+    assert served.machine.ran == []
+
+
+async def test_a_master_whose_term_is_over_says_so(
+    served: Any, nodes: HttpNodes
+) -> None:
+    await nodes.call(served.node, Call("facts"), 5, lambda *_: None)
+    with pytest.raises(Stale) as caught:
+        await nodes.call(served.node, Call("facts"), 4, lambda *_: None)
+    assert caught.value.message == (
+        "this is no longer the cluster's master: on node node1 a master of term 5 has "
+        "spoken: term 4 is over"
+    )
+    assert caught.value.hint == "moorage master stop"
+
+
+# -- harm ----------------------------------------------------------------------------
+
+
+async def test_nothing_is_followed(served: Any, nodes: HttpNodes) -> None:
+    asked = asyncio.Event()
+    elsewhere = await asyncio.start_server(lambda *_: asked.set(), "127.0.0.1", 0)
+    port = elsewhere.sockets[0].getsockname()[1]
+    head = f"HTTP/1.1 307 Look there\r\nLocation: http://127.0.0.1:{port}/\r\n"
+    async with answering(served, head.encode() + b"Content-Length: 0\r\n\r\n"):
+        error = await unreachable(nodes, served, "disk.create")
+    elsewhere.close()
+    assert "HTTP 307" in error.message
+    assert not asked.is_set()
+    assert not may_be_off(error)
+
+
+async def test_nothing_is_unpacked(served: Any, nodes: HttpNodes) -> None:
+    bomb = gzip.compress(b" " * 50_000_000)
+    head = f"Content-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
+    async with answering(served, HEAD + head.encode() + bomb):
+        await unreachable(nodes, served, "facts")
+
+
+async def test_a_line_has_an_end(
+    served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "_LINE", 1 << 20)
+    async with answering(served, HEAD + b"\r\n", *[b"x" * 100_000] * 12):
+        error = await unreachable(nodes, served, "disk.create")
+    assert "a line is longer than 1 MiB" in error.message
+
+
+async def test_the_log_of_a_job_has_an_end(served: Any, nodes: HttpNodes) -> None:
+    flood = [{"progress": [0, 0, "log", "x" * 5000]}] * 5000
+    async with answering(served, HEAD + b"\r\n" + lines(*flood, END)):
+        _, notes = await told(nodes, served)
+    assert len(notes) == 1000
+    assert {len(note[3]) for note in notes} == {2000}
+
+
+EVIL = "\x1b]52;c;xx\x07\x1b[2J\r\x9b\u202e"
+SPELLED = r"\x1b]52;c;xx\x07\x1b[2J\x0d\x9b\u202e"
+
+
+async def test_a_terminal_obeys_no_node(served: Any, nodes: HttpNodes) -> None:
+    error = {"code": "failed", "message": EVIL + "\n", "hint": EVIL}
+    error["facts"] = {EVIL: [EVIL]}  # type: ignore[assignment]
+    note = {"progress": [0, 0, "log", EVIL]}
+    async with answering(served, HEAD + b"\r\n" + lines(note, {"error": error})):
+        notes: list[Any] = []
+        call = Call("disk.create", {"disk": disk()})
+        with pytest.raises(Failed) as caught:
+            await nodes.call(served.node, call, 1, lambda *one: notes.append(one))
+    assert notes == [(0, 0, "log", SPELLED)]
+    assert caught.value.message == SPELLED + "\n"
+    assert caught.value.hint == SPELLED
+    assert caught.value.facts == {SPELLED: [SPELLED]}
+
+
+@pytest.mark.parametrize(
+    ("verb", "line"),
+    [
+        ("facts", {"result": {"version": 5}}),
+        ("facts", {"result": None}),
+        ("facts", {"error": {"facts": 5}}),
+        ("facts", {"error": {"code": 1, "message": "x"}}),
+        ("facts", {"error": "x"}),
+        ("facts", {"progress": "x"}),
+        ("facts", {"progress": [1, 2, 3, 4]}),
+        ("facts", {}),
+        ("facts", {"result": {"version": "1", "guests": [{"uuid": 7}]}}),
+        ("guests", {"result": {}}),
+        ("guest", {"result": []}),
+        ("providers", {"result": [None]}),
+        ("oses", {"result": "x"}),
+        ("disk.attach", {"result": "/dev/x"}),
+        ("migration.prepare", {"result": ["exec:rm"]}),
+    ],
+)
+async def test_an_answer_that_does_not_fit_names_its_node(
+    served: Any, nodes: HttpNodes, verb: str, line: Any
+) -> None:
+    async with answering(served, HEAD + b"\r\n" + lines(line)):
+        error = await unreachable(nodes, served, verb)
+    assert "does not answer as an agent does" in error.message
+    assert not may_be_off(error)
+
+
+async def test_nesting_has_an_end(served: Any, nodes: HttpNodes) -> None:
+    nested = b'{"result": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
+    async with answering(served, HEAD + b"\r\n" + nested):
+        await unreachable(nodes, served, "facts")
+
+
+async def test_whoever_shows_no_certificate_is_not_waited_for(
+    served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_HANDSHAKE", 0.3)
+    await served.stop()
+    await served.start()
+    found = [await asyncio.open_connection("127.0.0.1", served.port) for _ in range(50)]
+    for reader, writer in found:
+        async with asyncio.timeout(30):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_request_without_a_number_is_served(
+    served: Any, nodes: HttpNodes
+) -> None:
+    """It is a person's, or an older master's."""
+    with pytest.raises(BadInput):
+        await nodes.call(served.node, Call("disk.create"), 1, lambda *_: None)
+    await told(nodes, served)
