@@ -13,7 +13,7 @@ from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.model import GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.calls import providers_on
-from moorage.ops.cluster.finding import facts_on
+from moorage.ops.cluster.finding import room_and_facts_on
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -337,6 +337,6 @@ def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
-        facts_on(config, node),
+        room_and_facts_on(config, node),
         providers_on("node1"),
     ]

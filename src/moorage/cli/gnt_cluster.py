@@ -8,7 +8,6 @@ from typing import Any
 
 from moorage import __version__
 from moorage.errors import BadInput
-from moorage.model import ipolicy
 
 from . import policy_options
 from .command import Call, Command, Example, Operand, Option, Program
@@ -66,6 +65,8 @@ def init(call: Call) -> int:
     bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
     given = settings(call) | {"node_name": node}
     if policy_options.given(call):
+        from moorage.model import ipolicy  # noqa: PLC0415 - as bootstrap: slow to load
+
         given["ipolicy"] = policy_options.policy(call, ipolicy.DEFAULT)
     bootstrap.init(name, settings=given, token=token, start=start)
     call.terminal.print(f"Cluster {name} is made")

@@ -2,16 +2,24 @@
 """Options that set instance policies, of the cluster or of a node group."""
 
 from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.model import ipolicy
 from moorage.units import parse_size
 
 from .command import Call, Option
 from .options import names
 from .words import key_values
 from .yamlish import Flow
+
+
+def _known() -> ModuleType:
+    """Return what policies hold; loaded late, for few commands are about them."""
+    from moorage.model import ipolicy  # noqa: PLC0415
+
+    return ipolicy
+
 
 _MIB = ("memory-size", "disk-size")
 _PARTS = {
@@ -46,8 +54,8 @@ def spec(text: str) -> dict[str, int]:
     """
     found = key_values(text)
     for name in found:
-        if name not in ipolicy.SIZES:
-            known = ", ".join(ipolicy.SIZES)
+        if name not in _known().SIZES:
+            known = ", ".join(_known().SIZES)
             raise BadInput(f"there is no size '{name}'", hint=f"one of {known}")
     return {name: _size(name, value) for name, value in found.items()}
 
@@ -137,7 +145,7 @@ def _lines(told: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"bounds specs {side}/{number}", _words(pair[side])
     if told.get("std"):
         yield "std", _words(told["std"])
-    for part in ("disk-templates", *ipolicy.RATIOS):
+    for part in ("disk-templates", *_known().RATIOS):
         if part in told:
             value = told[part]
             word = "allowed disk templates" if part == "disk-templates" else part
@@ -145,7 +153,9 @@ def _lines(told: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _words(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name}={sizes[name]}" for name in ipolicy.SIZES if name in sizes)
+    return ", ".join(
+        f"{name}={sizes[name]}" for name in _known().SIZES if name in sizes
+    )
 
 
 OPTIONS = (

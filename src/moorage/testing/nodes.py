@@ -2,6 +2,7 @@
 """Simulated nodes in this process, and the ways in which they and the network fail."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,7 @@ class SimNodes:
         self.lose_reply: set[int] = set()
         self.cut: dict[int, str] = {}
         self.hold: asyncio.Event | None = None
+        self._numbers = count(1)
         self._directory = directory
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -87,7 +89,7 @@ class SimNodes:
         number = len(self.calls)
         self.calls.append((node.name, call.verb))
         work = asyncio.create_task(
-            self._deliver(target, call, term, report, number + 1)
+            self._deliver(target, call, term, report, next(self._numbers))
         )
         self._under_way.add(work)
         work.add_done_callback(self._under_way.discard)

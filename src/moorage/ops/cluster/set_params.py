@@ -25,6 +25,7 @@ from moorage.ops.group.set_params import merged
 from moorage.storage import TEMPLATES
 
 from . import defaults, image_directories
+from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
 
@@ -93,7 +94,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def _directories(self) -> dict[str, str]:
         """Return the directories that are given, by setting."""
-        given = {one: getattr(self, one) for one in image_directories.SETTINGS}
+        given = {one: getattr(self, one) for one in SETTINGS}
         return {one: path for one, path in given.items() if path is not None}
 
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
