@@ -163,3 +163,35 @@ async def test_what_is_recorded_is_counted_once(sim):
     for name in ("w0", "w1"):
         assert not await at_once(sim, adding(name, 25_000, pnode="node1"))
     assert homes(sim)["node1"] == 2
+
+
+@pytest.mark.requirement("S2-13")
+async def test_room_that_was_told_before_a_disk_was_made_is_not_given_twice(sim):
+    """An answer may be older than the end of the job whose disk it does not show."""
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    started, told, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def hold(name):
+        if name.startswith("before create"):
+            started.set()
+            await gate.wait()
+
+    sim.extra_point = hold
+    fields = {"disk_template": "sharedfile", "size": 600}
+    first = await sim.submit("OP_DISK_ADD", name="d0", **fields)
+    await started.wait()
+    answer = sim.engine._waiting._answer
+
+    async def late(question):
+        found = await answer(question)
+        gate.set()
+        await told.wait()
+        return found
+
+    sim.engine._waiting._answer = late
+    second = await sim.submit("OP_DISK_ADD", name="d1", **fields)
+    await sim.finished(first)
+    told.set()
+    job = await sim.finished(second)
+    assert isinstance(from_json(job.ops[0].error), NoCapacity)
