@@ -93,16 +93,20 @@ async def test_other_objects_are_not_kept_waiting(
     await asyncio.wait_for(waiting, 30)
 
 
-async def test_a_number_that_another_process_got_is_not_killed(tmp_path: Path) -> None:
-    stat = Path("/proc/self/stat").read_text()
-    name, _, fields = stat.rpartition(")")
-    others = fields.split()
-    others[19] = "1"  # it started long before
-    (tmp_path / "1-1").write_text(f'["d1"]\n{name}) {" ".join(others)}\n')
-    (tmp_path / "1-2").write_text('["d1"]\n')  # it died before it noted itself
-    (tmp_path / "1-3").write_text("")
-    await Scripts(tmp_path).settle(["d1"])
-    assert list(tmp_path.iterdir()) == []
+def test_a_number_that_another_process_got_is_not_killed(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as other:
+        stat = Path(f"/proc/{other.pid}/stat").read_text()
+        name, _, fields = stat.rpartition(")")
+        others = fields.split()
+        others[19] = "1"  # it started long before
+        (tmp_path / "1-1").write_text(f'["d1"]\n{name}) {" ".join(others)}\n')
+        (tmp_path / "1-2").write_text('["d1"]\n')  # it died before it noted itself
+        (tmp_path / "1-3").write_text("")
+        asyncio.run(asyncio.wait_for(Scripts(tmp_path).settle(["d1"]), 30))
+        assert list(tmp_path.iterdir()) == []
+        spared = alive(other.pid)
+        other.kill()
+    assert spared
 
 
 async def test_a_program_is_noted_while_it_runs(tmp_path: Path) -> None:

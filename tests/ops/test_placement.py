@@ -6,7 +6,7 @@ import asyncio
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, NoCapacity, NotFound
+from moorage.errors import BadInput, NoCapacity, NotFound, WrongState
 from moorage.model.ipolicy import cluster_policy
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import PROVIDERS
@@ -209,3 +209,76 @@ async def test_a_stopped_instance_may_move_to_a_full_node(sim):
     move = {"instance_name": "asleep", "target_node": "node1"}
     await sim.run("OP_INSTANCE_FAILOVER", **move)
     assert home(sim, "asleep") == "node1"
+
+
+async def test_groups_and_nodes_that_take_nobody_new(tmp_path):
+    """A group that is unallocable, a node that is drained: by choice, and by name."""
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    sim = await SimCluster.start(tmp_path, builder)
+    await sim.run("OP_GROUP_SET_PARAMS", group_name="far", alloc_policy="unallocable")
+    await sim.run("OP_NODE_SET_PARAMS", node_name="node2", drained=True)
+    for number in range(4):
+        await add(sim, f"web{number}", memory=128)
+        assert home(sim, f"web{number}") == "node1"
+    with pytest.raises(WrongState, match="it is drained"):
+        await add(sim, "other", pnode="node2")
+    await add(sim, "other", pnode="far1")
+    await sim.run("OP_NODE_SET_PARAMS", node_name="far2", drained=True)
+    await sim.refused("OP_INSTANCE_MIGRATE", instance_name="other")
+    assert home(sim, "other") == "far1"
+    await sim.stop()
+
+
+async def test_a_group_of_last_resort_comes_last(tmp_path):
+    builder = ClusterBuilder(2).node("far1", "far").node("far2", "far")
+    sim = await SimCluster.start(tmp_path, builder)
+    fields = {"group_name": "default", "alloc_policy": "last_resort"}
+    await sim.run("OP_GROUP_SET_PARAMS", **fields)
+    for number in range(4):
+        await add(sim, f"web{number}")
+        assert home(sim, f"web{number}") in ("far1", "far2")
+    await sim.stop()
+
+
+async def test_instances_that_exclude_each_other_are_kept_apart(tmp_path):
+    """Also while both are being made."""
+    builder = ClusterBuilder(2)
+    cluster = replace(builder.objects["cluster"], tags=("htools:iextags:role",))
+    builder.objects["cluster"] = cluster
+    sim = await SimCluster.start(tmp_path, builder)
+    await add(sim, "full", memory=20_000, pnode="node2")
+    fields = {
+        "disk_template": "ext",
+        "disks": [{"size": 64, "provider": "san"}],
+        "beparams": {"memory": 128},
+        "tags": ["role:dns"],
+    }
+    numbers = [
+        await sim.submit("OP_INSTANCE_CREATE", instance_name=name, **fields)
+        for name in ("dns1", "dns2")
+    ]
+    for number in numbers:
+        assert (await sim.finished(number)).status == "success"
+    assert {home(sim, "dns1"), home(sim, "dns2")} == {"node1", "node2"}
+    await sim.stop()
+
+
+async def test_who_has_one_disk_that_stays_does_not_move(sim):
+    """A disk of one node among others keeps its instance, and verify knows."""
+    both = [
+        {"size": 64, "dev_type": "ext", "provider": "san"},
+        {"size": 64, "dev_type": "file"},
+    ]
+    await add(sim, "mixed", disks=both, pnode="node1")
+    await add(sim, "free", pnode="node1")
+    found = await sim.run("OP_NODE_EVACUATE", node_name="node1", mode="primary-only")
+    assert found["names"] == ["free"]
+    assert list(found["stayed"]) == ["mixed"]
+
+
+async def test_the_first_attach_is_counted(sim):
+    """The disk is born attached; the node remembers that, and so does the record."""
+    await add(sim, "web", pnode="node1")
+    (disk,) = sim.config.disks_of(sim.config.instance("web"))
+    (held,) = sim.nodes.nodes["node1"].agent._station.held.all()
+    assert (disk.epoch, held.epoch) == (1, 1)
