@@ -101,12 +101,9 @@ async def test_one_device_under_two_names_in_one_request(
 async def test_two_names_of_a_device_are_adopted_at_one_time(
     cluster: SimCluster,
 ) -> None:
-    jobs = [
-        await cluster.finished(await cluster.submit(ADD, **BLOCKDEV, adopt=path))
-        for path in (LUN, BY_PATH)
-    ]
-    numbers = [await cluster.submit(ADD, **BLOCKDEV, adopt=SECOND) for _ in range(3)]
-    jobs += [await cluster.finished(number) for number in numbers]
+    paths = (LUN, BY_PATH, SECOND, SECOND, SECOND)
+    numbers = [await cluster.submit(ADD, **BLOCKDEV, adopt=path) for path in paths]
+    jobs = [await cluster.finished(number) for number in numbers]
     assert [job.status for job in jobs].count("success") == 2
 
 
@@ -128,6 +125,27 @@ async def test_a_part_of_an_adopted_device_is_not_another_one(
     cluster.nodes.san.devices[part] = {"size": 64, "identity": "wwn-1-part1"}
     await cluster.run(ADD, **BLOCKDEV, name="lun", adopt=LUN)
     await untouched(cluster, "is disk lun already", ADD, **BLOCKDEV, adopt=part)
+
+
+async def test_a_device_is_known_by_its_identity_when_its_old_name_is_gone(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run(ADD, **BLOCKDEV, name="lun", adopt=LUN)
+    moved = cluster.nodes.san.devices[BY_PATH] | {"number": "8:99"}
+    del cluster.nodes.san.devices[LUN]
+    cluster.nodes.san.devices[BY_PATH] = moved
+    await untouched(cluster, "is disk lun already", ADD, **BLOCKDEV, adopt=BY_PATH)
+
+
+async def test_a_name_that_came_to_mean_a_part_of_another_disk_is_told(
+    cluster: SimCluster,
+) -> None:
+    for name, path in (("lun", LUN), ("second", SECOND)):
+        await cluster.run(ADD, **BLOCKDEV, name=name, adopt=path)
+    part = {"size": 512, "identity": "wwn-1-part1", "number": "8:17"}
+    cluster.nodes.san.devices[SECOND] = part
+    told = await verified(cluster)
+    assert any("it is the same device as disk second on node" in one for one in told)
 
 
 @pytest.mark.requirement("S0-21")
