@@ -202,3 +202,15 @@ def test_only_nodes_that_reach_the_provider_count(opened, capsys):
     for name in ("node4", "node5"):
         fields = {"instance_name": "beyond", "target_node": name}
         assert not doors.run("OP_INSTANCE_MIGRATE", **fields)[0]
+
+
+@pytest.mark.requirement("S2-14")
+def test_disks_of_several_templates_are_read_alike(opened, capsys):
+    """Memory is what survival asks for, whatever becomes of a local disk's data."""
+    doors = opened(2)
+    large = {"beparams": {"memory": 32_000}, "ignore_capacity": True}
+    disks = [{"size": 64, "dev_type": "ext", "provider": "san"}]
+    disks.append({"size": 64, "dev_type": "file"})
+    for number in (1, 2):
+        assert doors.add(f"w{number}", disks=disks, pnode=f"node{number}", **large)
+    assert doors.verify() == unlosable(doors, capsys) == 2

@@ -39,14 +39,6 @@ class Health:
         return known if self.gn1_fail is None else (*known, self.gn1_fail)
 
     @property
-    def fails_verify(self) -> bool:
-        """Whether `gnt-cluster verify` fails: mirrored instances must fail over.
-
-        What would strand instances on shared storage is a notice there.
-        """
-        return self.n1_fail > 0
-
-    @property
     def is_healthy(self) -> bool:
         """Whether every counter is 0."""
         return not any(self.counters)

@@ -172,10 +172,6 @@ class Node:
             disk_floor_ratio=share, disk_floor=floor(share * self.disk_total)
         )
 
-    def with_memory_own(self, own: int) -> Self:
-        """Return the node with another size of its own system, MiB."""
-        return self.copy(mem_own=own)
-
 
 def from_row(idx: int, row: NodeRow, policy: Policy = DEFAULT) -> Node:
     """Return an empty node as a fleet's row describes it."""
