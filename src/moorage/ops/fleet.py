@@ -173,10 +173,12 @@ def _pending(view: View) -> tuple[Claim, ...]:
 
 
 def _is_recorded(config: Config, claim: Claim) -> bool:
-    """Whether the instance of a claim is where the job wants it."""
+    """Whether the instance of a claim is where the job wants it, and as it does."""
     if not (claim.instance and config.knows(Instance, claim.instance)):
         return False
-    return config.instance(claim.instance).primary_node == claim.node
+    known = config.instance(claim.instance)
+    counted = known.admin_state == "up" or not claim.memory
+    return counted and known.primary_node == claim.node
 
 
 class _Rows:
@@ -248,7 +250,8 @@ class _Rows:
                 claim = self.arriving.get(one.name)
                 home = claim.node if claim else node.uuid
                 if home in self.places:
-                    yield self._resident(one, self.places[home])
+                    starts = claim is not None and claim.memory > 0
+                    yield self._resident(one, self.places[home], starts=starts)
         yield from self._from_elsewhere()
 
     def _from_elsewhere(self) -> Iterator[htools.InstanceRow]:
@@ -260,10 +263,13 @@ class _Rows:
             if one.primary_node not in self.places and claim.node in self.places:
                 yield self._resident(one, self.places[claim.node])
 
-    def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
+    def _resident(
+        self, one: Instance, home: int, *, starts: bool = False
+    ) -> htools.InstanceRow:
         backend, disks = beparams(self.config, one), self.config.disks_of(one)
         units = [unit_of(self.config.cluster, disk) for disk in disks]
-        state = "running" if one.admin_state == "up" else f"ADMIN_{one.admin_state}"
+        runs = starts or one.admin_state == "up"
+        state = "running" if runs else f"ADMIN_{one.admin_state}"
         return htools.InstanceRow(
             one.name,
             mem=int(backend["maxmem"]),

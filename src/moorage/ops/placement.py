@@ -201,9 +201,27 @@ def check_move(view: View, instance: Instance, node: Node) -> None:
         With the numbers.
     """
     if instance.admin_state == "up":
-        full = beparams(view.config, instance)
-        moved = Newcomer(instance.name, int(full["maxmem"]), int(full["vcpus"]))
-        check_arrival(view, moved, node)
+        check_arrival(view, _running(view, instance), node)
+
+
+def check_start(view: View, instance: Instance) -> None:
+    """Raise unless its node has the memory for an instance that is to run.
+
+    One that should run already has its memory counted.
+
+    Raises
+    ------
+    NoCapacity
+        With the numbers.
+    """
+    if instance.admin_state != "up":
+        node = view.config.node(instance.primary_node)
+        check_arrival(view, _running(view, instance), node)
+
+
+def _running(view: View, instance: Instance) -> Newcomer:
+    full = beparams(view.config, instance)
+    return Newcomer(instance.name, int(full["maxmem"]), int(full["vcpus"]))
 
 
 def check_room_for(

@@ -6,7 +6,14 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform, perform_all
-from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT, seconds
+from moorage.cli.options import (
+    ASKING,
+    IGNORE_CAPACITY,
+    IGNORE_FAILURES,
+    JOB,
+    SHUTDOWN_TIMEOUT,
+    seconds,
+)
 from moorage.cli.words import backend_parameters
 from moorage.errors import BadInput
 
@@ -59,7 +66,7 @@ def _ignoring(call: Call) -> dict[str, Any]:
 
 def startup(call: Call) -> int:
     """Start instances."""
-    fields = _said(call, "force", "no_remember") | _ignoring(call)
+    fields = _said(call, "force", "no_remember", "ignore_capacity") | _ignoring(call)
     if call.option("backend_parameters"):
         fields["beparams"] = call.option("backend_parameters")
     if call.option("hypervisor_parameters"):
@@ -116,6 +123,7 @@ COMMANDS = (
             ),
             NO_REMEMBER,
             IGNORE_OFFLINE,
+            IGNORE_CAPACITY,
             *ASKING,
             *JOB,
         ),

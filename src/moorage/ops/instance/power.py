@@ -10,15 +10,9 @@ from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Instance, Node, hvparams, successor
-from moorage.ops import calls
-from moorage.ops.guests import (
-    ask_elsewhere,
-    check_nowhere_else,
-    guest,
-    holds,
-    runs,
-)
+from moorage.model import Change, Claim, Instance, Node, hvparams, successor
+from moorage.ops import calls, placement
+from moorage.ops.guests import ask_elsewhere, check_nowhere_else, guest, holds, runs
 from moorage.ops.instance.common import (
     ask,
     attach_all,
@@ -28,6 +22,7 @@ from moorage.ops.instance.common import (
     put_down,
 )
 from moorage.ops.reach import ask_reach, check_reach
+from moorage.units import Mib
 
 PATIENCE = 120.0
 """Seconds that a guest gets to power down, as in Ganeti."""
@@ -168,9 +163,12 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         Leave on record what it was: a guest that ends is not missed.
     ignore_offline_nodes
         Where the node is marked offline, record only that it should run.
+    ignore_capacity
+        Start it although its node has not the memory.
     """
 
     op_id = "OP_INSTANCE_STARTUP"
+    plans = True
 
     force: Annotated[bool, Moot("no disk has a second copy that could be missing")] = (
         False
@@ -182,6 +180,20 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     beparams: dict[str, Any] = {}
     no_remember: bool = False
     ignore_offline_nodes: bool = False
+    ignore_capacity: bool = False
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask how much memory there is, too."""
+        yield from Starting.questions(self, view)
+        node = view.config.node(self.instance(view).primary_node)
+        yield placement.room_on(view.config, node)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory that it takes from now on."""
+        now = self._as_it_runs(view)
+        if now.admin_state != "up":
+            memory = Mib(int(calls.beparams(view.config, now)["maxmem"]))
+            yield Claim(node=now.primary_node, instance=now.name, memory=memory)
 
     def check(self, view: View) -> None:
         """Refuse what cannot run."""
@@ -192,6 +204,16 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             check_online(instance)
         else:
             Starting.check(self, view)
+            if not (self.ignore_capacity or runs(view, instance)):
+                placement.check_start(view, self._as_it_runs(view))
+
+    def _as_it_runs(self, view: View) -> Instance:
+        instance = self.instance(view)
+        return replace(
+            instance,
+            hvparams=instance.hvparams | self.hvparams,
+            beparams=instance.beparams | backend.aliased(self.beparams),
+        )
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say what has no effect: parameters of the hypervisor's, and others."""
@@ -213,11 +235,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             yield from _wake(view, instance, node)
             yield from started(view, instance, remember=not self.no_remember)
         else:
-            now = replace(
-                instance,
-                hvparams=instance.hvparams | self.hvparams,
-                beparams=instance.beparams | backend.aliased(self.beparams),
-            )
+            now = self._as_it_runs(view)
             yield from start_tasks(view, now, node, remember=not self.no_remember)
 
 
