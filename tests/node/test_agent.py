@@ -14,6 +14,7 @@ from moorage.model.change import encode
 from moorage.node.agent import Agent
 from moorage.node.fence import Fence
 from moorage.node.held import Shelf
+from moorage.node.makings import volume_key
 from moorage.storage import Where
 from moorage.testing.guests import SimHypervisor, TwoWriters
 from moorage.testing.machine import SimMachine
@@ -308,3 +309,43 @@ async def test_the_simulator_notices_two_writers(tmp_path: Path, node: Node) -> 
     with pytest.raises(TwoWriters):
         await other.guest("instance.start", DISK)
     assert node.san.broken
+
+
+async def test_what_an_earlier_agent_left_at_work_is_waited_for(node: Node) -> None:
+    """Nothing touches a volume while the program of an agent that died still may."""
+    asked: list[set[str]] = []
+    gone = asyncio.Event()
+
+    async def settle(objects: Any) -> None:
+        asked.append(set(objects))
+        await gone.wait()
+
+    node.machine.settle = settle  # type: ignore[method-assign]
+    node.machine.ran.clear()
+    detaching = asyncio.create_task(node.disk("detach"))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert node.machine.ran == []
+    gone.set()
+    await detaching
+    assert node.machine.ran != []
+    assert asked == [{"d1", volume_key(DISK)}]
+
+
+async def test_two_disks_of_one_volume_wait_for_each_other(node: Node) -> None:
+    """A late create and the undo of its successor may know it by different uuids."""
+    other = replace(DISK, uuid="d2", name="copy")
+    gate, running = asyncio.Event(), []
+
+    async def settle(objects: Any) -> None:
+        running.append(objects)
+        await gate.wait()
+
+    node.machine.settle = settle  # type: ignore[method-assign]
+    both = [asyncio.create_task(node.disk("detach", one)) for one in (DISK, other)]
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert len(running) == 1
+    gate.set()
+    await asyncio.gather(*both)
+    assert len(running) == 2
