@@ -89,6 +89,9 @@ async def test_other_objects_are_not_kept_waiting(
         waiting = asyncio.create_task(scripts.settle(["d1"]))
         done, _ = await asyncio.wait({waiting}, timeout=0.3)
         assert not done
+        os.kill(left[1], signal.SIGKILL)  # what the script began goes on
+        done, _ = await asyncio.wait({waiting}, timeout=0.3)
+        assert not done
     os.killpg(left[1], signal.SIGKILL)
     await asyncio.wait_for(waiting, 30)
 
