@@ -97,4 +97,13 @@ class Proxies:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
     def close(self) -> None:
+        """Hang up on everybody."""
+        self._do(_end())
         self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+async def _end() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

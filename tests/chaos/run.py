@@ -76,7 +76,7 @@ class Chaos:
         if what != "master killed":
             self._yard.kill_agent(node)
         if what != "agent killed":
-            self._yard.kill_master()
+            self._yard.kill_master(whole=self._dice.random() < 0.5)
         time.sleep(self._dice.choice((0.0, 0.0, 0.05, 0.5)))
         if what != "agent killed":
             self._yard.start_master()
@@ -99,7 +99,7 @@ def run(yard: Yard, args: argparse.Namespace) -> tuple[list[str], Account, Chaos
     while chaos.kills() < args.kills and not faults:
         _work(clients, at_work=True)
         for _ in range(args.burst):
-            time.sleep(dice.uniform(0.05, 0.6))
+            time.sleep(dice.uniform(0.02, args.pause))
             chaos.happen()
         _work(clients, at_work=False)
         faults = [*account.faults, *check(yard, clients, account)]
@@ -147,6 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=20, help="of each kind")
+    parser.add_argument("--pause", type=float, default=0.6, help="at most, in s")
     parser.add_argument("--burst", type=int, default=6, help="events between checks")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--nodes", type=int, default=3)

@@ -134,8 +134,10 @@ class Yard:
     def agent_pid(self, node: str) -> int | None:
         return next(_processes("agent", str(self.scratch.node(node).root)), None)
 
-    def kill_master(self) -> None:
-        for pid in self.master_pids():
+    def kill_master(self, *, whole: bool) -> None:
+        """Kill the master, with or without the supervisor that starts it again."""
+        pids = sorted(self.master_pids())
+        for pid in pids if whole else pids[-1:]:
             _kill(pid)
 
     def kill_agent(self, node: str) -> None:
