@@ -52,7 +52,7 @@ def guests(cluster: SimCluster, name: str) -> list[str]:
     return [key.split()[0] for key in cluster.nodes.san.guests if key.endswith(uuid)]
 
 
-# -- what moves while it is stopped -----------------------------------------------------
+# -- what moves while it is stopped ----------------------------------------------------
 
 
 @pytest.mark.parametrize(
