@@ -170,6 +170,7 @@ def main() -> int:
             print(f"left in {root}")
         else:
             yard.close()
+            root.rmdir()
     return 1 if faults else 0
 
 
