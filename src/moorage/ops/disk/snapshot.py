@@ -111,12 +111,14 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 
     def _copy(self, view: View, disk: Disk, node: Node) -> Disk:
         uuid = view.fresh()
+        volume = snapshot_name(uuid)
         return replace(
             disk,
             uuid=uuid,
             serial_no=1,
             name=self.new_name,
-            logical_id=template(disk).snapshot_id(disk, snapshot_name(uuid)),
+            cname=volume,
+            logical_id=template(disk).snapshot_id(disk, volume),
             epoch=0,
             last_node=node.uuid,
             quarantine=None,
