@@ -10,7 +10,7 @@ from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Instance, Node, hvparams, successor
+from moorage.model import Change, Disk, Instance, Node, hvparams, successor
 from moorage.ops import calls
 from moorage.ops.guests import (
     ask_elsewhere,
@@ -81,9 +81,19 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    change = Change((new,))
+    change = Change((*_seen(view, instance, active=active), new))
     what = f"record {instance.name} as {state}"
     return [commit(what, change, view.config.before(change))]
+
+
+def _seen(view: View, instance: Instance, *, active: bool) -> Iterator[Disk]:
+    """Yield the disks that the instance's node has held for the first time."""
+    home = view.config.node(instance.primary_node)
+    if active == instance.disks_active or home.offline:
+        return
+    for disk in view.config.disks_of(instance):
+        if disk.last_node != home.uuid:
+            yield successor(disk, view.now, last_node=home.uuid)
 
 
 def start_tasks(
