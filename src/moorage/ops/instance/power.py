@@ -22,6 +22,7 @@ from moorage.ops.guests import (
 from moorage.ops.instance.common import (
     ask,
     attach_all,
+    check_answers,
     check_usable,
     detach_all,
     hold,
@@ -257,12 +258,15 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     admin_state_source: Literal["admin", "user"] = "admin"
 
     def check(self, view: View) -> None:
-        """Refuse on a node that is offline or silent, and one that is marked."""
+        """Refuse on a node that is offline or silent, and one that is marked.
+
+        A disk in quarantine does not keep its guest up: it is let go, not used.
+        """
         instance = self.instance(view)
         if not self.force:
             check_online(instance)
         if not (self.ignore_offline_nodes and _is_off(view, instance)):
-            OnInstance.check(self, view)
+            check_answers(view, instance)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say what is not done."""
@@ -374,7 +378,7 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse while it runs."""
-        OnInstance.check(self, view)
+        check_answers(view, self.instance(view))
         instance = self.instance(view)
         if runs(view, instance):
             raise WrongState(
