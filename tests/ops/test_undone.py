@@ -297,3 +297,29 @@ async def test_nothing_starts_a_guest_that_runs_elsewhere(
 async def test_a_silent_node_keeps_nobody_down(cluster: SimCluster) -> None:
     cluster.nodes.nodes["node2"].lose_power()
     await cluster.run(STARTUP, **WEB3)
+
+
+# -- quarantine, and the way out of it -------------------------------------------------
+
+
+async def test_an_instance_with_a_disk_in_quarantine_can_be_stopped_and_repaired(
+    cluster: SimCluster,
+) -> None:
+    for node in ("node1", "node2", "node3"):
+        failing(cluster, node, "attach")
+    assert (await ended(cluster, FAILOVER, **WEB1))[0] == "error"
+    disks = cluster.config.disks_of(cluster.config.instance("web1"))
+    suspects = [disk for disk in disks if disk.quarantine]
+    assert suspects
+    assert not any("\n" in (disk.quarantine or "") for disk in suspects)
+    for node in ("node1", "node2", "node3"):
+        failing(cluster, node)
+    error = await cluster.refused(STARTUP, **WEB1)
+    assert f"gnt-disk modify --lift-quarantine {suspects[0].label}" in error.hint
+    await cluster.run(SHUTDOWN, **WEB1)
+    await cluster.run(DEACTIVATE, **WEB1)
+    for disk in suspects:
+        fields = {"disk": disk.uuid, "lift_quarantine": True}
+        await cluster.run("OP_DISK_SET_PARAMS", **fields)
+    await cluster.run(STARTUP, **WEB1)
+    assert await verified(cluster) == []
