@@ -163,3 +163,17 @@ async def test_what_is_recorded_is_counted_once(sim):
     for name in ("w0", "w1"):
         assert not await at_once(sim, adding(name, 25_000, pnode="node1"))
     assert homes(sim)["node1"] == 2
+
+
+async def test_snapshots_that_are_taken_at_once_share_the_room(sim):
+    for at in range(2):
+        fields = {"name": f"d{at}", "disk_template": "sharedfile", "size": 600}
+        await sim.run("OP_DISK_ADD", **fields)
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    taken = [{"OP_ID": "OP_DISK_SNAPSHOT", "disk": f"d{at}"} for at in range(2)]
+    (error,) = await at_once(sim, *taken)
+    assert isinstance(error, NoCapacity)
+    assert "no room for a snapshot of disk d" in error.message
+    assert error.hint == "to do it all the same: --ignore-capacity"
+    assert not await at_once(sim, *(one | {"ignore_capacity": True} for one in taken))

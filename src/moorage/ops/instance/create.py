@@ -231,7 +231,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         yield Claim(
             node=node.uuid,
             instance=self.instance_name,
-            memory=Mib(int(full["maxmem"])),
+            memory=Mib(int(full["maxmem"]) if self.start else 0),
             vcpus=int(full["vcpus"]),
             disks=tuple(
                 _sized(view, wanted, node)
