@@ -217,3 +217,17 @@ async def test_who_is_being_made_can_restart_only_where_its_provider_is(
         found = [error for one in both for error in await at_once(sim, one)]
     assert [type(error) for error in found] == [NoCapacity]
     await sim.stop()
+
+
+async def test_snapshots_that_are_taken_at_once_share_the_room(sim):
+    for at in range(2):
+        fields = {"name": f"d{at}", "disk_template": "sharedfile", "size": 600}
+        await sim.run("OP_DISK_ADD", **fields)
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    taken = [{"OP_ID": "OP_DISK_SNAPSHOT", "disk": f"d{at}"} for at in range(2)]
+    (error,) = await at_once(sim, *taken)
+    assert isinstance(error, NoCapacity)
+    assert "no room for a snapshot of disk d" in error.message
+    assert error.hint == "to do it all the same: --ignore-capacity"
+    assert not await at_once(sim, *(one | {"ignore_capacity": True} for one in taken))
