@@ -9,6 +9,7 @@ from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.ops import calls, placement, policy
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach, check_reach
+from moorage.ops.silence import rescue
 from moorage.storage import mirrored
 
 
@@ -130,11 +131,13 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
 
 def check_mobile(view: View, instance: Instance, verb: str) -> None:
     """Raise `NotSupported` if an attached disk keeps its instance on one node."""
+    off = view.config.node(instance.primary_node).offline
     for disk in view.config.disks_of(instance):
         if disk.dev_type not in mirrored():
             raise NotSupported(
                 f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
                 f"(disk {disk.label} of {instance.name})",
+                hint=rescue(view.config, instance) if off else "",
                 disk=disk.uuid,
                 instance=instance.name,
             )
