@@ -209,10 +209,12 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     yield Run(
         what=f"transfer {instance.name} from {source.name} to {target.name}",
         node=source.uuid,
-        do=calls.guest_call(config, "migration.run", instance, disks),
+        do=calls.guest_call(
+            config, "migration.run", instance, disks, address=target.primary_ip
+        ),
         undo=calls.guest_call(config, "migration.resume", instance, disks),
         final=True,
-        use={"target": prepared},
+        use={"door": prepared},
         witness=Witness(
             target.uuid, calls.guest_call(config, "migration.arrived", instance)
         ),
