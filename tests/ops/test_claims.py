@@ -219,29 +219,15 @@ async def test_who_is_being_made_can_restart_only_where_its_provider_is(
     await sim.stop()
 
 
-@pytest.mark.parametrize("together", [True, False])
-async def test_starts_do_not_overfill_a_node(sim, together):
-    """Who is down takes no memory; of three that are started there is room for two."""
-    for at in range(3):
-        asleep = adding(f"w{at}", 25_000, pnode="node1", start=False)
-        assert not await at_once(sim, asleep)
-    starts = [moving("OP_INSTANCE_STARTUP", f"w{at}") for at in range(3)]
-    if together:
-        (error,) = await at_once(sim, *starts)
-    else:
-        (error,) = [e for one in starts for e in await at_once(sim, one)]
+async def test_snapshots_that_are_taken_at_once_share_the_room(sim):
+    for at in range(2):
+        fields = {"name": f"d{at}", "disk_template": "sharedfile", "size": 600}
+        await sim.run("OP_DISK_ADD", **fields)
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    taken = [{"OP_ID": "OP_DISK_SNAPSHOT", "disk": f"d{at}"} for at in range(2)]
+    (error,) = await at_once(sim, *taken)
     assert isinstance(error, NoCapacity)
-    assert "node node1 cannot take instance w2: " in error.message
+    assert "no room for a snapshot of disk d" in error.message
     assert error.hint == "to do it all the same: --ignore-capacity"
-    assert not await at_once(sim, *starts[:2])  # they run already
-    sim.nodes.nodes["node1"].lose_power()
-    sim.nodes.nodes["node1"].boot()
-    assert not await at_once(sim, *starts[:2])  # their memory is theirs
-    assert not await at_once(sim, starts[2] | {"ignore_capacity": True})
-
-
-async def test_what_a_start_asks_for_once_is_counted(sim):
-    assert not await at_once(sim, adding("w", 1024, pnode="node1", start=False))
-    start = moving("OP_INSTANCE_STARTUP", "w", beparams={"memory": 600 * 1024})
-    (error,) = await at_once(sim, start)
-    assert "asked 614400" in error.message
+    assert not await at_once(sim, *(one | {"ignore_capacity": True} for one in taken))

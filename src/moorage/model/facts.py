@@ -235,8 +235,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     instance
         Name of the instance that comes to the node; empty for disks alone.
     memory, vcpus
-        What an instance gets that is new, or starts; one that moves has them in its
-        record.
+        What an instance gets that is new, starts, or runs with other ones than
+        recorded; 0 for one that moves with those in its record.
     disks
         Template and size of what is made or grows.
     units

@@ -173,12 +173,12 @@ def _pending(view: View) -> tuple[Claim, ...]:
 
 
 def _is_recorded(config: Config, claim: Claim) -> bool:
-    """Whether the instance of a claim is where the job wants it, and as it does."""
+    """Whether the instance of a claim is where and as large as the job wants it."""
     if not (claim.instance and config.knows(Instance, claim.instance)):
         return False
-    known = config.instance(claim.instance)
-    counted = known.admin_state == "up" or not claim.memory
-    return counted and known.primary_node == claim.node
+    one = config.instance(claim.instance)
+    there = one.primary_node == claim.node
+    return there and claim.memory <= (_memory(config, one) if _is_up(one) else 0)
 
 
 class _Rows:
@@ -219,7 +219,9 @@ class _Rows:
         return sum(
             _memory(self.config, one)
             for one in here
-            if one.name in self.arriving and one.admin_state == "up"
+            if one.name in self.arriving
+            and self.arriving[one.name].node != node.uuid
+            and _is_up(one)
         )
 
     def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
@@ -250,8 +252,7 @@ class _Rows:
                 claim = self.arriving.get(one.name)
                 home = claim.node if claim else node.uuid
                 if home in self.places:
-                    starts = claim is not None and claim.memory > 0
-                    yield self._resident(one, self.places[home], starts=starts)
+                    yield self._resident(one, self.places[home])
         yield from self._from_elsewhere()
 
     def _from_elsewhere(self) -> Iterator[htools.InstanceRow]:
@@ -263,16 +264,15 @@ class _Rows:
             if one.primary_node not in self.places and claim.node in self.places:
                 yield self._resident(one, self.places[claim.node])
 
-    def _resident(
-        self, one: Instance, home: int, *, starts: bool = False
-    ) -> htools.InstanceRow:
+    def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
         backend, disks = beparams(self.config, one), self.config.disks_of(one)
         units = [unit_of(self.config.cluster, disk) for disk in disks]
-        runs = starts or one.admin_state == "up"
-        state = "running" if runs else f"ADMIN_{one.admin_state}"
+        claim = self.arriving.get(one.name)
+        asked = claim.memory if claim else 0
+        state = "running" if asked or _is_up(one) else f"ADMIN_{one.admin_state}"
         return htools.InstanceRow(
             one.name,
-            mem=int(backend["maxmem"]),
+            mem=asked or int(backend["maxmem"]),
             disk=sum(disk.size for disk in disks),
             vcpus=int(backend["vcpus"]),
             primary=home,
@@ -305,6 +305,11 @@ class _Rows:
                 reach=_reach(self.how, claim.units),
                 disks=tuple(htools.Disk(size) for _, size in claim.disks),
             )
+
+
+def _is_up(instance: Instance) -> bool:
+    """Whether it should run; so it has its memory, were it down for a moment."""
+    return instance.admin_state == "up"
 
 
 def _memory(config: Config, instance: Instance) -> int:

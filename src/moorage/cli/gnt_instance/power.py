@@ -83,7 +83,7 @@ def shutdown(call: Call) -> int:
 
 def reboot(call: Call) -> int:
     """Reboot instances."""
-    fields = {"reboot_type": call.option("type")}
+    fields = {"reboot_type": call.option("type")} | _said(call, "ignore_capacity")
     return _each(call, "OP_INSTANCE_REBOOT", "Reboot", lambda: fields)
 
 
@@ -164,6 +164,7 @@ COMMANDS = (
                 default="hard",
                 choices=("soft", "hard", "full"),
             ),
+            IGNORE_CAPACITY,
             *ASKING,
             *JOB,
         ),

@@ -231,7 +231,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         yield Claim(
             node=node.uuid,
             instance=self.instance_name,
-            memory=Mib(wanted.memory),
+            memory=Mib(wanted.memory if self.start else 0),
             vcpus=wanted.vcpus,
             disks=tuple(
                 _sized(view, wish, node) for wish in self.wishes() if not wish.adopt
