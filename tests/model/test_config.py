@@ -35,6 +35,7 @@ def config() -> Config:
 
 @pytest.mark.requirement("S3-06", "S3-08", "S3-09", "S3-10")
 def test_config_data_has_disks_at_the_top(config: Config) -> None:
+    """Part of the rows: the layout itself, which no command writes to a file."""
     data = json.loads(json.dumps(config_data(config)))
     assert set(data["disks"]) == {"a", "b", "c", "free"}
     assert data["instances"]["web"]["disks"] == ["b", "a"]
@@ -51,6 +52,7 @@ def _all(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("S3-07")
 def test_a_disk_has_a_serial_number_and_times(config: Config) -> None:
+    """Part of the row: the layout. That they move is shown by the commands."""
     disk = config_data(config)["disks"]["free"]
     assert {"serial_no", "ctime", "mtime"} <= disk.keys()
 

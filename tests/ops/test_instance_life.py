@@ -90,6 +90,7 @@ async def test_nothing_waits_for_a_copy(cluster: SimCluster) -> None:
 
 @pytest.mark.requirement("S3-06", "S3-08")
 async def test_the_configuration_is_in_ganetis_layout(cluster: SimCluster) -> None:
+    """Part of the rows: the layout itself, which no command writes to a file."""
     data = config_data(cluster.config)
     (web,) = (one for one in data["instances"].values() if one["name"] == "web1")
     assert [data["disks"][uuid]["iv_name"] for uuid in web["disks"]] == [
