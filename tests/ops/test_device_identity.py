@@ -210,12 +210,16 @@ async def test_a_guest_does_not_move_onto_a_device_of_another_size(
 
 
 @pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize(("other", "right"), [("node2", "node3"), ("node3", "node2")])
 async def test_the_planner_goes_round_a_node_with_another_device(
-    lun: SimCluster, move: str
+    lun: SimCluster, move: str, other: str, right: str
 ) -> None:
-    leads_elsewhere(lun, "node2")
+    """Although it is the one with the most room."""
+    leads_elsewhere(lun, other)
+    full = {"instance_name": "full", "pnode": right, "disk_template": "diskless"}
+    await lun.run("OP_INSTANCE_CREATE", **full, beparams={"memory": 20_000})
     await lun.run(move, instance_name="w")
-    assert lun.config.instance("w").primary_node == "node3"
+    assert lun.config.instance("w").primary_node == right
 
 
 async def test_a_disk_is_not_attached_where_its_name_means_another_device(
