@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from moorage.model import Node
 from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster, _pass
 from moorage.testing.picture import picture
@@ -49,6 +50,25 @@ async def verified(cluster: SimCluster) -> list[dict[str, str]]:
 def guests(cluster: SimCluster, name: str) -> list[str]:
     uuid = cluster.config.instance(name).uuid
     return [key.split()[0] for key in cluster.nodes.san.guests if key.endswith(uuid)]
+
+
+# -- what moves while it is stopped ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op_id", "fields"), [(FAILOVER, {}), (MIGRATE, {"allow_failover": True})]
+)
+async def test_a_stopped_instance_leaves_no_active_disks_behind(
+    cluster: SimCluster, op_id: str, fields: dict[str, Any]
+) -> None:
+    await cluster.run(SHUTDOWN, **WEB1)
+    await cluster.run(ACTIVATE, **WEB1)
+    home = cluster.config.instance("web1").primary_node
+    target = next(n.name for n in cluster.config.all(Node) if n.uuid != home)
+    await cluster.run(op_id, **WEB1, target_node=target, **fields)
+    assert (await picture(cluster)).misplaced == []
+    assert not cluster.config.instance("web1").disks_active
+    assert await verified(cluster) == []
 
 
 # -- a stop of storage that fails ------------------------------------------------------

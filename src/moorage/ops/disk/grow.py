@@ -77,11 +77,7 @@ class Growing(Operation, frozen=True, kw_only=True):
         """Ask who runs it, who can work on it, and what room there is."""
         disk = self.target(view)
         yield from grow_questions(view, disk)
-        if has_room(disk.dev_type):
-            owner = view.config.owner(disk)
-            homes = [view.config.node(owner.primary_node)] if owner else []
-            workers = [*homes, *candidates(view.config, disk)]
-            yield from placement.ask_room(view.config, workers)
+        yield from ask_growth_room(view, disk)
 
     def check(self, view: View) -> None:
         """Refuse to shrink, templates that cannot grow, and more than there is."""
@@ -192,6 +188,15 @@ def grow_locks(view: View, disk: Disk) -> Iterator[Lock]:
         yield Lock("node", owner.primary_node, shared=True)
     for node in candidates(view.config, disk):
         yield Lock("node", node.uuid, shared=True)
+
+
+def ask_growth_room(view: View, disk: Disk) -> Iterator[Question]:
+    """Ask those who may work on a disk for their room, if they can measure it."""
+    if has_room(disk.dev_type):
+        owner = view.config.owner(disk)
+        homes = [view.config.node(owner.primary_node)] if owner else []
+        workers = [*homes, *candidates(view.config, disk)]
+        yield from placement.ask_room(view.config, workers)
 
 
 def grow_questions(view: View, disk: Disk) -> Iterator[Question]:

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Disk, Node
-from moorage.ops import calls
-from moorage.ops.disk.grow import grow_locks, grow_questions
+from moorage.model import Change, Claim, Disk, Node
+from moorage.ops import calls, placement
+from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.guests import check_known, runs
 from moorage.ops.quarantine import check_sound
@@ -26,12 +26,16 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
     ----------
     new_name
         Name of the new disk; empty for none.
+    ignore_capacity
+        Whether it may be larger than the room that the storage has.
     """
 
     op_id = "OP_DISK_SNAPSHOT"
+    plans = True
 
     disk: str
     new_name: str | None = None
+    ignore_capacity: bool = False
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance, so that neither moves meanwhile."""
@@ -39,9 +43,10 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         yield from hold_names(self.new_name)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask who runs it, and who can work on it."""
+        """Ask who runs it, who can work on it, and what room there is."""
         disk = view.config.disk(self.disk)
         yield from grow_questions(view, disk)
+        yield from ask_growth_room(view, disk)
         owner = view.config.owner(disk)
         if owner:
             yield calls.providers_on(owner.primary_node)
@@ -59,6 +64,17 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
                 disk=disk.uuid,
             )
         self._check_worker(view, disk)
+        if not self.ignore_capacity:
+            node, _ = self._where(view, disk)
+            made = [(disk.dev_type, disk.size)]
+            what = f"a snapshot of disk {disk.label}"
+            placement.check_room_for(view, what, node, made)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room of the copy, which may come to be as large as the disk."""
+        disk = view.config.disk(self.disk)
+        node, _ = self._where(view, disk)
+        yield Claim(node=node.uuid, disks=((disk.dev_type, disk.size),))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copy, then let the cluster know it."""

@@ -9,6 +9,7 @@ from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import check_known, holds, runs
 from moorage.ops.quarantine import check_sound
+from moorage.ops.silence import rescue
 from moorage.units import is_whole
 
 
@@ -31,7 +32,7 @@ def home(config: Config, instance: Instance) -> Node:
     if node.offline:
         raise WrongState(
             f"node {node.name} of instance {instance.name} is marked offline",
-            hint=f"gnt-instance failover {instance.name}",
+            hint=rescue(config, instance),
             node=node.name,
         )
     return node

@@ -68,10 +68,11 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
-        change = moved(view, instance, target)
+        starts = instance.admin_state == "up"
+        change = moved(view, instance, target, active=starts)
         what = f"record {instance.name} on {target.name}"
         yield commit(what, change, config.before(change))
-        if instance.admin_state == "up":
+        if starts:
             yield from self._started(view, disks_in(change), target)
 
     def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Task]:

@@ -69,7 +69,8 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
                 refusal.with_hint(f"first: gnt-disk detach {labels}")
             elif view.config.node(instance.primary_node).offline:
                 again = f"gnt-instance remove --ignore-failures {instance.name}"
-                refusal.with_hint(f"{refusal.hint}, or: {again}")
+                if again not in refusal.hint:
+                    refusal.with_hint(f"{refusal.hint}, or: {again}")
             raise
 
     def warnings(self, view: View) -> Iterator[str]:
