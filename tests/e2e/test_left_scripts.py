@@ -141,3 +141,18 @@ def test_a_silent_script_is_ended_on_request(harbour: Harbour) -> None:
     assert not process.alive(pid)
     assert harbour.volumes() == []
     assert harbour.hands.ask("gnt-disk list -o name") == []
+
+
+def test_a_script_is_ended_when_its_job_was_cancelled_before(harbour: Harbour) -> None:
+    """People cancel first, see that it takes long, and then insist."""
+    line = "gnt-disk add --submit -t ext -p slow -s 4M"
+    pid = harbour.begin("create", line, 600)
+    (job,) = harbour.hands.ask("gnt-job list --running -o id")
+    harbour.hands.type(f"gnt-job cancel {job['id']}")
+    time.sleep(1)
+    assert process.alive(pid)
+    harbour.hands.type(f"gnt-job cancel --kill --yes-do-it {job['id']}")
+    assert process.wait_until(harbour.idle, 90)
+    assert not process.alive(pid)
+    assert harbour.volumes() == []
+    assert harbour.hands.ask("gnt-disk list -o name") == []

@@ -250,6 +250,17 @@ def test_an_agent_that_was_killed_serves_again(town: Scratch) -> None:
     assert hands.type("gnt-cluster verify").endswith("* No problem found\n")
 
 
+def test_an_agent_that_people_start_tells_its_number(town: Scratch) -> None:
+    """So that what the docs type to kill it works a second time."""
+    node = town.node("node2")
+    killed(node.pid)
+    node.serving.unlink()
+    pid = process.spawn(["agent", str(node.root)], node.log)
+    assert process.wait_until(node.serving.exists, 60)
+    assert int(node.pid.read_text()) == pid
+    assert scratch.start_agent(town, "node2") == pid
+
+
 def test_an_agent_that_runs_is_not_started_twice(town: Scratch) -> None:
     pid = int(town.node("node2").pid.read_text())
     assert scratch.start_agent(town, "node2") == pid

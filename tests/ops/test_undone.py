@@ -323,3 +323,24 @@ async def test_an_instance_with_a_disk_in_quarantine_can_be_stopped_and_repaired
         await cluster.run("OP_DISK_SET_PARAMS", **fields)
     await cluster.run(STARTUP, **WEB1)
     assert await verified(cluster) == []
+
+
+async def test_a_disk_that_storage_never_lets_go_of_is_forgotten_by_its_node(
+    cluster: SimCluster,
+) -> None:
+    failing(cluster, "node1", "detach")
+    await cluster.run(SHUTDOWN, **WEB1)
+    instance = cluster.config.instance("web1")
+    held = [
+        disk for disk in cluster.config.disks_of(instance) if disk.dev_type == "ext"
+    ]
+    assert await verified(cluster)
+    for disk in held:
+        status, said = await ended(
+            cluster, "OP_DISK_FORGET", disk=disk.uuid, why="the volume is gone"
+        )
+        assert status == "success"
+        assert "node node1 had it attached" in said
+    assert await verified(cluster) == []
+    failing(cluster, "node1")
+    await cluster.run(STARTUP, **WEB1)

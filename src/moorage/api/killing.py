@@ -14,20 +14,22 @@ from moorage.jobs import Call, Job, Run
 from .query import Sources
 
 
-async def kill(at: Sources, job: Job) -> None:
-    """End the scripts that the step under way of a job runs on its node.
+async def kill(at: Sources, job: Job) -> bool:
+    """End the scripts that the step under way of a job runs on its node, if any do.
 
-    Behind the point of no return nothing is ended: the way is forward only. Nor is it
-    where the node gives no answer.
+    A job that was cancelled before, or failed, may still wait for one: its undo takes
+    turns with it. Behind the point of no return nothing is ended: the way is forward
+    only. Nor is it where the node gives no answer.
     """
     op = job.current
     step = op.tasks[op.cursor] if 0 <= op.cursor < len(op.tasks) else None
-    if not isinstance(step, Run) or op.committed_to():
-        return
+    if not isinstance(step, Run) or (op.committed_to() and not op.undoing):
+        return False
     call = Call("script.kill", {"objects": list(_objects(step.do))})
     with suppress(MoorageError):
         node = at.truth.config.node(step.node)
-        await at.nodes.call(node, call, at.truth.term, _silent)
+        return bool(await at.nodes.call(node, call, at.truth.term, _silent))
+    return False
 
 
 def _objects(call: Call) -> Iterator[str]:

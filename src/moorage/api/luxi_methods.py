@@ -163,8 +163,11 @@ class CancelJob(Method, frozen=True):
     async def answer(self, at: Sources) -> list[Any]:
         """Cancel, and end the script that the job waits for, if asked to."""
         done, text = await at.engine.cancel(self.job)
-        if self.kill and done:
-            await killing.kill(at, at.engine.job(self.job))
+        job = at.engine.queue.working.get(self.job)
+        if self.kill and job and (done or job.current.undoing):
+            ended = await killing.kill(at, job)
+            if ended and not done:
+                return [True, f"{text}; the script that it waited for is ended"]
         return [done, text]
 
 

@@ -154,7 +154,8 @@ async def _serve(
     agent = Agent(name, places.run, machine, hypervisors, left.set)
     runner = await server.serve(agent, places.keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
-    places.serving.write_text(f"{os.getpid()}\n")
+    for sign in (places.serving, places.pid):  # not before the address is ours
+        sign.write_text(f"{os.getpid()}\n")
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

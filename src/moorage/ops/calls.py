@@ -220,6 +220,16 @@ def remove(
     )
 
 
+def forget(config: Config, disk: Disk, node: Node) -> Run:
+    """Let a node forget a disk that it holds, whatever its storage says."""
+    return Run(
+        what=f"forget disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=disk_call(config, "disk.forget", disk),
+        tolerant=True,
+    )
+
+
 def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:
     """Leave a note beside the volume; nobody fails for its lack."""
     return Run(

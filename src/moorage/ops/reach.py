@@ -122,7 +122,9 @@ def worker(view: View, disk: Disk) -> Node:
     told = "; ".join(reasons) or _nobody(view.config, disk)
     raise WrongState(
         f"no node can work on disk {disk.label}: {told}",
-        hint=forgetting(disk),
+        hint=f"gnt-storage diagnose; {forgetting(disk)}"
+        if able(disk).provider
+        else forgetting(disk),
         disk=disk.uuid,
     )
 

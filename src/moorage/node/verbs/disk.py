@@ -113,6 +113,14 @@ async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     return outcome
 
 
+async def forget(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+    """Drop what the node knows of the disk; its storage is asked for nothing."""
+    await _check_unused(at, args.disk)
+    at.held.drop(args.disk.uuid)
+    at.makings.drop(args.disk)
+    return Outcome.CHANGED
+
+
 async def attach(at: Station, args: DiskArgs, report: Report) -> Where:
     """Make the volume usable here, and open it if asked to.
 
@@ -292,6 +300,7 @@ VERBS: dict[str, Any] = {
     "disk.create": create,
     "disk.unmake": unmake,
     "disk.remove": remove,
+    "disk.forget": forget,
     "disk.attach": attach,
     "disk.detach": detach,
     "disk.open": open_,

@@ -5,16 +5,17 @@ from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Entity, successor
+from moorage.model import Change, Disk, Entity, Node, successor
 from moorage.ops import calls
+from moorage.ops.disk.detach import holders
 from moorage.ops.guests import check_known, holds, runs
 
 
 class DiskForget(Operation, frozen=True, kw_only=True):
     """Drop the record of a disk; its storage is not asked for anything.
 
-    For a disk whose volume or node is gone. What is left of its data stays where it
-    is, and nobody will find it through the cluster.
+    For a disk whose volume or node is gone; a node that holds it forgets it, too. What
+    is left of its data stays where it is, and nobody will find it through the cluster.
 
     Attributes
     ----------
@@ -37,10 +38,13 @@ class DiskForget(Operation, frozen=True, kw_only=True):
             yield Lock("node", owner.primary_node, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether its instance runs."""
+        """Ask whether its instance runs, and who holds it."""
         owner = view.config.owner(view.config.disk(self.disk))
         if owner:
             yield calls.guest_on(owner.primary_node, owner)
+        for node in view.config.named(Node):
+            if not node.offline:
+                yield calls.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse without a reason, and while a guest may have the disk."""
@@ -74,8 +78,12 @@ class DiskForget(Operation, frozen=True, kw_only=True):
         change = Change(left, (disk,))
         what = f"forget disk {disk.label}: {self.why.strip()}"
         yield commit(what, change, config.before(change))
+        for node in holders(view, disk):
+            yield calls.forget(config, disk, node)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name what may stay behind."""
         disk: Disk = view.config.disk(self.disk)
         yield f"what is left of volume {disk.volume} stays where it is"
+        for node in holders(view, disk):
+            yield f"node {node.name} had it attached: what is mapped there may stay so"
