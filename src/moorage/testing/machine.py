@@ -50,6 +50,8 @@ class SimMachine:
         Decides which commands fail.
     room
         MiB that each directory has.
+    used
+        Tells how many of them are taken.
     missing
         Directories that are not there.
     allowed
@@ -62,6 +64,7 @@ class SimMachine:
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
         self.room = Mib(1024 * 1024)
+        self.used: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
         self.allowed: tuple[str, ...] | None = None
         self._san = san
@@ -114,8 +117,9 @@ class SimMachine:
 
     def units(self, directories: dict[str, str]) -> list[Unit]:
         """Return the room for each template: a terabyte, unless somebody set it."""
+        free = Mib(max(0, self.room - self.used()))
         return [
-            Unit(template=name, key=path, total=self.room, free=self.room)
+            Unit(template=name, key=path, total=self.room, free=free)
             for name, path in directories.items()
             if path not in self.missing
         ]
