@@ -52,6 +52,8 @@ class SimMachine:
         MiB that each directory has.
     used
         Tells how many of them are taken.
+    busy
+        Tells how much memory guests have touched, MiB.
     missing
         Directories that are not there.
     allowed
@@ -65,6 +67,7 @@ class SimMachine:
         self.installed: list[Provider] = list(PROVIDERS)
         self.room = Mib(1024 * 1024)
         self.used: Callable[[], int] = lambda: 0
+        self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
         self.allowed: tuple[str, ...] | None = None
         self._san = san
@@ -113,7 +116,8 @@ class SimMachine:
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""
         total = Mib(self._memory)
-        return Memory(total=total, free=total, cpus=8, bootid=f"boot-{self.node}")
+        free = Mib(max(0, total - self.busy()))
+        return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.node}")
 
     def units(self, directories: dict[str, str]) -> list[Unit]:
         """Return the room for each template: a terabyte, unless somebody set it."""
