@@ -143,6 +143,27 @@ def test_an_instance_on_a_node_that_is_off_is_found():
     assert "its node off is marked offline" in one
 
 
+LETTING_GO = "gnt-instance remove --ignore-failures web1"
+
+
+@pytest.mark.parametrize(
+    ("template", "hint"),
+    [
+        ("sharedfile", "gnt-instance failover web1"),
+        (
+            "file",
+            f"bring node off back; if it is gone for good: {LETTING_GO}",
+        ),
+    ],
+)
+def test_an_instance_on_a_node_that_is_off_has_a_way_out(template, hint):
+    builder = ClusterBuilder(1).node("off", offline=True)
+    builder.disk("root", template, nodes=("off",) if template == "file" else ())
+    builder.instance("web1", "off", ("root",), admin_state="up")
+    (one,) = verify(builder)["errors"]
+    assert one["hint"] == hint
+
+
 def test_a_paused_guest_runs_and_leftovers_of_moves_are_told():
     builder = running(disks_active=False)
     node1 = facts(guest("web1", state="paused"))

@@ -239,7 +239,10 @@ class Claim(Struct, frozen=True, kw_only=True):
         recorded; 0 for one that moves with those in its record.
     disks
         Template and size of what is made or grows.
-    tags
+    units
+        The storage units of a new instance's disks, adopted ones too: they say where
+        it can restart.
+    tags, spindle_use
         Of a new instance.
     """
 
@@ -248,4 +251,6 @@ class Claim(Struct, frozen=True, kw_only=True):
     memory: Mib = Mib(0)
     vcpus: int = 0
     disks: tuple[tuple[str, int], ...] = ()
+    units: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
+    spindle_use: int = 1

@@ -299,8 +299,10 @@ class _Rows:
                 disk=sum(size for _, size in claim.disks),
                 vcpus=claim.vcpus,
                 primary=self.places[claim.node],
-                template=_template([name for name, _ in claim.disks]),
+                template=_template([name for name, _ in claim.units]),
                 tags=claim.tags,
+                spindle_use=claim.spindle_use,
+                reach=_reach(self.how, claim.units),
                 disks=tuple(htools.Disk(size) for _, size in claim.disks),
             )
 

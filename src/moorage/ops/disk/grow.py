@@ -5,13 +5,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.model.change import encode
 from moorage.ops import calls, placement, policy
 from moorage.ops.birth import LARGEST
 from moorage.ops.guests import check_known, runs
+from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import ask_candidates, can, candidates, worker
 from moorage.ops.storage.units import has_room
 from moorage.storage import Can
@@ -121,8 +122,7 @@ def worker_of(view: View, disk: Disk) -> Node:
 
 def check_growth(view: View, disk: Disk) -> None:
     """Raise `Refused` if the disk cannot grow."""
-    if disk.quarantine:
-        raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
+    check_sound(disk)
     if not can(disk, Can.GROW):
         raise NotSupported(
             f"disk {disk.label} cannot grow: template '{disk.dev_type}' has no growth",

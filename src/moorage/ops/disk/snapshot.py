@@ -6,13 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import NotSupported, WrongState
+from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node
 from moorage.ops import calls, placement
 from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.guests import check_known, runs
+from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import can, check_provider, providers, template, worker
 from moorage.storage import Can
 from moorage.storage.provider import usable
@@ -55,8 +56,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         if self.new_name:
             check_unused(view.config, check_disk_name(self.new_name))
-        if disk.quarantine:
-            raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
+        check_sound(disk)
         if not can(disk, Can.SNAPSHOT):
             raise NotSupported(
                 f"disk {disk.label} takes no snapshots: template "
@@ -127,12 +127,14 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 
     def _copy(self, view: View, disk: Disk, node: Node) -> Disk:
         uuid = view.fresh()
+        volume = snapshot_name(uuid)
         return replace(
             disk,
             uuid=uuid,
             serial_no=1,
             name=self.new_name,
-            logical_id=template(disk).snapshot_id(disk, snapshot_name(uuid)),
+            cname=volume,
+            logical_id=template(disk).snapshot_id(disk, volume),
             epoch=0,
             last_node=node.uuid,
             quarantine=None,

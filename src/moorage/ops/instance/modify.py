@@ -43,7 +43,14 @@ from moorage.ops.instance.disk_mods import (
     parse_mods,
 )
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import ask_reach, forgetting
+from moorage.ops.reach import (
+    ask_candidates,
+    ask_reach,
+    candidates,
+    elsewhere,
+    forgetting,
+    remover,
+)
 from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
 
@@ -124,6 +131,9 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 yield Lock("disk", disk.uuid)
             if disk and "name" in mod.params:
                 yield from hold_names(disk.name, mod.params["name"])
+        for disk in self._elsewhere(view):
+            for node in candidates(view.config, disk):
+                yield Lock("node", node.uuid, shared=True)
         yield from birth.hold(self._wishes(view))
 
     def questions(self, view: View) -> Iterator[Question]:
@@ -146,6 +156,16 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         for mod, disk in self.mods(view):
             if mod.action == "modify" and disk:
                 yield from ask_listed(view.config, disk)
+
+        for disk in self._elsewhere(view):
+            yield from ask_candidates(view.config, disk)
+
+    def _elsewhere(self, view: View) -> Iterator[Disk]:
+        """Yield the disks that another node than the instance's may have to remove."""
+        node = view.config.node(self.instance(view).primary_node)
+        for mod, disk in self.mods(view):
+            if mod.action == "remove" and disk and elsewhere(disk, node):
+                yield disk
 
     # -- what is refused ------------------------------------------------------------
 
@@ -333,9 +353,11 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def _destroyed(self, view: View, disk: Disk) -> Iterator[Task]:
         last = view.config.disk(disk.uuid)
-        node = view.config.node(self.instance(view).primary_node)
         if not self.keep_disks:
-            yield calls.remove(view.config, last, node, hint=forgetting(last))
+            home = view.config.node(self.instance(view).primary_node)
+            node, hint = remover(view, last, home), forgetting(last)
+            away = elsewhere(last, node)
+            yield calls.remove(view.config, last, node, sought=away, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:

@@ -10,7 +10,7 @@ from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Claim, Instance, Node, hvparams, successor
+from moorage.model import Change, Claim, Disk, Instance, Node, hvparams, successor
 from moorage.ops import calls
 from moorage.ops.guests import (
     ask_elsewhere,
@@ -23,6 +23,7 @@ from moorage.ops.instance import memory
 from moorage.ops.instance.common import (
     ask,
     attach_all,
+    check_answers,
     check_usable,
     detach_all,
     hold,
@@ -82,9 +83,19 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    change = Change((new,))
+    change = Change((*_seen(view, instance, active=active), new))
     what = f"record {instance.name} as {state}"
     return [commit(what, change, view.config.before(change))]
+
+
+def _seen(view: View, instance: Instance, *, active: bool) -> Iterator[Disk]:
+    """Yield the disks that the instance's node has held for the first time."""
+    home = view.config.node(instance.primary_node)
+    if active == instance.disks_active or home.offline:
+        return
+    for disk in view.config.disks_of(instance):
+        if disk.last_node != home.uuid:
+            yield successor(disk, view.now, last_node=home.uuid)
 
 
 def start_tasks(
@@ -276,12 +287,15 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     admin_state_source: Literal["admin", "user"] = "admin"
 
     def check(self, view: View) -> None:
-        """Refuse on a node that is offline or silent, and one that is marked."""
+        """Refuse on a node that is offline or silent, and one that is marked.
+
+        A disk in quarantine does not keep its guest up: it is let go, not used.
+        """
         instance = self.instance(view)
         if not self.force:
             check_online(instance)
         if not (self.ignore_offline_nodes and _is_off(view, instance)):
-            OnInstance.check(self, view)
+            check_answers(view, instance)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say what is not done."""
@@ -393,7 +407,7 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse while it runs."""
-        OnInstance.check(self, view)
+        check_answers(view, self.instance(view))
         instance = self.instance(view)
         if runs(view, instance):
             raise WrongState(
