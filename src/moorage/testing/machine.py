@@ -49,7 +49,7 @@ class SimMachine:
     refuse
         Decides which commands fail.
     room
-        MiB that each directory has.
+        MiB that each directory has; None where nobody can tell.
     used
         Tells how many of them are taken.
     busy
@@ -65,7 +65,7 @@ class SimMachine:
         self.ran: list[Command] = []
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
-        self.room = Mib(1024 * 1024)
+        self.room: Mib | None = Mib(1024 * 1024)
         self.used: Callable[[], int] = lambda: 0
         self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
@@ -121,7 +121,8 @@ class SimMachine:
 
     def units(self, directories: dict[str, str]) -> list[Unit]:
         """Return the room for each template: a terabyte, unless somebody set it."""
-        free = Mib(max(0, self.room - self.used()))
+        room = self.room
+        free = room if room is None else Mib(max(0, room - self.used()))
         return [
             Unit(template=name, key=path, total=self.room, free=free)
             for name, path in directories.items()
