@@ -87,8 +87,9 @@ stop: ## End the cluster of make run; nothing stays behind
 	@if [ -d $(RUN_DIR) ]; then $(MAKE) -s all; $(BIN)/moorage down $(RUN_DIR); \
 	else echo "Nothing to stop: there is no cluster in $(RUN_DIR)"; fi
 
-bench: $(INSTALLED) ## Measure what commands cost at 100, 1,000 and 10,000 instances
+bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 20 to 1,000 nodes
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/choosing.py
 	$(BIN)/python tests/htools/bench.py
 
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000

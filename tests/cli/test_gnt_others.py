@@ -223,10 +223,18 @@ def test_node_list_asks_for_ganetis_fields(master, typed) -> None:
 
 def test_node_info(master, typed) -> None:
     node = {"name": "n2", "uuid": "n-2", "pinst_list": ["web1"], "tags": ["a"]}
+    node["storage"] = [
+        {"sunit": ["sharedfile", "/srv", []], "free": 5, "total": 10},
+        {"sunit": ["ext", "san", []], "free": None, "total": None},
+    ]
     master.answers["Query"] = table_of(node)
     (shown,) = yaml.safe_load(typed("gnt-node info n2").out)
     assert shown["Node name"] == "n2"
     assert shown["primary for instances"] == ["web1"]
+    assert shown["storage units"] == [
+        "sharedfile /srv: free 5 MiB of 10 MiB",
+        "ext san: room unknown",
+    ]
     assert "node 'n9' is not known" in typed("gnt-node info n9").err
 
 

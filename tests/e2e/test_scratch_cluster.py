@@ -100,6 +100,26 @@ def test_the_shared_directory_is_the_clusters(bare: Scratch, hands: Typist) -> N
     assert disk["logical_id"][1].startswith("/srv/shared/")
 
 
+@pytest.mark.requirement("S0-18")
+def test_a_shared_directory_that_the_first_node_lacks_is_refused(
+    tmp_path: Path,
+) -> None:
+    at, shared = tmp_path / "c", tmp_path / "images"
+    try:
+        HANDS.type(f"moorage up {at} --nodes 1 --hypervisor fake --bare")
+        town = scratch.read(at)
+        hands = Typist(town.environment(), io.StringIO())
+        init = f"gnt-cluster init {DIRECTORY}={shared} demo"
+        assert f"node node1 has no directory {shared}" in refused(hands, init)
+        assert not town.master.root.exists()
+        assert process.wait_until(town.node("node1").token.exists, 60)
+        shared.mkdir()
+        hands.type(init)
+    finally:
+        if at.exists():
+            scratch.down(at)
+
+
 def test_a_cluster_without_a_shared_directory_has_no_such_disks(
     hands: Typist,
 ) -> None:

@@ -231,3 +231,18 @@ async def test_snapshots_that_are_taken_at_once_share_the_room(sim):
     assert "no room for a snapshot of disk d" in error.message
     assert error.hint == "to do it all the same: --ignore-capacity"
     assert not await at_once(sim, *(one | {"ignore_capacity": True} for one in taken))
+
+
+@pytest.mark.parametrize("template", ["sharedfile", "file"])
+async def test_a_named_node_has_room_for_all_disks_together(sim, template):
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    made = {"disk_template": template, "pnode": "node1", "ignore_ipolicy": True}
+    two = adding("w0", 512, disks=[{"size": 600}] * 2) | made
+    (error,) = await at_once(sim, two)
+    assert isinstance(error, NoCapacity)
+    await at_once(sim, {**adding("w1", 512, disks=[{"size": 600}]), **made})
+    more = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "w1"}
+    more["disks"] = [["add", {"size": 600}]] * 2
+    (error,) = await at_once(sim, more)
+    assert "asked 1200 MiB, free 1000 MiB" in error.message

@@ -161,7 +161,7 @@ def _unit(unit: dict[str, Any]) -> str:
     sizes = (unit["free"], unit["total"])
     free, total = ("unknown" if one is None else f"{one} MiB" for one in sizes)
     told = f"free {free} of {total}" if sizes != (None, None) else "room unknown"
-    return f"{kind}/{key}: {told}"
+    return f"{kind} {key}: {told}"
 
 
 def _accelerator(node: dict[str, Any]) -> str:

@@ -24,15 +24,15 @@ from moorage.model import (
     Disk,
     Instance,
     Node,
+    NodeFacts,
     NodeGroup,
     ipolicy,
 )
 from moorage.model.misfit import misfit
-from moorage.model.token import Token, from_text
+from moorage.model.token import Token, from_text, to_text
 from moorage.node.client import HttpNodes
-from moorage.node.join import let_in
 from moorage.node.tls import Authority
-from moorage.ops.cluster import defaults
+from moorage.ops.cluster import defaults, image_directories
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create, require_cluster
@@ -117,7 +117,8 @@ def _invitation(token: str | None) -> Token:
 
 
 async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
-    authority = Authority.make(places.keys, _cluster(change).cluster_name)
+    cluster = _cluster(change)
+    authority = Authority.make(places.keys, cluster.cluster_name)
     node = next(one for one in change.put if isinstance(one, Node))
     # The node comes last: who is interrupted can still tell it to leave.
     store = SqliteStore(places.store)
@@ -126,7 +127,32 @@ async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
     finally:
         await store.close()
     # In by the address that will be used: the token proves that it is the same node.
-    await let_in(authority, replace(token, address=node.primary_ip), node.name)
+    await _let_in(authority, cluster, node, replace(token, address=node.primary_ip))
+
+
+async def _let_in(
+    authority: Authority, cluster: Cluster, node: Node, token: Token
+) -> None:
+    """Let the first node in; without a directory for images it leaves again."""
+    nodes = HttpNodes(authority)
+    try:
+        await _told(nodes, node, Call("node.enrol", {"token": to_text(token)}))
+        wanted = image_directories.of(cluster)
+        if wanted:
+            call = Call("facts", {"brief": True, "directories": wanted})
+            said = await _told(nodes, node, call)
+            image_directories.check_there(node, convert(said, NodeFacts), wanted)
+    except BaseException:
+        with contextlib.suppress(MoorageError):
+            await _told(nodes, node, Call("node.expel"))
+        raise
+    finally:
+        await nodes.close()
+
+
+async def _told(nodes: HttpNodes, node: Node, call: Call) -> Any:  # noqa: ANN401
+    """Return what a node answers to the first words of a cluster."""
+    return await nodes.call(node, call, 1, lambda *_: None)
 
 
 def _clear(places: MasterPlaces) -> None:

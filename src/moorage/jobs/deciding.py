@@ -55,6 +55,8 @@ class Deciding:
         self._world = world
         self._jobs = jobs
         self._choosing = asyncio.Lock()
+        self._open: list[Claims] = []
+        """What each job that is deciding has come to know of the others' claims."""
 
     async def decide(
         self, job: Job, operation: Operation, answers: Awaitable[Answers]
@@ -66,25 +68,33 @@ class Deciding:
         MoorageError
             If the request is refused.
         """
-        earlier = self._claims(job)
-        answered = await answers
-        if operation.looks:
-            return await self._aside(operation, job, answered, earlier)
-        if not operation.plans:
-            return _decided(operation, self.view(job, answered))
-        async with self._choosing:
-            found = await self._aside(operation, job, answered, earlier)
-            job.current.claims = list(found.claims)
+        # The answers may be older than the end of a job that was under way since they
+        # were asked for: what it chose may not show in them yet.
+        claims = self._claims(job)
+        self._open.append(claims)
+        try:
+            answered = await answers
+            if operation.looks:
+                return await self._aside(operation, job, answered, claims)
+            if not operation.plans:
+                return _decided(operation, self.view(job, answered))
+            async with self._choosing:
+                found = await self._aside(operation, job, answered, claims)
+                job.current.claims = list(found.claims)
+        finally:
+            self._open = [one for one in self._open if one is not claims]
+        for other in self._open:
+            other.update(_numbered(job))
         return found
 
     async def _aside(
-        self, operation: Operation, job: Job, answered: Answers, earlier: Claims
+        self, operation: Operation, job: Job, answered: Answers, claims: Claims
     ) -> Decision:
         """Decide with the claims of the others in sight, aside from the event loop."""
-        # The answers may be older than the end of a job that was under way when they
-        # were asked for: what it chose may not show in them yet.
-        claims = earlier | self._claims(job)
-        view = self.view(job, answered, tuple(claims.values()))
+        live = self._claims(job)
+        ended = (one for number, one in claims.items() if number not in live)
+        known = (*live.values(), *(_room_alone(one) for one in ended))
+        view = self.view(job, answered, known)
         found: Decision = await self._world.aside(lambda: _decided(operation, view))
         return found
 
@@ -102,14 +112,29 @@ class Deciding:
 
     def _claims(self, job: Job) -> Claims:
         """Return what other jobs have chosen and not ended with."""
-        return {
-            (other.id, at, number): claim
-            for other in self._jobs.values()
-            if other is not job
-            for at, op in enumerate(other.ops)
-            if op.claims and op.status not in FINISHED
-            for number, claim in enumerate(op.claims)
-        }
+        found: Claims = {}
+        for other in self._jobs.values():
+            if other is not job:
+                found |= _numbered(other)
+        return found
+
+
+def _numbered(job: Job) -> Claims:
+    """Return what a job has chosen and not ended with."""
+    return {
+        (job.id, at, number): claim
+        for at, op in enumerate(job.ops)
+        if op.claims and op.status not in FINISHED
+        for number, claim in enumerate(op.claims)
+    }
+
+
+def _room_alone(claim: Claim) -> Claim:
+    """Return what a job that has ended may have taken and no older answer shows.
+
+    Where its instance is, the configuration says.
+    """
+    return Claim(node=claim.node, disks=claim.disks)
 
 
 def _decided(operation: Operation, view: View) -> Decision:

@@ -6,6 +6,7 @@ process. This module is the bridge: from the configuration, and what the nodes s
 a fleet, and from a decision back to a node or a refusal.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import convert
@@ -226,12 +227,15 @@ def check_room_for(
     """
     state = fleet.fleet(view, _one(view, node))
     units = {unit.name[0]: unit for unit in state.nodes[0].units or ()}
+    asked: Counter[str] = Counter()
     for template, size in disks:
+        asked[template] += size
+    for template, total in asked.items():
         unit = units.get(template)
-        if unit is not None and unit.free is not None and size > unit.free:
+        if unit is not None and unit.free is not None and total > unit.free:
             raise NoCapacity(
                 f"node {node.name} has no room for {what}: unit "
-                f"{'/'.join(unit.name)} (asked {size} MiB, free {unit.free} MiB)",
+                f"{'/'.join(unit.name)} (asked {total} MiB, free {unit.free} MiB)",
                 hint=ANYWAY,
                 node=node.name,
             )

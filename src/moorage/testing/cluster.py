@@ -123,6 +123,8 @@ class SimCluster:
         Name of every place that the engine passed where a crash must be survived.
     clock
         The time in seconds; it stands still.
+    aside
+        How operations that plan are decided: without a thread.
     """
 
     def __init__(
@@ -139,6 +141,7 @@ class SimCluster:
         self._crashed = asyncio.Event()
         self.extra_point: Callable[[str], Awaitable[None]] = _pass
         self.clock: Callable[[], float] = lambda: 1000.0
+        self.aside: Callable[[Callable[[], Any]], Awaitable[Any]] = _at_once
 
     @classmethod
     async def start(
@@ -146,13 +149,17 @@ class SimCluster:
     ) -> "SimCluster":
         """Make the cluster and its nodes, and start the master."""
         cluster = cls(directory)
-        change = (builder or ClusterBuilder()).change()
-        await create(cluster.store, change)
+        await cluster.make(builder or ClusterBuilder())
+        return cluster
+
+    async def make(self, builder: ClusterBuilder) -> None:
+        """Make what the builder says, and start the master."""
+        change = builder.change()
+        await create(self.store, change)
         for entity in change.put:
             if isinstance(entity, Node):
-                cluster.nodes.add(entity.name)
-        await cluster.boot()
-        return cluster
+                self.nodes.add(entity.name)
+        await self.boot()
 
     async def twin(self, directory: Path) -> "SimCluster":
         """Return a second cluster, started in the very state of this one.
@@ -184,7 +191,7 @@ class SimCluster:
             sleep=self._sleep,
             fresh=lambda: f"uuid-{next(self._fresh):04}",
             point=self._point,
-            aside=_at_once,
+            aside=self.aside,
         )
         self.engine = Engine(self.truth, self.nodes, ops.parse, world)
         await self.engine.start(others)

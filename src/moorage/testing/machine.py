@@ -49,7 +49,11 @@ class SimMachine:
     refuse
         Decides which commands fail.
     room
-        MiB that each directory has.
+        MiB that each directory has; None where nobody can tell.
+    used
+        Tells how many of them are taken.
+    busy
+        Tells how much memory guests have touched, MiB.
     missing
         Directories that are not there.
     allowed
@@ -61,7 +65,9 @@ class SimMachine:
         self.ran: list[Command] = []
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
-        self.room = Mib(1024 * 1024)
+        self.room: Mib | None = Mib(1024 * 1024)
+        self.used: Callable[[], int] = lambda: 0
+        self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
         self.allowed: tuple[str, ...] | None = None
         self._san = san
@@ -110,12 +116,15 @@ class SimMachine:
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""
         total = Mib(self._memory)
-        return Memory(total=total, free=total, cpus=8, bootid=f"boot-{self.node}")
+        free = Mib(max(0, total - self.busy()))
+        return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.node}")
 
     def units(self, directories: dict[str, str]) -> list[Unit]:
         """Return the room for each template: a terabyte, unless somebody set it."""
+        room = self.room
+        free = room if room is None else Mib(max(0, room - self.used()))
         return [
-            Unit(template=name, key=path, total=self.room, free=self.room)
+            Unit(template=name, key=path, total=self.room, free=free)
             for name, path in directories.items()
             if path not in self.missing
         ]

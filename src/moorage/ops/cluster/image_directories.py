@@ -7,7 +7,7 @@ from msgspec import convert
 
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Question, View
-from moorage.model import Config, Disk, Node, NodeFacts
+from moorage.model import Cluster, Config, Disk, Node, NodeFacts
 from moorage.ops.reach import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.storage.words import check_image_directory
@@ -48,6 +48,18 @@ def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
         for node, facts in told:
             if path:
                 _check_there(node, facts, setting, path)
+
+
+def of(cluster: Cluster) -> dict[str, str]:
+    """Return the directories that a cluster has set, by setting."""
+    given = {setting: str(getattr(cluster, setting)) for setting in SETTINGS}
+    return {setting: path for setting, path in given.items() if path}
+
+
+def check_there(node: Node, facts: NodeFacts, wanted: Mapping[str, str]) -> None:
+    """Raise `Refused` unless a node has directories, and allows image files there."""
+    for setting, path in wanted.items():
+        _check_there(node, facts, setting, path)
 
 
 def _told(
@@ -106,4 +118,4 @@ def _check_there(node: Node, facts: NodeFacts, setting: str, path: str) -> None:
         )
 
 
-__all__ = ["SETTINGS", "asked_on", "check", "tidy"]
+__all__ = ["SETTINGS", "asked_on", "check", "check_there", "of", "tidy"]

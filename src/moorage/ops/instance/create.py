@@ -223,6 +223,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             if not self.ignore_capacity:
                 newcomer = self._newcomer(view, node)
                 placement.check_arrival(view, newcomer, node)
+                # A pool that nodes share is none of a node's own room.
+                what = f"instance {self.instance_name}"
+                placement.check_room_for(view, what, node, self._made(view, node))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
@@ -233,12 +236,16 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             instance=self.instance_name,
             memory=Mib(wanted.memory if self.start else 0),
             vcpus=wanted.vcpus,
-            disks=tuple(
-                _sized(view, wish, node) for wish in self.wishes() if not wish.adopt
-            ),
+            disks=self._made(view, node),
             units=wanted.units,
             tags=self.tags,
             spindle_use=wanted.spindle_use,
+        )
+
+    def _made(self, view: View, node: Node) -> tuple[tuple[str, int], ...]:
+        """Return template and size of the disks that are made."""
+        return tuple(
+            _sized(view, wanted, node) for wanted in self.wishes() if not wanted.adopt
         )
 
     def _check_node(self, view: View, node: Node) -> None:
