@@ -105,6 +105,10 @@ async def test_a_change_keeps_to_it_and_old_sins_are_forgiven(sim):
         ({"std": SPEC | {"cpu-count": 99}}, "outside of all bounds"),
         ({"vcpu-ratio": "many"}, "vcpu-ratio is a number"),
         ({"disk-templates": []}, "at least one"),
+        ({"disk-templates": ["floppy"]}, "no disk template 'floppy'"),
+        ({"vcpu-ratio": float("nan")}, "vcpu-ratio is a number"),
+        ({"spindle-ratio": float("inf")}, "spindle-ratio is a number"),
+        ({"minmax": [{"min": SPEC, "max": SPEC | {"cpu-count": 2**40}}]}, "is 0 to"),
     ],
 )
 async def test_what_is_no_policy_is_refused(sim, policy, words):

@@ -263,7 +263,7 @@ PROGRAM = Program(
                 Option(("-g", "--node-group"), "the group it joins", "GROUP"),
                 Option(
                     ("--token",),
-                    "what its agent printed when it started; or MOORAGE_TOKEN",
+                    "what its agent keeps in its file join-token; or MOORAGE_TOKEN",
                     "TEXT",
                 ),
                 Option(("--readd",), "take a known node back"),
