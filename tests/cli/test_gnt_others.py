@@ -193,10 +193,26 @@ def test_who_stays_on_a_node_is_told_at_the_end(master, typed) -> None:
         1,
         [
             "Waiting for job 8 for web1 ...",
-            "1 instances stayed on node n2:",
+            "1 instance stayed on node n2:",
             "  - f1: disk d of template 'file' stays on its node",
         ],
     )
+
+
+def test_who_left_a_node_and_who_stays_is_told_as_json(master, typed) -> None:
+    stayed = {"f1": "disk d of template 'file' stays on its node"}
+    master.result = {"jobs": [[True, 8]], "names": ["web1"], "stayed": stayed}
+    screen = typed("gnt-node failover -f --json n2")
+    assert (screen.status, json.loads(screen.out)) == (
+        1,
+        {
+            "jobs": [{"name": "web1", "job": 8, "status": "success", "error": ""}],
+            "stayed": stayed,
+        },
+    )
+    master.result = {"jobs": [], "names": [], "stayed": {}}
+    nobody = typed("gnt-node failover -f --json n2")
+    assert (nobody.status, json.loads(nobody.out)) == (0, {"jobs": [], "stayed": {}})
 
 
 def test_an_empty_node_has_nothing_to_move(master, typed) -> None:
