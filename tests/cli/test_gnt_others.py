@@ -53,6 +53,18 @@ def test_cluster_info(master, typed, same_screen) -> None:
     assert json.loads(typed("gnt-cluster info --json").out) == CLUSTER
 
 
+def test_the_queue_is_closed_and_opened(master, typed) -> None:
+    asked: list[bool] = []
+    master.answers["SetDrainFlag"] = asked.append
+    master.answers["QueryConfigValues"] = lambda _fields: [asked[-1]]
+    assert typed("gnt-cluster queue drain").status == 0
+    assert typed("gnt-cluster queue info").out == "The drain flag is set\n"
+    assert typed("gnt-cluster queue undrain").status == 0
+    assert typed("gnt-cluster queue info").out == "The drain flag is unset\n"
+    assert asked == [True, False]
+    assert "drain, undrain or info" in typed("gnt-cluster queue stop").err
+
+
 def test_cluster_version_and_master(master, typed) -> None:
     master.answers["QueryClusterInfo"] = CLUSTER
     master.answers["QueryConfigValues"] = lambda fields: ["node1" for _ in fields]
