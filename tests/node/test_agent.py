@@ -285,11 +285,11 @@ async def test_who_arrived_can_tell(tmp_path: Path, node: Node) -> None:
     await running(node)
     await node.disk("open", exclusive=False)
     await other.disk("attach", opened="shared")
-    target = await other.guest("migration.prepare", DISK)
+    door = await other.guest("migration.prepare", DISK)
     with pytest.raises(Failed, match="guest web does not run on node node2"):
         await other.guest("migration.arrived")
-    await node.guest("migration.run", DISK, target=target)
-    await node.guest("migration.run", DISK, target=target)  # it carries on
+    await node.guest("migration.run", DISK, door=door)
+    await node.guest("migration.run", DISK, door=door)  # it carries on
     await other.guest("migration.arrived")
     with pytest.raises(Failed):
         await node.guest("migration.arrived")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import Failed
-from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.node.hypervisors.base import Door, Drive, GuestSpec
 from moorage.node.hypervisors.fake import Fake
 from moorage.storage import Where
 from moorage.units import Mib
@@ -71,7 +71,7 @@ async def test_a_migration_moves_the_guest(node, other):
     assert target == await other.incoming(spec("u1", DISK))
     assert (await other.find("u1")).state == "incoming"
     for _ in range(2):
-        moved = await node.migrate("u1", target, silent)
+        moved = await node.migrate("u1", "127.0.0.1", target, silent)
         assert moved.transferred == 128
     assert (await node.find("u1")).state == "moved"
     assert (await other.find("u1")).state == "running"
@@ -88,21 +88,23 @@ async def test_a_migration_that_was_interrupted_between_its_halves_carries_on(
 ):
     await node.start(spec())
     target = await other.incoming(spec())
-    node._leave(node._get("u1"), target)
+    node._leave(node._get("u1"), target.place)
     assert (await other.find("u1")).state == "incoming"
-    await node.migrate("u1", target, silent)
+    await node.migrate("u1", "127.0.0.1", target, silent)
     assert (await other.find("u1")).state == "running"
 
 
 async def test_a_migration_to_nowhere_leaves_the_guest_running(node, other):
     await node.start(spec("u1", DISK))
     with pytest.raises(Failed, match="not waited for"):
-        await node.migrate("u1", f"fake:{other.run_dir}", silent)
+        await node.migrate(
+            "u1", "", Door(port=1, place=f"fake:{other.run_dir}"), silent
+        )
     target = await other.incoming(spec("u1"))
     with pytest.raises(Failed, match="other drives"):
-        await node.migrate("u1", target, silent)
-    with pytest.raises(Failed, match="not the target"):
-        await node.migrate("u1", "tcp:127.0.0.1:1", silent)
+        await node.migrate("u1", "127.0.0.1", target, silent)
+    with pytest.raises(Failed, match="not the place"):
+        await node.migrate("u1", "127.0.0.1", Door(port=1), silent)
     await node.resume("u1")
     await other.abort("u1")
     assert await other.guests() == []

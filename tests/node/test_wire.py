@@ -20,6 +20,7 @@ from moorage.jobs import Call
 from moorage.model import Disk
 from moorage.node import answers, server, tls, wire
 from moorage.node.client import HttpNodes
+from moorage.node.verbs import VERBS
 from moorage.units import Mib
 
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
@@ -319,6 +320,12 @@ async def test_a_terminal_obeys_no_node(served: Any, nodes: HttpNodes) -> None:
         ("oses", {"result": "x"}),
         ("disk.attach", {"result": "/dev/x"}),
         ("migration.prepare", {"result": ["exec:rm"]}),
+        ("migration.prepare", {"result": "exec:rm"}),
+        ("migration.prepare", {"result": {"port": "exec:rm"}}),
+        ("migration.prepare", {"result": {"port": 0}}),
+        ("migration.prepare", {"result": {"port": 70000}}),
+        ("migration.prepare", {"result": {"port": 8102, "key": "exec:rm"}}),
+        ("migration.prepare", {"result": {"port": 8102, "key": "a" * 64 + "\n"}}),
     ],
 )
 async def test_an_answer_that_does_not_fit_names_its_node(
@@ -328,6 +335,22 @@ async def test_an_answer_that_does_not_fit_names_its_node(
         error = await unreachable(nodes, served, verb)
     assert "does not answer as an agent does" in error.message
     assert not may_be_off(error)
+
+
+async def test_a_node_cannot_say_that_nobody_is_there(
+    served: Any, nodes: HttpNodes
+) -> None:
+    error = {"code": "unreachable", "message": "x", "facts": {"sent": False}}
+    async with answering(served, HEAD + b"\r\n" + lines({"error": error})):
+        with pytest.raises(Failed) as caught:
+            await nodes.call(served.node, Call("facts"), 1, lambda *_: None)
+    assert not isinstance(caught.value, Unreachable)
+    assert not may_be_off(caught.value)
+
+
+def test_every_verb_says_what_its_answer_looks_like() -> None:
+    for verb in VERBS:
+        assert answers._shape(verb) is not Any
 
 
 async def test_nesting_has_an_end(served: Any, nodes: HttpNodes) -> None:

@@ -187,9 +187,15 @@ async def test_no_byte_is_lost_in_a_live_migration(lab, alpha, kind):
             target = await destination.incoming(spec)
             assert await destination.incoming(spec) == target
             moved = await source.migrate(
-                spec.uuid, target, lambda *step, seen=seen: seen.append(step)
+                spec.uuid,
+                destination.address,
+                target,
+                lambda *step, seen=seen: seen.append(step),
             )
-            assert await source.migrate(spec.uuid, target, silent) == moved
+            assert (
+                await source.migrate(spec.uuid, destination.address, target, silent)
+                == moved
+            )
             assert await state(source, spec) == "moved"
             await refused(source.resume(spec.uuid), "has moved")
             await refused(source.start(spec), "moved")
@@ -240,10 +246,15 @@ async def test_a_destination_that_waits_can_be_given_up(lab, alpha):
 async def test_a_migration_that_cannot_succeed_leaves_the_guest_running(lab, alpha):
     drive = lab.drive("file")
     target = await lab.two.incoming(replace(alpha, drives=(drive,)))
-    await refused(lab.one.migrate(alpha.uuid, target, silent), "other drives")
+    await refused(
+        lab.one.migrate(alpha.uuid, lab.two.address, target, silent), "other drives"
+    )
     target = await lab.two.incoming(alpha)
     await lab.two.abort(alpha.uuid)
-    await refused(lab.one.migrate(alpha.uuid, target, silent), "runs here as before")
+    await refused(
+        lab.one.migrate(alpha.uuid, lab.two.address, target, silent),
+        "runs here as before",
+    )
     assert await state(lab.one, alpha) == "running"
 
 
@@ -253,11 +264,13 @@ async def test_a_migration_under_way_is_carried_on_or_given_up(lab, alpha):
     home.write_spec(
         replace(alpha, hvparams=alpha.hvparams | {"migration_bandwidth": 8})
     )
-    first = asyncio.create_task(lab.one.migrate(alpha.uuid, target, silent))
+    first = asyncio.create_task(
+        lab.one.migrate(alpha.uuid, lab.two.address, target, silent)
+    )
     await asyncio.sleep(0.5)
     first.cancel()  # the agent died, the migration goes on
     again = asyncio.create_task(
-        Kvm(lab.one.run_dir).migrate(alpha.uuid, target, silent)
+        Kvm(lab.one.run_dir).migrate(alpha.uuid, lab.two.address, target, silent)
     )
     await asyncio.sleep(0.5)
     assert not again.done()

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
 
-from moorage.errors import MoorageError, from_json
+from moorage.errors import Failed, MoorageError, Unreachable, from_json
 from moorage.jobs import Report
 
 from .verbs import VERBS
@@ -111,9 +111,10 @@ def _shape(verb: str) -> Any:  # noqa: ANN401
 
 
 def _error(told: _Error) -> MoorageError:
+    """Return the error that a node told; that nobody is there, it cannot tell."""
     return from_json(
         {
-            "code": told.code,
+            "code": told.code if told.code != Unreachable.code else Failed.code,
             "message": told.message,
             "hint": told.hint,
             "facts": told.facts,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, GuestState
-from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
+from moorage.node.hypervisors.base import Door, Drive, GuestSpec, Moved, Report
 
 from .san import San
 
@@ -90,23 +90,26 @@ class SimHypervisor:
             raise Failed(f"guest {guest.name} has no disk {drive.disk}")
         self._put(guest, sizes={drive.disk: drive.size})
 
-    async def incoming(self, spec: GuestSpec) -> str:
+    async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits."""
         found = await self.find(spec.uuid)
         if found is None:
             self._put(_state(spec, "incoming"), drives=_places(spec.drives))
         elif found.state != "incoming":
             raise Failed(f"guest {spec.name} runs on {self._node} already")
-        return f"sim:{self._node}"
+        return Door(port=1, place=f"sim:{self._node}")
 
-    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
+    async def migrate(
+        self, uuid: str, address: str, door: Door, report: Report
+    ) -> Moved:
         """Move a guest, as one step that is either done or not."""
+        del address
         guest = await self._there(uuid)
-        there = f"{target.removeprefix('sim:')} {uuid}"
+        there = f"{door.place.removeprefix('sim:')} {uuid}"
         if guest.state != "moved":
             waiting = self._san.guests.get(there)
             if waiting is None or waiting["state"]["state"] != "incoming":
-                raise Failed(f"nobody waits for guest {guest.name} at {target}")
+                raise Failed(f"nobody waits for guest {guest.name} at {door.place}")
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))

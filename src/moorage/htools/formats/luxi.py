@@ -121,4 +121,6 @@ def _row(line: Value, fields: Mapping[str, str]) -> dict[str, Any]:
             row[outer][inner] = known
         else:
             row[name] = known
+    # The master counts what should run: started again, it must have its memory.
+    row["promised"] = row.get("status") == "ERROR_down"
     return row

@@ -6,9 +6,9 @@ so an agent that was killed and started again finds its guests.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from moorage.model import Accelerator, GuestState
 from moorage.storage import Where
@@ -73,6 +73,31 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     ports: dict[str, int] = field(default_factory=dict)
 
 
+class Door(Struct, frozen=True, kw_only=True):
+    """Where a guest waits for a migration, in the words of its node.
+
+    That node may be anybody's. It says no address: the source is told that by its
+    master, and takes a port from here.
+
+    Attributes
+    ----------
+    port
+        At the node's address.
+    key
+        Known to the two nodes and the master, and good for this migration only, in
+        hex: without it nobody gets in, and nothing is sent.
+    ports
+        The drives that wait there, each with its port (`GuestState.ports`).
+    place
+        Of guests that are not real: where they wait. A real one has none.
+    """
+
+    port: Annotated[int, Meta(ge=1, le=65535)]
+    key: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
+    ports: dict[str, int] = {}
+    place: str = ""
+
+
 class Moved(Struct, frozen=True, kw_only=True):
     """How a live migration went. Times in milliseconds, memory in MiB."""
 
@@ -120,11 +145,13 @@ class Hypervisor(Protocol):
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
 
-    async def incoming(self, spec: GuestSpec) -> str:
+    async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits for a migration; return where to send it."""
 
-    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
-        """Send a running guest to `target`.
+    async def migrate(
+        self, uuid: str, address: str, door: Door, report: Report
+    ) -> Moved:
+        """Send a running guest to a door of the node at `address`.
 
         Called again after an interruption it carries on: waits for a migration that
         is under way, and answers for one that is complete. On failure the guest

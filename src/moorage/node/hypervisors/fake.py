@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 
-from .base import Drive, GuestSpec, Moved, Report
+from .base import Door, Drive, GuestSpec, Moved, Report
 
 _SCHEME = "fake:"
 _SUFFIX = ".json"
@@ -24,12 +24,12 @@ _SUFFIX = ".json"
 class _Record(Struct, frozen=True, kw_only=True):
     """What the file of a guest holds: the guest, and the sizes of its drives in MiB.
 
-    `target` is where a guest that moved has gone.
+    `place` is where a guest that moved has gone.
     """
 
     guest: GuestState
     sizes: dict[str, int]
-    target: str = ""
+    place: str = ""
 
 
 class Fake:
@@ -132,32 +132,35 @@ class Fake:
 
     # -- migration ----------------------------------------------------------------
 
-    async def incoming(self, spec: GuestSpec) -> str:
-        """Prepare a guest that waits; return the directory, as ``fake:DIR``."""
+    async def incoming(self, spec: GuestSpec) -> Door:
+        """Prepare a guest that waits; its place is the directory, as ``fake:DIR``."""
         await self._must_be(spec.uuid, "incoming", "prepared for a migration")
         _write(self._file(spec.uuid), _born(spec, "incoming"))
-        return f"{_SCHEME}{self.run_dir}"
+        return Door(port=1, place=f"{_SCHEME}{self.run_dir}")
 
-    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
-        """Send a guest to the directory that `target` names."""
+    async def migrate(
+        self, uuid: str, address: str, door: Door, report: Report
+    ) -> Moved:
+        """Send a guest to the directory that the door names."""
+        del address
         record = self._get(uuid)
         if record.guest.state == "running":
-            self._leave(record, target)
-        elif record.target != target:
+            self._leave(record, door.place)
+        elif record.place != door.place:
             raise Failed(f"guest {record.guest.name} is {record.guest.state} here")
         memory = record.guest.memory
         report(memory, memory, "MiB", "pass 1")
-        _arrive(_there(target, uuid))
+        _arrive(_there(door.place, uuid))
         return Moved(total_ms=0, downtime_ms=0, transferred=memory)
 
-    def _leave(self, record: _Record, target: str) -> None:
+    def _leave(self, record: _Record, place: str) -> None:
         guest = record.guest
-        there = _read(_there(target, guest.uuid))
+        there = _read(_there(place, guest.uuid))
         if there is None or there.guest.state != "incoming":
-            raise Failed(f"guest {guest.name} is not waited for at {target}")
+            raise Failed(f"guest {guest.name} is not waited for at {place}")
         if set(there.sizes) != set(record.sizes):
-            raise Failed(f"guest {guest.name} has other drives than {target} waits for")
-        moved = replace(record, guest=replace(guest, state="moved"), target=target)
+            raise Failed(f"guest {guest.name} has other drives than {place} waits for")
+        moved = replace(record, guest=replace(guest, state="moved"), place=place)
         _write(self._file(guest.uuid), moved)
 
     async def resume(self, uuid: str) -> None:
@@ -186,10 +189,10 @@ class Fake:
             )
 
 
-def _there(target: str, uuid: str) -> Path:
-    if not target.startswith(_SCHEME):
-        raise Failed(f"'{target}' is not the target of a fake guest")
-    return Path(target.removeprefix(_SCHEME)) / f"{uuid}{_SUFFIX}"
+def _there(place: str, uuid: str) -> Path:
+    if not place.startswith(_SCHEME):
+        raise Failed(f"'{place}' is not the place of a fake guest")
+    return Path(place.removeprefix(_SCHEME)) / f"{uuid}{_SUFFIX}"
 
 
 def _arrive(file: Path) -> None:

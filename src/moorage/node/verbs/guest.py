@@ -10,7 +10,7 @@ from msgspec import Struct
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
 from moorage.node import oses
-from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Moved, Report
+from moorage.node.hypervisors.base import Card, Door, Drive, GuestSpec, Moved, Report
 from moorage.units import Mib
 
 from .station import Station
@@ -32,8 +32,9 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
         For plugging one disk.
     timeout
         Seconds that a guest gets to power down, or to arrive.
-    target
-        Where a migration goes.
+    address, door
+        Where a migration goes: the node's address, and its answer to
+        ``migration.prepare``.
     os, osparams, beparams, secondaries, ctime, mtime
         For OS scripts: the definition, with variant, its parameters, and what else
         they are told of the instance; ``secondaries`` are names of nodes.
@@ -51,7 +52,8 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     disk: Disk | None = None
     slot: int = 0
     timeout: float = 0.0
-    target: str = ""
+    address: str = ""
+    door: Door | None = None
     os: str = ""
     osparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
@@ -96,7 +98,7 @@ async def resize(at: Station, args: GuestArgs, _report: Report) -> None:
     await at.hypervisor(args.hypervisor).resize(args.uuid, drive)
 
 
-async def prepare(at: Station, args: GuestArgs, _report: Report) -> str:
+async def prepare(at: Station, args: GuestArgs, _report: Report) -> Door:
     """Prepare a guest that waits for a migration; return where to send it."""
     spec = _spec(at, args)
     _use(at, args, args.disks)
@@ -125,8 +127,10 @@ async def migrate(at: Station, args: GuestArgs, report: Report) -> Moved:
         If it failed, and the guest is proven to run here as before.
     """
     hypervisor = at.hypervisor(args.hypervisor)
+    if args.door is None:
+        raise BadInput("the verb needs a door")
     try:
-        return await hypervisor.migrate(args.uuid, args.target, report)
+        return await hypervisor.migrate(args.uuid, args.address, args.door, report)
     except Refused:
         raise
     except MoorageError as error:

@@ -124,16 +124,12 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         if self.cleanup:
             yield from self._cleanup(view, instance)
-        elif self._fails_over(view):
+        elif runs(view, instance) and not self._fails_over(view):
+            yield from migration(view, instance, self.target(view))
+        else:
             target = self.target(view).name
             stopped = InstanceFailover(instance_name=instance.name, target_node=target)
             yield from stopped.tasks(view)
-        elif runs(view, instance):
-            yield from migration(view, instance, self.target(view))
-        else:
-            change = moved(view, instance, self.target(view))
-            what = f"put {instance.name} on {self.target(view).name}"
-            yield commit(what, change, view.config.before(change))
 
     def _fails_over(self, view: View) -> bool:
         """Whether it runs, and is never to migrate."""
@@ -213,10 +209,12 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     yield Run(
         what=f"transfer {instance.name} from {source.name} to {target.name}",
         node=source.uuid,
-        do=calls.guest_call(config, "migration.run", instance, disks),
+        do=calls.guest_call(
+            config, "migration.run", instance, disks, address=target.primary_ip
+        ),
         undo=calls.guest_call(config, "migration.resume", instance, disks),
         final=True,
-        use={"target": prepared},
+        use={"door": prepared},
         witness=Witness(
             target.uuid, calls.guest_call(config, "migration.arrived", instance)
         ),

@@ -143,13 +143,20 @@ def check_mobile(view: View, instance: Instance, verb: str) -> None:
             )
 
 
-def moved(view: View, instance: Instance, node: Node) -> Change:
-    """Return the change that puts an instance on a node, its disks one epoch on."""
+def moved(view: View, instance: Instance, node: Node, *, active: bool = True) -> Change:
+    """Return the change that puts an instance on a node, its disks one epoch on.
+
+    Parameters
+    ----------
+    active
+        Whether the disks will be attached there.
+    """
     disks = tuple(
         successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
         for disk in view.config.disks_of(instance)
     )
-    return Change((*disks, successor(instance, view.now, primary_node=node.uuid)))
+    there = {"primary_node": node.uuid, "disks_active": active}
+    return Change((*disks, successor(instance, view.now, **there)))
 
 
 def disks_in(change: Change) -> list[Disk]:

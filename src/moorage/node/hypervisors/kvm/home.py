@@ -24,7 +24,7 @@ class Home:
     """A guest's directory below the run directory.
 
     Files: ``spec.json``; ``pid``; the sockets ``monitor``, ``console``, ``channel``;
-    ``target`` (where to send an incoming guest); the logs ``log``, ``consolelog`` and
+    what the TLS of its migration needs; the logs ``log``, ``consolelog`` and
     ``errors``.
     """
 

@@ -10,11 +10,21 @@ from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import Parameters, parameters
 from moorage.model.standstill import NO_ANSWER
-from moorage.node.hypervisors.base import Drive, GuestSpec, Moved, Report
+from moorage.node.hypervisors.base import Door, Drive, GuestSpec, Moved, Report
 
-from . import accelerator, blocks, consoles, drives, migration, process, waking
+from . import (
+    accelerator,
+    blocks,
+    consoles,
+    drives,
+    migration,
+    process,
+    secrecy,
+    waking,
+)
 from .accelerator import Accelerators
 from .commandline import Launch, arguments
+from .gate import Gate
 from .home import SOCKETS, Home
 from .monitor import conversation
 from .sockets import listener
@@ -25,7 +35,6 @@ PROGRAM = "qemu-system-x86_64"
 _CLAIMS, _CLAIM_PAUSE = 10, 0.02
 _BUTTON = 5.0
 _UNPLUG_TRY = 1.0
-_DOORS = 256
 _WATCH = 5.0
 _CUTTING = 5.0
 """Seconds between two looks at the consoles' logs."""
@@ -61,6 +70,7 @@ class Kvm:
         self.address = address
         self._program = program
         self._unplug_timeout = unplug_timeout
+        self._gates: dict[str, Gate] = {}
         self._accelerators = Accelerators(self.run_dir / _VERDICTS, program)
 
     def _home(self, uuid: str) -> Home:
@@ -302,7 +312,7 @@ class Kvm:
 
     # -- migration ----------------------------------------------------------------
 
-    async def incoming(self, spec: GuestSpec) -> str:
+    async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits for a migration; return where to send it.
 
         A guest that waits already with the same specification goes on waiting; one
@@ -313,21 +323,33 @@ class Kvm:
             await self.abort(spec.uuid)
         if not await self._launch(spec, incoming=True):
             await self._only(spec.uuid, "incoming", "prepared for a migration")
-        return home.read("target") or await self._open_door(home, spec)
-
-    async def _open_door(self, home: Home, spec: GuestSpec) -> str:
-        first = parameters(spec.hvparams).migration_port
+        gate = self._gates.get(spec.uuid)
+        if gate is None or not gate.is_open():
+            gate = self._gates[spec.uuid] = await self._open_gate(home, spec)
         async with conversation(home) as monitor:
-            door = migration.open_door(monitor, self.address, first, _DOORS)
-            target = migration.label(await door, await drives.layout(monitor))
-        home.write("target", target)
-        return target
+            ports = await drives.layout(monitor)
+        return Door(port=gate.port, key=gate.key, ports=ports)
 
-    async def migrate(self, uuid: str, target: str, report: Report) -> Moved:
-        """Send a running guest to `target`, or carry on with that."""
+    async def _open_gate(self, home: Home, spec: GuestSpec) -> Gate:
+        talk = partial(conversation, home)
+        async with talk() as monitor:
+            key = await secrecy.receive(monitor, home)
+        first = parameters(spec.hvparams).migration_port
+        return await migration.wait(talk, self.address, first, key)
+
+    async def migrate(
+        self, uuid: str, address: str, door: Door, report: Report
+    ) -> Moved:
+        """Send a running guest to a door of the node at `address`, or carry on.
+
+        Raises
+        ------
+        BadInput
+            If it is no address, or no door that a guest goes through.
+        """
         home = self._home(uuid)
-        given = parameters(home.spec().hvparams)
-        return await migration.send(partial(conversation, home), target, given, report)
+        way = migration.Way(home, address, door, parameters(home.spec().hvparams))
+        return await migration.send(partial(conversation, home), way, report)
 
     async def resume(self, uuid: str) -> None:
         """Give up a migration: the guest runs here as before."""
@@ -335,6 +357,9 @@ class Kvm:
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""
+        gate = self._gates.pop(uuid, None)
+        if gate:
+            gate.close()
         await self._end(uuid, "incoming", "given up as a migration's destination")
 
     async def discard(self, uuid: str) -> None:

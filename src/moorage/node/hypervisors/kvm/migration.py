@@ -10,21 +10,29 @@ and one that has not was never understood by the destination.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from socket import AF_INET, AF_INET6, socket
 from typing import Any, Protocol
 
-from moorage.errors import Failed
+from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.standstill import told
-from moorage.node.hypervisors.base import Moved, Report
+from moorage.node.hypervisors.base import Door, Moved, Report
 
+from . import secrecy
 from .drives import layout
-from .monitor import Monitor, Refusal
+from .gate import Gate, knock, listen
+from .home import Home
+from .monitor import Monitor
 
 UNDER_WAY = frozenset(
     {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}
 )
 _POLL = 0.05
 _MIB = 20
+_PORTS, _TRIES = 1 << 16, 256
+_NAME = "migration"
 
 
 class Talk(Protocol):
@@ -51,71 +59,106 @@ async def standing(monitor: Monitor) -> tuple[str, str]:
     return found, status if found == "paused" else ""
 
 
-def label(uri: str, ports: dict[str, int]) -> str:
-    """Return the target that names an address and the drives that wait there."""
-    drives = ",".join(f"{disk}@{port}" for disk, port in sorted(ports.items()))
-    return f"{uri}#{drives}"
-
-
-async def open_door(monitor: Monitor, address: str, first: int, tries: int) -> str:
-    """Let a waiting guest listen at the first free port; return its URI.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a guest goes, and how fast.
 
     Raises
     ------
-    Failed
-        If none of the ports could be taken.
+    BadInput
+        If the address or the door are none that a guest goes to.
     """
-    host = f"[{address}]" if ":" in address else address
-    said = "no port was tried"
-    for port in range(first, first + tries):
-        try:
-            await monitor.ask("migrate-incoming", uri=f"tcp:{host}:{port}")
-        except Refusal as error:
-            said = error.said
-        else:
-            return f"tcp:{host}:{port}"
-    raise Failed(
-        f"guest {monitor.guest} found no free port for its migration on {address} "
-        f"from {first} on: {said}"
-    )
+
+    home: Home
+    address: str
+    door: Door
+    given: Parameters
+
+    def __post_init__(self) -> None:
+        """Refuse a way that does not lead to a node's QEMU and nowhere else."""
+        family(self.address)
+        if self.door.place or not self.door.key:
+            raise BadInput("a guest goes to a port, behind a key, and nowhere else")
 
 
-async def send(talk: Talk, target: str, given: Parameters, report: Report) -> Moved:
-    """Send a guest to `target`, or carry on with a migration that is under way."""
+def family(address: str) -> int:
+    """Return the family of the only thing that a guest goes to: a literal address.
+
+    Raises
+    ------
+    BadInput
+        If it is none.
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        raise BadInput(f"a guest goes to an IP address, not to '{address}'") from None
+    if isinstance(found, IPv6Address) and found.scope_id is not None:
+        raise BadInput(f"a guest does not go to '{address}': it names an interface")
+    return AF_INET6 if isinstance(found, IPv6Address) else AF_INET
+
+
+async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
+    """Let a guest wait for the holder of a key, at the first free port."""
+
+    async def take(connection: socket) -> None:
+        async with talk() as monitor:
+            await monitor.give(_NAME, connection)
+            await monitor.ask("migrate-incoming", uri=f"fd:{_NAME}")
+
+    ports = range(first, min(first + _TRIES, _PORTS))
+    return Gate(listen(family(address), address, ports), key, take)
+
+
+async def send(talk: Talk, way: Way, report: Report) -> Moved:
+    """Send a guest on its way, or carry on with a migration that is under way."""
     async with talk() as monitor:
         if await state(monitor) != "moved" and not await _is_under_way(monitor):
-            await _begin(monitor, target, given)
+            await _begin(monitor, way)
     async for stats in _progress(talk):
         _tell(stats, report)
-    return await _result(talk, stats, target)
+    return await _result(talk, stats, way)
 
 
 async def _is_under_way(monitor: Monitor) -> bool:
     return (await monitor.ask("query-migrate")).get("status") in UNDER_WAY
 
 
-async def _begin(monitor: Monitor, target: str, given: Parameters) -> None:
+async def _begin(monitor: Monitor, way: Way) -> None:
     now, cause = await standing(monitor)
     if now != "running":
         still = f" ({told(cause)})" if cause else ""
         raise Failed(f"guest {monitor.guest} is {now}{still}, so it cannot migrate")
-    uri, _, _ = target.partition("#")
     ports = await layout(monitor)
-    if label(uri, ports) != target:
+    if ports != way.door.ports:
         raise Failed(
             f"guest {monitor.guest} has other drives than the destination waits for: "
-            f"{label('', ports)[1:] or 'none'} here, "
-            f"{target.partition('#')[2] or 'none'} there",
-            target=target,
+            f"{_label(ports)} here, {_label(way.door.ports)} there"
         )
     converge = {"capability": "auto-converge", "state": True}
     await monitor.ask("migrate-set-capabilities", capabilities=[converge])
     await monitor.ask(
         "migrate-set-parameters",
-        max_bandwidth=given.migration_bandwidth << _MIB,
-        downtime_limit=given.migration_downtime,
+        max_bandwidth=way.given.migration_bandwidth << _MIB,
+        downtime_limit=way.given.migration_downtime,
     )
-    await monitor.ask("migrate", uri=uri)
+    await _go(monitor, way)
+
+
+async def _go(monitor: Monitor, way: Way) -> None:
+    try:
+        with await knock(
+            family(way.address), way.address, way.door.port, way.door.key
+        ) as connection:
+            await secrecy.send(monitor, way.home, way.door.key)
+            await monitor.give(_NAME, connection)
+            await monitor.ask("migrate", uri=f"fd:{_NAME}")
+    except Failed as error:
+        raise _stays(monitor, way, error.message) from error
+
+
+def _label(ports: dict[str, int]) -> str:
+    return ",".join(f"{disk}@{port}" for disk, port in sorted(ports.items())) or "none"
 
 
 async def _progress(talk: Talk) -> AsyncIterator[dict[str, Any]]:
@@ -136,7 +179,7 @@ def _tell(stats: dict[str, Any], report: Report) -> None:
         report(total - left, total, "MiB", f"pass {ram.get('dirty-sync-count', 1)}")
 
 
-async def _result(talk: Talk, stats: dict[str, Any], target: str) -> Moved:
+async def _result(talk: Talk, stats: dict[str, Any], way: Way) -> Moved:
     if stats.get("status") == "completed":
         return Moved(
             total_ms=stats.get("total-time", 0),
@@ -145,11 +188,15 @@ async def _result(talk: Talk, stats: dict[str, Any], target: str) -> Moved:
         )
     async with talk() as monitor:
         await run_again(monitor)
-        raise Failed(
-            f"guest {monitor.guest} did not get to {target.partition('#')[0]}: "
-            f"{stats.get('error-desc', stats.get('status'))}; it runs here as before",
-            target=target,
-        )
+        cause = stats.get("error-desc", stats.get("status"))
+        raise _stays(monitor, way, str(cause))
+
+
+def _stays(monitor: Monitor, way: Way, cause: str) -> Failed:
+    return Failed(
+        f"guest {monitor.guest} did not get to {way.address} port {way.door.port}: "
+        f"{cause}; it runs here as before"
+    )
 
 
 async def run_again(monitor: Monitor) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from socket import socket
 from typing import Any
 
 from qemu.qmp import ExecuteError, QMPClient, QMPError
@@ -61,6 +62,14 @@ class Monitor:
             raise Failed(
                 f"QEMU of guest {self.guest} ended during {command}"
             ) from error
+
+    async def give(self, name: str, connection: socket) -> None:
+        """Give QEMU an open connection, under a name."""
+        try:
+            self._client.send_fd_scm(connection.fileno())
+        except (QMPError, OSError) as error:
+            raise Failed(f"QEMU of guest {self.guest} ended") from error
+        await self.ask("getfd", fdname=name)
 
 
 @asynccontextmanager

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The port where a guest waits for a migration, and who is let through to its QEMU.
+
+QEMU itself would take whoever connects first, and stand still while that one is silent
+about its TLS. So the agents connect: the source knocks with what only the holder of the
+migration's key knows, and both hand the open connection to their QEMUs.
+"""
+
+import asyncio
+import hmac
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from moorage.errors import Failed, MoorageError
+
+Taker = Callable[[socket.socket], Awaitable[None]]
+
+_PATIENCE = 5.0
+"""Seconds that a connection may take to knock, or to come about."""
+_MOST = 64
+"""Connections that may not have knocked yet; the oldest gives way."""
+_WORD = b"moorage migration"
+
+
+def _knock(key: str) -> bytes:
+    return hmac.digest(bytes.fromhex(key), _WORD, "sha256")
+
+
+class Gate:
+    """Listens for one source; hands its connection on, and closes.
+
+    Parameters
+    ----------
+    listener
+        A socket that listens.
+    key
+        The migration's.
+    take
+        Gets the connection.
+    """
+
+    def __init__(self, listener: socket.socket, key: str, take: Taker) -> None:
+        self.key = key
+        self.port: int = listener.getsockname()[1]
+        self._listener = listener
+        self._knock = _knock(key)
+        self._take = take
+        self._strangers: dict[asyncio.Task[None], None] = {}
+        self._taken: asyncio.Task[None] | None = None
+        self._serving = asyncio.create_task(self._serve())
+
+    def is_open(self) -> bool:
+        """Whether it still waits."""
+        return not self._serving.done()
+
+    def close(self) -> None:
+        """Wait no longer."""
+        self._serving.cancel()
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                connection, _ = await loop.sock_accept(self._listener)
+                connection.setblocking(False)
+                self._listen_to(connection)
+        finally:
+            self._listener.close()
+            for stranger in self._strangers:
+                stranger.cancel()
+
+    def _listen_to(self, connection: socket.socket) -> None:
+        task = asyncio.create_task(self._hear(connection))
+        self._strangers[task] = None
+        task.add_done_callback(lambda one: self._strangers.pop(one, None))
+        if len(self._strangers) > _MOST:
+            next(iter(self._strangers)).cancel()
+
+    async def _hear(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError, TimeoutError, MoorageError):
+            async with asyncio.timeout(_PATIENCE):
+                said = await _exactly(connection, len(self._knock))
+            if hmac.compare_digest(said, self._knock) and self.is_open():
+                self._let_in()
+                await self._take(connection)
+
+    def _let_in(self) -> None:
+        """Wait no longer; who is being heard right now is not cut off with the rest."""
+        self._taken = asyncio.current_task()
+        if self._taken:
+            self._strangers.pop(self._taken, None)
+        self.close()
+
+
+async def _exactly(connection: socket.socket, size: int) -> bytes:
+    """Return so many bytes and take no more: what follows is for QEMU."""
+    loop = asyncio.get_running_loop()
+    found = b""
+    while len(found) < size:
+        more = await loop.sock_recv(connection, size - len(found))
+        if not more:
+            raise ConnectionResetError
+        found += more
+    return found
+
+
+def listen(family: int, address: str, ports: range) -> socket.socket:
+    """Listen at the first free port.
+
+    Raises
+    ------
+    Failed
+        If none of them can be had.
+    """
+    said = "no port was tried"
+    for port in ports:
+        found = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            found.setblocking(False)
+            found.bind((address, port))
+            found.listen(_MOST)
+        except OSError as error:
+            found.close()
+            said = error.strerror or str(error)
+        else:
+            return found
+    raise Failed(
+        f"no port is free for a migration on {address} from {ports.start} on: {said}"
+    )
+
+
+async def knock(family: int, address: str, port: int, key: str) -> socket.socket:
+    """Return a connection to a gate that has heard the key; it does not block.
+
+    Raises
+    ------
+    Failed
+        If nobody is there.
+    """
+    loop = asyncio.get_running_loop()
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setblocking(False)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            await loop.sock_connect(found, (address, port))
+            await loop.sock_sendall(found, _knock(key))
+    except (OSError, TimeoutError) as error:
+        found.close()
+        cause = getattr(error, "strerror", None) or "no answer in time"
+        raise Failed(f"no connection to {address} port {port}: {cause}") from error
+    return found

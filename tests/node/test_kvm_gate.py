@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The port of a migration: whoever does not know the key does not get to QEMU."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import closing
+
+import pytest
+import pytest_asyncio
+
+from moorage.errors import BadInput, Failed
+from moorage.node.hypervisors.kvm import gate as gates
+from moorage.node.hypervisors.kvm.gate import Gate, knock, listen
+from moorage.node.hypervisors.kvm.migration import family
+
+KEY, OTHER, HERE = "ab" * 32, "cd" * 32, "127.0.0.1"
+
+
+class Qemu:
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        self.taken = asyncio.Event()
+
+    async def take(self, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self.heard.append(await loop.sock_recv(connection, 100))
+        self.taken.set()
+
+
+@pytest_asyncio.fixture
+async def qemu() -> Qemu:
+    return Qemu()
+
+
+@pytest_asyncio.fixture
+async def gate(qemu: Qemu) -> AsyncIterator[Gate]:
+    found = Gate(listen(socket.AF_INET, HERE, range(1)), KEY, qemu.take)
+    yield found
+    found.close()
+
+
+async def come(gate: Gate, key: str) -> None:
+    with await knock(socket.AF_INET, HERE, gate.port, key) as connection:
+        await asyncio.get_running_loop().sock_sendall(connection, b"the guest")
+        await asyncio.sleep(0.1)
+
+
+async def test_the_holder_of_the_key_is_let_in_once(gate: Gate, qemu: Qemu) -> None:
+    for key in (OTHER, KEY):
+        await come(gate, key)
+    await asyncio.wait_for(qemu.taken.wait(), 5)
+    assert qemu.heard == [b"the guest"]
+    assert not gate.is_open()
+    with pytest.raises(Failed, match="no connection"):
+        await come(gate, KEY)
+
+
+async def test_strangers_do_not_stand_in_the_way(
+    gate: Gate, qemu: Qemu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "_MOST", 5)
+    found = [await asyncio.open_connection(HERE, gate.port) for _ in range(30)]
+    for n, (_, writer) in enumerate(found):
+        if n % 2:
+            writer.write(b"QEVM" * 100)
+    await asyncio.sleep(0.2)
+    assert len(gate._strangers) <= 5
+    await come(gate, KEY)
+    await asyncio.wait_for(qemu.taken.wait(), 5)
+    assert qemu.heard == [b"the guest"]
+    for _, writer in found:
+        writer.close()
+
+
+async def test_who_says_nothing_is_not_waited_for(
+    gate: Gate, qemu: Qemu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gates, "_PATIENCE", 0.2)
+    reader, writer = await asyncio.open_connection(HERE, gate.port)
+    writer.write(b"half")
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+    assert gate.is_open()
+    assert not qemu.heard
+
+
+async def test_a_gate_that_is_closed_hangs_up(gate: Gate) -> None:
+    reader, writer = await asyncio.open_connection(HERE, gate.port)
+    await asyncio.sleep(0.1)
+    gate.close()
+    assert await asyncio.wait_for(reader.read(), 5) == b""
+    writer.close()
+
+
+def test_the_first_free_port_is_taken() -> None:
+    with closing(listen(socket.AF_INET, HERE, range(1))) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Failed, match="no port is free"):
+            listen(socket.AF_INET, HERE, range(port, port + 1))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["exec:id", "localhost", "/tmp/x", "fe80::1%x,y", "127.0.0.1:80", "", "fd:3"],
+)
+def test_a_guest_goes_to_literal_addresses_only(address: str) -> None:
+    with pytest.raises(BadInput, match="a guest"):
+        family(address)
+    assert family("192.0.2.1") == socket.AF_INET
+    assert family("2001:db8::1") == socket.AF_INET6
