@@ -152,6 +152,19 @@ def test_one_job_of_several_fails(master, typed) -> None:
     assert screen.status == 1
     assert screen.out == "Waiting for job 4 for web1 ...\n"
     assert "the queue is full" in screen.err
+    screen = typed("gnt-instance startup --json web1 web2")
+    assert (screen.status, json.loads(screen.out)) == (
+        1,
+        [
+            {"name": "web1", "job": 4, "status": "success", "error": ""},
+            {
+                "name": "web2",
+                "job": None,
+                "status": "error",
+                "error": "the queue is full",
+            },
+        ],
+    )
 
 
 def test_the_status_of_a_follower_is_the_jobs(master) -> None:

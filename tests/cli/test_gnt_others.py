@@ -53,6 +53,18 @@ def test_cluster_info(master, typed, same_screen) -> None:
     assert json.loads(typed("gnt-cluster info --json").out) == CLUSTER
 
 
+def test_the_queue_is_closed_and_opened(master, typed) -> None:
+    asked: list[bool] = []
+    master.answers["SetDrainFlag"] = asked.append
+    master.answers["QueryConfigValues"] = lambda _fields: [asked[-1]]
+    assert typed("gnt-cluster queue drain").status == 0
+    assert typed("gnt-cluster queue info").out == "The drain flag is set\n"
+    assert typed("gnt-cluster queue undrain").status == 0
+    assert typed("gnt-cluster queue info").out == "The drain flag is unset\n"
+    assert asked == [True, False]
+    assert "drain, undrain or info" in typed("gnt-cluster queue stop").err
+
+
 def test_cluster_version_and_master(master, typed) -> None:
     master.answers["QueryClusterInfo"] = CLUSTER
     master.answers["QueryConfigValues"] = lambda fields: ["node1" for _ in fields]
@@ -193,10 +205,26 @@ def test_who_stays_on_a_node_is_told_at_the_end(master, typed) -> None:
         1,
         [
             "Waiting for job 8 for web1 ...",
-            "1 instances stayed on node n2:",
+            "1 instance stayed on node n2:",
             "  - f1: disk d of template 'file' stays on its node",
         ],
     )
+
+
+def test_who_left_a_node_and_who_stays_is_told_as_json(master, typed) -> None:
+    stayed = {"f1": "disk d of template 'file' stays on its node"}
+    master.result = {"jobs": [[True, 8]], "names": ["web1"], "stayed": stayed}
+    screen = typed("gnt-node failover -f --json n2")
+    assert (screen.status, json.loads(screen.out)) == (
+        1,
+        {
+            "jobs": [{"name": "web1", "job": 8, "status": "success", "error": ""}],
+            "stayed": stayed,
+        },
+    )
+    master.result = {"jobs": [], "names": [], "stayed": {}}
+    nobody = typed("gnt-node failover -f --json n2")
+    assert (nobody.status, json.loads(nobody.out)) == (0, {"jobs": [], "stayed": {}})
 
 
 def test_an_empty_node_has_nothing_to_move(master, typed) -> None:

@@ -4,6 +4,7 @@
 import shlex
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 
@@ -19,10 +20,12 @@ from moorage.cli import (
     gnt_storage,
 )
 from moorage.cli.arguments import parse
-from moorage.cli.command import Command, Operand, Option, Program
+from moorage.cli.command import Call, Command, Operand, Option, Program
 from moorage.cli.environment import socket_path
 from moorage.cli.help import command_help, program_help
+from moorage.cli.main import run
 from moorage.cli.options import truth
+from moorage.cli.terminal import Terminal
 from moorage.errors import BadInput
 
 PROGRAMS = [
@@ -146,6 +149,42 @@ def test_a_defect_of_ours_shows_no_trace(master, typed) -> None:
     assert "Traceback" not in screen.err
     with pytest.raises(KeyError):
         typed("gnt-disk list", MOORAGE_DEBUG="1")
+
+
+@pytest.mark.parametrize(
+    ("streams", "status", "said"),
+    [
+        (">/dev/full", 1, "No space left on device\n"),
+        ("<&- >&-", 0, ""),
+        ("<&- >&- 2>&-", 0, ""),
+    ],
+)
+def test_output_that_cannot_be_written(streams: str, status: int, said: str) -> None:
+    typed = "import sys; from moorage.cli.gnt_disk import main; sys.exit(main())"
+    done = subprocess.run(  # streams of a process of its own are the claim
+        ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-c", typed, "help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode in (status, 120), "Traceback" in done.stderr) == (
+        True,
+        False,
+    )
+    assert said in done.stderr
+    assert "unhandled" not in done.stderr
+
+
+def test_what_the_machine_refuses_is_one_sentence() -> None:
+    def refused(_call: Call) -> int:
+        raise PermissionError(13, "Permission denied", "/srv/founding")
+
+    terminal = Terminal(StringIO(), StringIO(), StringIO(), {})
+    program = Program("gnt-x", "try", (Command("make", refused, "Make"),))
+    assert run(program, ["make"], terminal) == 1
+    said = terminal.err.getvalue()
+    assert "\n/srv/founding: Permission denied\n" in said
+    assert "unhandled" not in said
 
 
 # -- arguments -------------------------------------------------------------------------

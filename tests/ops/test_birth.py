@@ -294,3 +294,15 @@ async def test_a_new_disk_stays_active_nowhere(cluster: SimCluster) -> None:
     assert verified["errors"] == []
     (volume,) = san.volumes.values()
     assert volume["note"] == "disk+data"
+
+
+async def test_a_device_that_is_not_there_is_said_to_be_missing(
+    cluster: SimCluster,
+) -> None:
+    """Its size is not known: the instance policy has nothing to say of it."""
+    lun = {"adopt": "/dev/disk/by-id/nobody", "dev_type": "blockdev"}
+    fields = {"instance_name": "new", "pnode": "node1", "disks": [lun]}
+    refused = await cluster.refused(
+        "OP_INSTANCE_CREATE", disk_template="blockdev", **fields
+    )
+    assert "has no block device /dev/disk/by-id/nobody" in refused.message

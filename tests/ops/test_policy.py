@@ -105,6 +105,10 @@ async def test_a_change_keeps_to_it_and_old_sins_are_forgiven(sim):
         ({"std": SPEC | {"cpu-count": 99}}, "outside of all bounds"),
         ({"vcpu-ratio": "many"}, "vcpu-ratio is a number"),
         ({"disk-templates": []}, "at least one"),
+        ({"disk-templates": ["floppy"]}, "no disk template 'floppy'"),
+        ({"vcpu-ratio": float("nan")}, "vcpu-ratio is a number"),
+        ({"spindle-ratio": float("inf")}, "spindle-ratio is a number"),
+        ({"minmax": [{"min": SPEC, "max": SPEC | {"cpu-count": 2**40}}]}, "is 0 to"),
     ],
 )
 async def test_what_is_no_policy_is_refused(sim, policy, words):
@@ -120,3 +124,23 @@ async def test_only_the_cluster_has_a_standard(sim):
     made = {"group_name": "new", "ipolicy": {"minmax": bounds()}}
     await sim.run("OP_GROUP_ADD", **made)
     assert sim.config.group("new").ipolicy == {"minmax": bounds()}
+
+
+async def test_those_outside_of_a_new_policy_are_named(sim):
+    await add(sim, "big", beparams={"memory": 2048})
+    narrow = {"ipolicy": {"minmax": bounds(), "std": SPEC}}
+    await sim.run("OP_CLUSTER_SET_PARAMS", **narrow)
+    said = [entry[3] for entry in sim.engine.job(2).ops[0].log]
+    told = "the new policy of node group default is broken by big"
+    assert said == [f"Warning: {told}; they stay as they are"]
+    found = (await sim.run("OP_CLUSTER_VERIFY"))["warnings"]
+    (one,) = (one for one in found if one["object"] == "instance big")
+    assert one["message"].endswith("group default: memory-size 2048 is not in 0..1024")
+    wide = {"minmax": bounds(memory_size=4096)}
+    await sim.run("OP_GROUP_SET_PARAMS", group_name="default", ipolicy=wide)
+    assert (await sim.run("OP_CLUSTER_VERIFY"))["warnings"] == []
+    tight = {"group_name": "default", "ipolicy": {"minmax": "default"}}
+    await sim.run("OP_GROUP_SET_PARAMS", **tight)
+    said = [entry[3] for entry in sim.engine.job(6).ops[0].log]
+    assert len(said) == 1
+    assert "is broken by big" in said[0]

@@ -226,7 +226,25 @@ def perform_all(call: Call, ops: Mapping[str, Mapping[str, Any]]) -> int:
 
 def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:
     """Follow jobs as :func:`failures` does; return the exit status."""
-    return int(bool(failures(call, answers)))
+    failed = failures(call, answers)
+    if call.option("json") and not call.option("dry_run"):
+        call.terminal.print(json.dumps(ends(answers, failed), indent=2))
+    return int(bool(failed))
+
+
+def ends(
+    answers: Mapping[str, tuple[bool, Any]], failed: Mapping[str, MoorageError]
+) -> list[dict[str, Any]]:
+    """Return what ``--json`` tells of several jobs: what each is for, and its end."""
+    return [
+        {
+            "name": name,
+            "job": int(what) if taken else None,
+            "status": "error" if name in failed else "success",
+            "error": failed[name].message if name in failed else "",
+        }
+        for name, (taken, what) in answers.items()
+    ]
 
 
 def failures(
@@ -247,7 +265,8 @@ def failures(
         try:
             if not taken:
                 raise error_from_wire(what)
-            call.terminal.print(f"Waiting for job {what} for {name} ...")
+            say = call.terminal.talk if call.option("json") else call.terminal.print
+            say(f"Waiting for job {what} for {name} ...")
             (result,) = follow(call, int(what))
             if call.option("dry_run"):
                 show_plan(result, call.terminal, as_json=bool(call.option("json")))

@@ -228,6 +228,22 @@ def master(call: Call) -> int:
     return 0
 
 
+def queue(call: Call) -> int:
+    """Close the queue for new jobs, open it, or show which it is."""
+    (word,) = call.words
+    if word in ("drain", "undrain"):
+        call.client.call("SetDrainFlag", word == "drain")
+    elif word == "info":
+        (drained,) = call.client.call("QueryConfigValues", ["drain_flag"])
+        call.terminal.print(f"The drain flag is {'set' if drained else 'unset'}")
+    else:
+        raise BadInput(
+            f"the queue takes drain, undrain or info, not '{word}'",
+            hint="gnt-cluster queue info",
+        )
+    return 0
+
+
 # -- the program -----------------------------------------------------------------------
 
 SETTINGS = (
@@ -335,6 +351,14 @@ PROGRAM = Program(
         Command(
             "version", show_version, "Show versions of software and interfaces"
         )._replace(options=(DEBUG,)),
+        Command(
+            "queue",
+            queue,
+            "Close the queue for new jobs, open it, or show which it is",
+            (Operand("drain|undrain|info"),),
+            (DEBUG,),
+            examples=(Example("gnt-cluster queue drain", "before an upgrade"),),
+        ),
         Command("getmaster", master, "Show which node is the master")._replace(
             options=(DEBUG,)
         ),

@@ -10,7 +10,7 @@ from moorage.errors import BadInput
 from . import details
 from .command import Call, Command, Example, Operand, Option, Program
 from .environment import token_of
-from .follow import failures, fetch, perform
+from .follow import ends, failures, fetch, perform
 from .listing import Listing
 from .main import run
 from .options import ASKING, DEBUG, FORCE, IALLOCATOR, JOB, JSON, TARGET, moot, truth
@@ -79,7 +79,7 @@ def _jobs_of(call: Call, op_id: str, fields: Mapping[str, Any]) -> int:
     (name,) = call.words
     result = fetch(call, op_id, node_name=name, **fields) or {}
     jobs, stayed = result.get("jobs") or [], dict(result.get("stayed") or {})
-    if not jobs and not stayed:
+    if not jobs and not stayed and not call.option("json"):
         call.terminal.print(f"There is nothing to move away from node {name}")
         return 0
     names = result.get("names") or [f"number {n}" for n, _ in enumerate(jobs, 1)]
@@ -88,11 +88,17 @@ def _jobs_of(call: Call, op_id: str, fields: Mapping[str, Any]) -> int:
         for instance, (taken, what) in zip(names, jobs, strict=True)
     }
     failed = failures(call, answers)
+    if call.option("json"):
+        told = {"jobs": ends(answers, failed), "stayed": stayed}
+        call.terminal.print(json.dumps(told, indent=2))
+        return int(bool(stayed or failed))
     stayed |= {instance: failed[instance].message for instance in failed}
     if stayed:
-        call.terminal.print(f"{len(stayed)} instances stayed on node {name}:")
+        what = "instance" if len(stayed) == 1 else "instances"
+        call.terminal.print(f"{len(stayed)} {what} stayed on node {name}:")
     for instance, why in stayed.items():
-        call.terminal.print(f"  - {instance}: {why}")
+        below = why.replace("\n", "\n    ")
+        call.terminal.print(f"  - {instance}: {below}")
     return int(bool(stayed))
 
 
@@ -273,7 +279,7 @@ PROGRAM = Program(
                 Option(("-g", "--node-group"), "the group it joins", "GROUP"),
                 Option(
                     ("--token",),
-                    "what its agent printed when it started; or MOORAGE_TOKEN",
+                    "what its agent keeps in its file join-token; or MOORAGE_TOKEN",
                     "TEXT",
                 ),
                 Option(("--readd",), "take a known node back"),

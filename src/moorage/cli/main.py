@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from moorage import __version__
-from moorage.errors import MoorageError, NotFound
+from moorage.errors import Failed, MoorageError, NotFound
 
 from .arguments import Usage, close, parse
 from .command import Call, Command, Finished, Program
@@ -45,6 +45,8 @@ def run(
         status = INTERRUPTED
     except BrokenPipeError:
         status = _deaf()
+    except OSError as error:
+        status = _system(error, terminal)
     except Exception as error:  # noqa: BLE001 - the one blanket handler here
         status = _defect(error, terminal)
     return status
@@ -107,6 +109,15 @@ def _unknown_command(program: Program, name: str) -> Usage:
 def _deaf() -> int:
     """End in silence: whoever read the output has left."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _system(error: OSError, terminal: Terminal) -> int:
+    """Say what this machine refused: a full disk, a file of somebody else's."""
+    if terminal.environ.get("MOORAGE_DEBUG"):
+        raise error
+    where = f"{error.filename}: " if error.filename else ""
+    show(Failed(f"{where}{error.strerror or error}"), terminal)
     return 1
 
 

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from io import TextIOWrapper
-from typing import Self, TextIO
+from typing import Self, TextIO, cast
 
 _UNSAFE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -23,6 +23,11 @@ def visible(text: str) -> str:
     'a\\x1b[2Jb'
     """
     return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def _nobody(mode: str) -> TextIO:
+    """Return what stands for a stream that is closed, as under some daemons."""
+    return cast("TextIO", open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123
 
 
 class Terminal:
@@ -52,7 +57,8 @@ class Terminal:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
-        return cls(sys.stdout, sys.stderr, sys.stdin, os.environ)
+        out, err = sys.stdout or _nobody("w"), sys.stderr or _nobody("w")
+        return cls(out, err, sys.stdin or _nobody("r"), os.environ)
 
     @property
     def answers(self) -> bool:

@@ -297,12 +297,16 @@ def read(root: Path) -> Scratch:
         If there is none.
     BadInput
         If its note is garbled.
+    Failed
+        If this user may not read the note.
     WrongState
         If the note is a copy: what it says is about another directory.
     """
     note = root / "scratch.json"
     try:
         found = json.decode(note.read_bytes(), type=Scratch)
+    except PermissionError as error:
+        raise Failed(f"{note} cannot be read: {error.strerror}") from None
     except OSError:
         raise NotFound(
             f"there is no scratch cluster in {root}", hint=f"moorage up {root}"

@@ -100,7 +100,10 @@ class Engine:
             If the queue is drained, or the master stops.
         """
         if self.queue.draining and not although_drained:
-            raise WrongState("the queue is drained: no new jobs are accepted")
+            raise WrongState(
+                "the queue is drained: no new jobs are accepted",
+                hint="gnt-cluster queue undrain",
+            )
         if self._leaving:
             raise WrongState("the master is being stopped: no new jobs are accepted")
         job = self._new(opcodes)

@@ -30,6 +30,11 @@ SIZES = (
 RATIOS = ("vcpu-ratio", "spindle-ratio")
 PARTS = ("minmax", "std", "disk-templates", *RATIOS)
 """What a policy holds; only the cluster's own has ``std``."""
+MOST = 2**31
+"""Of processors, disks, cards and the like, and of a ratio."""
+LARGEST = 2**44
+"""MiB of memory or of a disk: 16 EiB. The planner reads no more, nor of the others."""
+_MIB = ("memory-size", "disk-size")
 _LEAST = (128, 1, 1, 1, 0, 1)
 _MOST = (32768, 8, 1048576, 16, 8, 12)
 _STANDARD = (128, 1, 1024, 1, 1, 1)
@@ -161,11 +166,19 @@ def _check(policy: Mapping[str, Any], *, of_group: bool) -> None:
             hint="--ipolicy-std-specs=… between min and max, in one command with them",
         )
     for name in RATIOS:
-        if not _is_number(policy[name]) or policy[name] < 1:
-            raise BadInput(f"{name} is a number from 1 on, not '{policy[name]}'")
-    templates = policy["disk-templates"]
+        if not _is_number(policy[name]) or not 1 <= policy[name] <= MOST:
+            raise BadInput(f"{name} is a number from 1 to {MOST}, not '{policy[name]}'")
+    _check_templates(policy["disk-templates"])
+
+
+def _check_templates(templates: Any) -> None:  # noqa: ANN401 - whatever came
     if not isinstance(templates, list) or not templates:
         raise BadInput("an instance policy allows at least one disk template")
+    known = DEFAULT["disk-templates"]
+    for name in templates:
+        if name not in known:
+            told = ", ".join(sorted(known))
+            raise BadInput(f"there is no disk template '{name}': there is {told}")
 
 
 def _check_pair(pair: Any) -> None:  # noqa: ANN401 - whatever came
@@ -183,8 +196,11 @@ def _check_spec(which: str, spec: Any) -> None:  # noqa: ANN401 - whatever came
     if not isinstance(spec, dict) or spec.keys() != set(SIZES):
         raise BadInput(f"{which} holds each of {', '.join(SIZES)}, and nothing else")
     for name, value in spec.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise BadInput(f"{which} {name} is a whole number from 0 on, not '{value}'")
+        most = LARGEST if name in _MIB else MOST
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise BadInput(f"{which} {name} is a whole number, not '{value}'")
+        if not 0 <= value <= most:
+            raise BadInput(f"{which} {name} is 0 to {most}, not {value}")
 
 
 def _within(spec: Mapping[str, int], pair: Mapping[str, Any]) -> bool:

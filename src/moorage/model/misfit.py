@@ -45,7 +45,7 @@ def misfit(error: ValidationError, whole: str = "it") -> str:
     invalid = _INVALID.fullmatch(said)
     if invalid:
         return f"{subject or whole} cannot be {invalid['value']}"
-    said = said.replace("Object missing required field", "there is no field")
+    said = said.replace("Object missing required field", "there must be a field")
     said = said.replace(
         "Object contains unknown field", "there is no use for the field"
     )

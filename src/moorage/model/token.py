@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The token by which a new node is let into the cluster.
 
-The node prints it; whoever adds the node hands it to the master. It says where the node
-listens, which certificate it shows there, and a secret that proves that the orders come
-from somebody who has seen the token.
+The node keeps it in a file; whoever adds the node hands it to the master. It says where
+the node listens, which certificate it shows there, and a secret that proves that the
+orders come from somebody who has seen the token.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -53,5 +53,5 @@ def from_text(text: str) -> Token:
     except (Error, DecodeError, ValueError):
         raise BadInput(
             "that is no token of a node",
-            hint="the node's agent prints it, and keeps it in its file join-token",
+            hint="the node's agent keeps it in its file join-token",
         ) from None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Keeping instances to the policy of their node group."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, Instance, NodeGroup, ipolicy
@@ -58,6 +59,36 @@ def check_change(
     found = [one for one in ipolicy.violations(policy, after) if one not in old]
     if found:
         raise _breach(group, name, found)
+
+
+def outside(
+    config: Config, group: NodeGroup, rules: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return what a policy refuses of a group's instances as they are, by name."""
+    found: dict[str, str] = {}
+    for node in config.nodes_in(group):
+        for instance in config.instances_on(node):
+            broken = ipolicy.violations(rules, sizes_of(config, instance))
+            if broken:
+                found[instance.name] = "; ".join(broken)
+    return found
+
+
+def warnings(
+    config: Config,
+    group: NodeGroup,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> Iterator[str]:
+    """Say which instances keep to a group's policy now and break it afterwards."""
+    old = outside(config, group, before)
+    new = [name for name in outside(config, group, after) if name not in old]
+    if new:
+        more = f" and {len(new) - 5} more" if len(new) > 5 else ""
+        yield (
+            f"the new policy of node group {group.name} is broken by "
+            f"{', '.join(new[:5])}{more}; they stay as they are"
+        )
 
 
 def _breach(group: NodeGroup, name: str, found: Sequence[str]) -> BadInput:

@@ -15,11 +15,12 @@ from moorage.model import (
     Disk,
     Instance,
     Node,
+    NodeGroup,
     hvparams,
     ipolicy,
     successor,
 )
-from moorage.ops import placement
+from moorage.ops import placement, policy
 from moorage.ops.calls import facts_on
 from moorage.ops.group.set_params import merged
 from moorage.storage import TEMPLATES
@@ -77,10 +78,16 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             check_hypervisors(view, self.enabled_hypervisors)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Name the hypervisor parameters that will have no effect."""
-        del view
+        """Name parameters that will have no effect, and instances that do not fit."""
         for hypervisor, given in (self.hvparams or {}).items():
             yield from hvparams.warnings(hypervisor, given)
+        cluster = view.config.cluster
+        if self.ipolicy:
+            below = successor(cluster, view.now, **self._changes(cluster))
+            for group in view.config.named(NodeGroup):
+                before = ipolicy.group_policy(cluster, group)
+                after = ipolicy.group_policy(below, group)
+                yield from policy.warnings(view.config, group, before, after)
 
     def _check_defaults(self, changes: dict[str, Any]) -> None:
         """Refuse defaults that no later disk or instance could be made with."""

@@ -15,6 +15,7 @@ from . import (
     checks_guests,
     checks_names,
     checks_nodes,
+    checks_policy,
     checks_storage,
     checks_survival,
 )
@@ -32,6 +33,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_disks.leftovers,
     checks_disks.missing,
     checks_names.disks,
+    checks_policy.sizes,
     checks_storage.directories,
     checks_storage.units,
     checks_storage.providers,

@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, NodeGroup, ipolicy, successor
+from moorage.ops import policy
 from moorage.ops.ndparams import checked
 
 from .add import check_policy
@@ -61,6 +62,15 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse values that a group cannot have."""
         self.changes(view.config, view.config.group(self.group_name))
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the instances that do not fit into the new policy."""
+        cluster, group = view.config.cluster, view.config.group(self.group_name)
+        if self.ipolicy:
+            new = successor(group, view.now, **self.changes(view.config, group))
+            before = ipolicy.group_policy(cluster, group)
+            after = ipolicy.group_policy(cluster, new)
+            yield from policy.warnings(view.config, group, before, after)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""

@@ -255,10 +255,11 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         view.answer(placement.room_on(view.config, node))
         if self._installs():
             osparams.check(view, node, str(self.os_type), self.osparams)
-        if not self.ignore_ipolicy:
-            self._check_policy(view, node)
 
     def _check_policy(self, view: View, node: Node) -> None:
+        """Raise where the policy forbids it; a disk's own size is known by now."""
+        if self.ignore_ipolicy:
+            return
         config = view.config
         disks = [_sized(view, wanted, node) for wanted in self.wishes()]
         instance = self._instance(view, node.uuid, [])
@@ -266,11 +267,12 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         policy.check(config, config.group(node.group), self.instance_name, sizes)
 
     def _check_disks(self, view: View, node: Node) -> None:
-        """Raise unless the disks can be made on a node, for use in its group."""
+        """Raise unless the disks can be made on a node, as its group allows."""
         for wanted in self.wishes():
             birth.check(view, wanted, node)
         adopted = [wanted.adopt for wanted in self.wishes() if wanted.adopt]
         identity.check_apart(view, adopted, node)
+        self._check_policy(view, node)
 
     def _check_words(self, view: View) -> None:
         if not _NAME.fullmatch(self.instance_name):
