@@ -47,7 +47,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         if not self.token:
             raise BadInput(
                 f"node {self.node_name} can be added with its token only",
-                hint="on the node: moorage agent DIR prints it; then give --token",
+                hint="on the node: moorage agent DIR prints it; then give --token-file",
             )
         return from_text(self.token)
 
