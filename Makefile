@@ -18,6 +18,7 @@ SIM ?=
 SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
+KILLS ?= 1000
 # All programs, unless some are named: make parity PROGRAMS="hbal hail"
 PROGRAMS ?=
 
@@ -26,7 +27,7 @@ INSTALLED := $(VENV)/.installed
 FAST := not real and not oracle and not slow
 REST := real or oracle or slow
 
-.PHONY: all check test run stop bench parity requirements guest lock clean help
+.PHONY: all check test run stop bench chaos parity requirements guest lock clean help
 .PHONY: fast-tests fuzz other-tests real-packages lint
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
@@ -93,6 +94,9 @@ bench: $(INSTALLED) ## Measure what commands cost at 100, 1,000 and 10,000 insta
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000
 	$(BIN)/python tests/htools/parity/sweep.py --seed $(SEED) --clusters $(CLUSTERS) \
 	  --keep $(BUILD)/parity $(if $(PROGRAMS),--programs $(PROGRAMS))
+
+chaos: $(INSTALLED) ## Break a cluster of processes under load for long; SEED=1 KILLS=1000
+	$(BIN)/python tests/chaos/run.py --seed $(SEED) --kills $(KILLS) --clients 12 --keep
 
 requirements: $(INSTALLED) ## A line a requirement: number, pass, fail or none, its tests
 	@if [ ! -f $(REPORTS)/fast.json ] || [ ! -f $(REPORTS)/rest.json ]; then \

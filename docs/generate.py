@@ -230,7 +230,8 @@ WHAT = {
 VARIABLES = {
     "VOL_NAME": "the volume's name, `<uuid>.ext.disk<n>`; never changes",
     "VOL_UUID": "the disk's uuid",
-    "VOL_CNAME": "the disk's name; absent when it has none",
+    "VOL_CNAME": "the name that the disk was made with, whatever it is called now; a "
+    "snapshot's is `VOL_SNAPSHOT_NAME`; absent when there was none",
     "VOL_SIZE": "size in MiB; for `grow`, the old one",
     "VOL_NEW_SIZE": "the size to grow to, in MiB",
     "VOL_METADATA": "a note of at most 128 plain characters: `originstname+<instance>`",

@@ -58,6 +58,16 @@ def aliased(given: Mapping[str, Any]) -> dict[str, Any]:
     return rest if memory is None else dict.fromkeys(MEMORY, memory) | rest
 
 
+def merged(old: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with some changed; the value ``default`` drops one.
+
+    >>> merged({"vcpus": 2}, {"memory": 512, "vcpus": "default"})
+    {'minmem': 512, 'maxmem': 512}
+    """
+    new = {**old, **aliased(given)}
+    return {name: value for name, value in new.items() if value != "default"}
+
+
 def read(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that a person's words stand for; none means ``default``.
 

@@ -17,7 +17,9 @@ def test_console_show(master, typed) -> None:
     out = typed("gnt-instance console --show web1").out
     assert out == "socket: /run/moorage/web1.serial on node1\n"
     master.result = {"command": ["socat", "-", "UNIX:x"]}
-    assert typed("gnt-instance console --show web1").out == "socat - UNIX:x\n"
+    for option in ("--show", "--show-cmd", "--show-command"):
+        told = typed(f"gnt-instance console {option} web1").out
+        assert told == "socat - UNIX:x\n"
     master.result = {}
     assert "has no console" in typed("gnt-instance console web1").err
 

@@ -310,6 +310,9 @@ def test_storage_diagnose(master, typed, same_screen) -> None:
     master.result = PROVIDERS
     same_screen("gnt-storage-diagnose", typed("gnt-storage diagnose").out)
     assert "broken" not in typed("gnt-storage diagnose san").out
+    unknown = typed("gnt-storage diagnose nope")
+    assert unknown.status == 1
+    assert "no node has an ExtStorage provider 'nope'" in unknown.err
 
 
 @pytest.mark.requirement("S0-64")

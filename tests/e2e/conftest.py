@@ -87,6 +87,7 @@ class Harbour:
         )
         assert cluster.nodes.san.broken == []
         assert found.after.missing == set()
+        assert found.after.misplaced == found.before.misplaced
         await cluster.stop()
         return found
 

@@ -257,3 +257,18 @@ async def test_our_own_master_is_understood(tmp_path):
     assert found.instances[0].tags == ("prod",)
     assert found.nodes[0].master
     assert load(found).state.nodes[0].unallocated > 0
+
+
+def test_a_node_that_does_not_answer_is_taken_as_offline(make, some_node, tmp_path):
+    told = Master(tmp_path / "socket", make([some_node("a"), some_node("b")], []))
+    told.socket.close()
+    answers = {name: told._answer(*call) for name, call in luxi.CALLS.items()}
+    names = list(luxi._NODE)
+    row = answers["nodes"]["data"][1]
+    for name in luxi._FIGURES:
+        row[names.index(name)] = [2, None]
+    found = luxi.parse(answers)
+    assert [node.offline for node in found.nodes] == [False, True]
+    assert found.warnings == ("node b gives no figures: it is taken as offline",)
+    row[names.index("vm_capable")] = [0, False]
+    assert luxi.parse(answers).warnings == ()

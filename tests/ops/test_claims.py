@@ -9,6 +9,7 @@ import pytest
 from moorage.errors import NoCapacity, from_json
 from moorage.model import Instance
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
+from moorage.testing.machine import PROVIDERS
 
 
 @pytest.fixture
@@ -163,3 +164,70 @@ async def test_what_is_recorded_is_counted_once(sim):
     for name in ("w0", "w1"):
         assert not await at_once(sim, adding(name, 25_000, pnode="node1"))
     assert homes(sim)["node1"] == 2
+
+
+@pytest.mark.requirement("S2-13")
+async def test_room_that_was_told_before_a_disk_was_made_is_not_given_twice(sim):
+    """An answer may be older than the end of the job whose disk it does not show."""
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    started, told, gate = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def hold(name):
+        if name.startswith("before create"):
+            started.set()
+            await gate.wait()
+
+    sim.extra_point = hold
+    fields = {"disk_template": "sharedfile", "size": 600}
+    first = await sim.submit("OP_DISK_ADD", name="d0", **fields)
+    await started.wait()
+    answer = sim.engine._waiting._answer
+
+    async def late(question):
+        found = await answer(question)
+        gate.set()
+        await told.wait()
+        return found
+
+    sim.engine._waiting._answer = late
+    second = await sim.submit("OP_DISK_ADD", name="d1", **fields)
+    await sim.finished(first)
+    told.set()
+    job = await sim.finished(second)
+    assert isinstance(from_json(job.ops[0].error), NoCapacity)
+
+
+@pytest.mark.requirement("S2-03", "S2-13")
+@pytest.mark.parametrize("together", [True, False])
+async def test_who_is_being_made_can_restart_only_where_its_provider_is(
+    tmp_path, together
+):
+    """Nodes 1 and 2 have it; of the two that are added only one has a second place."""
+    sim = await SimCluster.start(tmp_path, ClusterBuilder(4))
+    for name in ("node3", "node4"):
+        machine = sim.nodes.nodes[name].machine
+        machine.installed = [one for one in PROVIDERS if one.name != "san"]
+    local = {"disk_template": "file", "disks": [{"size": 64}]}
+    assert not await at_once(sim, adding("local", 20_000, pnode="node2", **local))
+    both = [adding("w0", 32_000, pnode="node1"), adding("w1", 25_000)]
+    if together:
+        found = await at_once(sim, *both)
+    else:
+        found = [error for one in both for error in await at_once(sim, one)]
+    assert [type(error) for error in found] == [NoCapacity]
+    await sim.stop()
+
+
+async def test_snapshots_that_are_taken_at_once_share_the_room(sim):
+    for at in range(2):
+        fields = {"name": f"d{at}", "disk_template": "sharedfile", "size": 600}
+        await sim.run("OP_DISK_ADD", **fields)
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    taken = [{"OP_ID": "OP_DISK_SNAPSHOT", "disk": f"d{at}"} for at in range(2)]
+    (error,) = await at_once(sim, *taken)
+    assert isinstance(error, NoCapacity)
+    assert "no room for a snapshot of disk d" in error.message
+    assert error.hint == "to do it all the same: --ignore-capacity"
+    assert not await at_once(sim, *(one | {"ignore_capacity": True} for one in taken))

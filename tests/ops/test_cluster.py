@@ -143,6 +143,27 @@ def test_an_instance_on_a_node_that_is_off_is_found():
     assert "its node off is marked offline" in one
 
 
+LETTING_GO = "gnt-instance remove --ignore-failures web1"
+
+
+@pytest.mark.parametrize(
+    ("template", "hint"),
+    [
+        ("sharedfile", "gnt-instance failover web1"),
+        (
+            "file",
+            f"bring node off back; if it is gone for good: {LETTING_GO}",
+        ),
+    ],
+)
+def test_an_instance_on_a_node_that_is_off_has_a_way_out(template, hint):
+    builder = ClusterBuilder(1).node("off", offline=True)
+    builder.disk("root", template, nodes=("off",) if template == "file" else ())
+    builder.instance("web1", "off", ("root",), admin_state="up")
+    (one,) = verify(builder)["errors"]
+    assert one["hint"] == hint
+
+
 def test_a_paused_guest_runs_and_leftovers_of_moves_are_told():
     builder = running(disks_active=False)
     node1 = facts(guest("web1", state="paused"))
@@ -204,11 +225,22 @@ def test_providers_in_use_are_valid_on_every_node_of_the_group():
     bad = Provider(name="san", path="/p", problem="File 'grow' is missing")
     builder = ClusterBuilder(3).node("far1", "far").disk("d1").disk("d2")
     answers = {"node2": [bad], "node3": [], "far1": []}
-    first, second = errors(builder, providers=answers)
+    first, second = warnings(builder, providers=answers)
+    assert errors(builder, providers=answers) == []
     assert "2 disks of node group default use ExtStorage provider 'san'" in first
     assert "File 'grow' is missing" in first
     assert second.startswith("node node3: ")
     assert second.endswith("it is not there")
+
+
+@pytest.mark.requirement("S0-16")
+def test_a_provider_that_a_nodes_own_instances_need_is_an_error():
+    """Elsewhere it is a warning: a new or drained node may come to have it yet."""
+    builder = running("d1")
+    (error,) = errors(
+        builder, providers={"node1": [], "node2": []}, node1=facts(guest("web1", "d1"))
+    )
+    assert error.startswith("node node1: ")
 
 
 @pytest.mark.requirement("S0-21")

@@ -340,4 +340,32 @@ async def test_a_volume_keeps_its_name_whatever_its_disk_is_called(
     await cluster.run("OP_DISK_ATTACH", disk="other", instance_name="web")
     assert cluster.config.disk("other").volume == before
     env = story.last("attach").env
-    assert (env["VOL_NAME"], env["VOL_CNAME"]) == (before, "other")
+    assert (env["VOL_NAME"], env["VOL_CNAME"]) == (before, before)
+
+
+async def test_scripts_know_a_volume_by_the_name_that_it_was_made_with(
+    cluster: SimCluster, story: Story
+) -> None:
+    """A provider that goes by that name would destroy another one's volume."""
+    await cluster.run("OP_DISK_ADD", **NEW)
+    await cluster.run("OP_DISK_RENAME", disk="data", new_name="theirs")
+    error = await cluster.refused("OP_DISK_ADD", **NEW)
+    assert "was made as 'data'" in str(error)
+    uuid = await cluster.run("OP_DISK_SNAPSHOT", disk="theirs", new_name="monday")
+    copy = cluster.config.disk(uuid).volume
+    assert story.last("snapshot").env["VOL_SNAPSHOT_NAME"] == copy
+    await cluster.run("OP_DISK_REMOVE", disk="monday")
+    assert story.last("remove").env["VOL_CNAME"] == copy
+    await cluster.run("OP_DISK_SET_PARAMS", disk="theirs", name="none")
+    await cluster.run("OP_DISK_REMOVE", disk=cluster.config.detached()[0].uuid)
+    assert story.last("remove").env["VOL_CNAME"] == "data"
+    await cluster.run("OP_DISK_ADD", **NEW)
+
+
+async def test_a_volume_that_was_made_without_a_name_gets_none(
+    cluster: SimCluster, story: Story
+) -> None:
+    uuid = await cluster.run("OP_DISK_ADD", **{**NEW, "name": None})
+    await cluster.run("OP_DISK_RENAME", disk=uuid, new_name="theirs")
+    await cluster.run("OP_DISK_REMOVE", disk="theirs")
+    assert "VOL_CNAME" not in story.last("remove").env

@@ -102,7 +102,7 @@ async def test_a_node_does_not_tear_disks_out_of_their_group(sim):
     fields = {"group_name": "far", "nodes": ["node3", "node1"]}
     error = await sim.refused("OP_GROUP_ASSIGN_NODES", **fields)
     assert "instance i1 on node node1 has disk d1" in error.message
-    assert error.hint == "gnt-node evacuate -n OTHER_NODE node1"
+    assert error.hint == "gnt-node evacuate node1"
     assert sim.config.node("node3").group == "default"
     await sim.run("OP_GROUP_ASSIGN_NODES", force=True, **fields)
     assert sim.config.disk("d1").group == "far"

@@ -109,6 +109,80 @@ async def test_a_local_volume_is_removed_where_it_was_used_last(
     assert vault.volumes == {}
 
 
+async def with_data(cluster: SimCluster, **more: object) -> None:
+    """Make an instance on node2 with a volume that only node2 sees."""
+    await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="web",
+        disk_template="ext",
+        disks=[{"size": 64, "provider": "vault", "name": "data"}],
+        pnode="node2",
+        **more,
+    )
+
+
+async def move_down(cluster: SimCluster) -> None:
+    """Let an instance that is down go to node3, which does not look at its disks."""
+    fields = {"instance_name": "web", "target_node": "node3"}
+    await cluster.run("OP_INSTANCE_FAILOVER", **fields)
+
+
+@pytest.mark.parametrize("how", ["disk", "instance", "modify"])
+async def test_a_local_volume_is_removed_where_it_is_after_a_move_without_it(
+    cluster: SimCluster, vault: Vault, how: str
+) -> None:
+    await with_data(cluster, start=False)
+    await move_down(cluster)
+    if how == "disk":
+        await cluster.run("OP_DISK_DETACH", disk="data")
+        await cluster.run("OP_DISK_REMOVE", disk="data")
+    elif how == "instance":
+        await cluster.run(REMOVE, instance_name="web")
+    else:
+        mods = {"disks": [["remove", "data", {}]]}
+        await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name="web", **mods)
+    assert vault.volumes == {}
+    assert not cluster.config.knows(Disk, "data")
+
+
+async def test_a_node_that_was_given_a_disk_and_never_saw_it_is_not_asked(
+    cluster: SimCluster, vault: Vault
+) -> None:
+    await cluster.run("OP_DISK_ADD", **NEW, node="node3")
+    fields = {"disk_template": "diskless", "pnode": "node2", "start": False}
+    await cluster.run("OP_INSTANCE_CREATE", instance_name="web", **fields)
+    await cluster.run("OP_DISK_ATTACH", disk="data", instance_name="web")
+    await cluster.run("OP_DISK_DETACH", disk="data")
+    await cluster.run("OP_DISK_REMOVE", disk="data")
+    assert vault.volumes == {}
+
+
+async def test_a_volume_that_people_moved_is_removed_where_its_guest_ran(
+    cluster: SimCluster, vault: Vault
+) -> None:
+    await with_data(cluster, start=False)
+    await move_down(cluster)
+    vault.volumes = dict.fromkeys(vault.volumes, "node3")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
+    await cluster.run("OP_DISK_DETACH", disk="data")
+    await cluster.run("OP_DISK_REMOVE", disk="data")
+    assert vault.volumes == {}
+
+
+async def test_what_its_own_node_must_remove_waits_for_it(
+    cluster: SimCluster, vault: Vault
+) -> None:
+    await with_data(cluster, start=False)
+    await move_down(cluster)
+    await off(cluster, "node2")
+    await cluster.refused(REMOVE, instance_name="web")
+    assert list(vault.volumes.values()) == ["node2"]
+    disk = cluster.config.disk("data")
+    assert disk.quarantine
+    assert disk.last_node == "node2"
+
+
 @pytest.mark.parametrize("how", ["silent", "offline"])
 async def test_another_node_that_finds_nothing_has_removed_nothing(
     cluster: SimCluster, vault: Vault, how: str

@@ -76,7 +76,12 @@ async def test_a_node_that_is_off_is_failed_over(sim):
     error = await sim.refused("OP_NODE_MIGRATE", **fields)
     assert error.hint == "gnt-node failover node2"
     evacuated = {"node_name": "node2", "remote_node": "node1", "dry_run": True}
-    assert await sim.run("OP_NODE_EVACUATE", **evacuated) == []
+    plan = await sim.run("OP_NODE_EVACUATE", **evacuated)
+    assert [(step["what"], step["node"]) for step in plan] == [
+        ("submit a job: INSTANCE_FAILOVER(web1)", "node1"),
+        ("submit a job: INSTANCE_FAILOVER(web2)", "node1"),
+    ]
+    assert len(sim.config.instances_on(sim.config.node("node2"))) == 2
     result = await sim.run("OP_NODE_FAILOVER", **fields)
     assert len(await opcodes(sim, result)) == 2
     assert sim.config.instances_on(sim.config.node("node2")) == []

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where instances go when nobody names a node: the planner, in-process."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -132,3 +134,78 @@ async def test_a_silent_node_is_not_chosen(sim):
         sim.nodes.nodes[name].lose_power()
     await add(sim, "web", disk_template="diskless", disks=[])
     assert home(sim, "web") == "node4"
+
+
+@pytest.mark.requirement("S2-03")
+async def test_a_new_instance_could_not_restart_where_its_provider_is_missing(sim):
+    """Nodes 1 and 2 are all there is to it: the others cannot stand in for them."""
+    for name in ("node3", "node4"):
+        machine = sim.nodes.nodes[name].machine
+        machine.installed = [one for one in PROVIDERS if one.name != "san"]
+    local = {"disk_template": "file", "disks": [{"size": 64}], "pnode": "node1"}
+    await add(sim, "local", memory=40_000, **local)
+    with pytest.raises(NoCapacity):
+        await add(sim, "web", memory=40_000)
+    await add(sim, "web", memory=40_000, ignore_capacity=True)
+    assert home(sim, "web") == "node2"
+
+
+@pytest.mark.requirement("S4-13")
+async def test_room_on_shared_storage_is_one_for_all_nodes(sim):
+    """What is being made from one node is taken from what the other one sees."""
+    for node in sim.nodes.nodes.values():
+        node.machine.room = 1000
+    fields = {"disk_template": "sharedfile", "size": 600}
+    numbers = [
+        await sim.submit("OP_DISK_ADD", name=f"on-{node}", node=node, **fields)
+        for node in ("node1", "node2")
+    ]
+    jobs = [await sim.finished(number) for number in numbers]
+    assert sorted(job.status for job in jobs) == ["error", "success"]
+
+
+@pytest.mark.requirement("S4-14")
+async def test_storage_that_cannot_tell_its_room_refuses_nothing(sim):
+    for node in sim.nodes.nodes.values():
+        node.machine.room = None
+    await add(sim, "web", disk_template="sharedfile", disks=[{"size": 64}])
+    await sim.run("OP_DISK_ADD", disk_template="sharedfile", size=64, name="free")
+    await sim.run("OP_DISK_GROW", disk="free", amount=64)
+
+
+async def test_a_guest_that_is_on_its_way_counts_at_both_ends(sim):
+    """Until it has gone it has its memory where it was, too."""
+    await add(sim, "big", memory=50_000, pnode="node1")
+    gate, reached = asyncio.Event(), asyncio.Event()
+
+    async def hold(name):
+        if name.startswith("before ") and "big" in name:
+            reached.set()
+            await gate.wait()
+
+    sim.extra_point = hold
+    move = {"instance_name": "big", "target_node": "node2"}
+    moving = await sim.submit("OP_INSTANCE_MIGRATE", **move)
+    await reached.wait()
+    refused = await sim.refused(
+        "OP_INSTANCE_CREATE",
+        instance_name="new",
+        disk_template="ext",
+        disks=[{"size": 64, "provider": "san"}],
+        beparams={"memory": 50_000},
+        pnode="node1",
+    )
+    assert isinstance(refused, NoCapacity)
+    gate.set()
+    assert (await sim.finished(moving)).status == "success"
+    await add(sim, "new", memory=50_000, pnode="node1")
+    assert home(sim, "big") == "node2"
+
+
+async def test_a_stopped_instance_may_move_to_a_full_node(sim):
+    """It takes memory when it starts, not before."""
+    await add(sim, "big", memory=50_000, pnode="node1")
+    await add(sim, "asleep", memory=50_000, pnode="node2", start=False)
+    move = {"instance_name": "asleep", "target_node": "node1"}
+    await sim.run("OP_INSTANCE_FAILOVER", **move)
+    assert home(sim, "asleep") == "node1"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from moorage.model import Node
 from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster, _pass
 from moorage.testing.picture import picture
@@ -49,6 +50,25 @@ async def verified(cluster: SimCluster) -> list[dict[str, str]]:
 def guests(cluster: SimCluster, name: str) -> list[str]:
     uuid = cluster.config.instance(name).uuid
     return [key.split()[0] for key in cluster.nodes.san.guests if key.endswith(uuid)]
+
+
+# -- what moves while it is stopped ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("op_id", "fields"), [(FAILOVER, {}), (MIGRATE, {"allow_failover": True})]
+)
+async def test_a_stopped_instance_leaves_no_active_disks_behind(
+    cluster: SimCluster, op_id: str, fields: dict[str, Any]
+) -> None:
+    await cluster.run(SHUTDOWN, **WEB1)
+    await cluster.run(ACTIVATE, **WEB1)
+    home = cluster.config.instance("web1").primary_node
+    target = next(n.name for n in cluster.config.all(Node) if n.uuid != home)
+    await cluster.run(op_id, **WEB1, target_node=target, **fields)
+    assert (await picture(cluster)).misplaced == []
+    assert not cluster.config.instance("web1").disks_active
+    assert await verified(cluster) == []
 
 
 # -- a stop of storage that fails ------------------------------------------------------
@@ -277,3 +297,29 @@ async def test_nothing_starts_a_guest_that_runs_elsewhere(
 async def test_a_silent_node_keeps_nobody_down(cluster: SimCluster) -> None:
     cluster.nodes.nodes["node2"].lose_power()
     await cluster.run(STARTUP, **WEB3)
+
+
+# -- quarantine, and the way out of it -------------------------------------------------
+
+
+async def test_an_instance_with_a_disk_in_quarantine_can_be_stopped_and_repaired(
+    cluster: SimCluster,
+) -> None:
+    for node in ("node1", "node2", "node3"):
+        failing(cluster, node, "attach")
+    assert (await ended(cluster, FAILOVER, **WEB1))[0] == "error"
+    disks = cluster.config.disks_of(cluster.config.instance("web1"))
+    suspects = [disk for disk in disks if disk.quarantine]
+    assert suspects
+    assert not any("\n" in (disk.quarantine or "") for disk in suspects)
+    for node in ("node1", "node2", "node3"):
+        failing(cluster, node)
+    error = await cluster.refused(STARTUP, **WEB1)
+    assert f"gnt-disk modify --lift-quarantine {suspects[0].label}" in error.hint
+    await cluster.run(SHUTDOWN, **WEB1)
+    await cluster.run(DEACTIVATE, **WEB1)
+    for disk in suspects:
+        fields = {"disk": disk.uuid, "lift_quarantine": True}
+        await cluster.run("OP_DISK_SET_PARAMS", **fields)
+    await cluster.run(STARTUP, **WEB1)
+    assert await verified(cluster) == []

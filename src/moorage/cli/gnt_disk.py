@@ -149,7 +149,7 @@ def snapshot(call: Call) -> int:
     """Make a new, detached disk with what this one holds now."""
     (disk,) = call.words
     fields = call.given(new_name="name")
-    uuid = perform(call, "OP_DISK_SNAPSHOT", disk=disk, **fields)
+    uuid = perform(call, "OP_DISK_SNAPSHOT", disk=disk, **fields, **overridden(call))
     call.terminal.print(f"Made a snapshot of disk {disk}: disk {uuid}")
     return 0
 
@@ -350,7 +350,7 @@ _COMMANDS = (
         snapshot,
         "Make a new, detached disk of what a disk holds now",
         (_DISK,),
-        (Option(("--name",), "name of the new disk", "NAME"), *JOB),
+        (Option(("--name",), "name of the new disk", "NAME"), IGNORE_CAPACITY, *JOB),
         examples=(Example("gnt-disk snapshot data1 --name monday", "a copy to keep"),),
     ),
     Command(

@@ -23,7 +23,7 @@ LISTING = Listing(
 _INFO = [
     *("name", "uuid", "pip", "sip", "group", "role", "master_candidate"),
     *("drained", "offline", "powered", "master_capable", "vm_capable"),
-    *("accelerator", "accelerator.reason"),
+    *("accelerator", "accelerator.reason", "storage"),
     *("pinst_list", "sinst_list", "ndparams", "tags", "serial_no", "ctime", "mtime"),
 ]
 
@@ -143,6 +143,7 @@ def _shown(node: dict[str, Any]) -> dict[str, Any]:
         "master_capable": node["master_capable"],
         "vm_capable": node["vm_capable"],
         "accelerator": _accelerator(node),
+        "storage units": [_unit(unit) for unit in node["storage"] or ()] or "",
         "primary for instances": node["pinst_list"] or "",
         "secondary for instances": node["sinst_list"] or "",
         "node parameters": node["ndparams"] or "",
@@ -151,6 +152,15 @@ def _shown(node: dict[str, Any]) -> dict[str, Any]:
         "Creation time": moment(node["ctime"]),
         "Modification time": moment(node["mtime"]),
     }
+
+
+def _unit(unit: dict[str, Any]) -> str:
+    """Return a storage unit with its room; what nobody knows is unknown, not 0."""
+    kind, key, _ = unit["sunit"]
+    sizes = (unit["free"], unit["total"])
+    free, total = ("unknown" if one is None else f"{one} MiB" for one in sizes)
+    told = f"free {free} of {total}" if sizes != (None, None) else "room unknown"
+    return f"{kind}/{key}: {told}"
 
 
 def _accelerator(node: dict[str, Any]) -> str:

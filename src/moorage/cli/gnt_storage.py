@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.errors import Failed
+from moorage.errors import Failed, NotFound
 
 from .command import Call, Command, Example, Operand, Program
 from .follow import fetch
@@ -31,6 +31,11 @@ def _providers(call: Call, missing: str) -> list[Provider]:
 def diagnose(call: Call) -> int:
     """Say of each provider where it is and whether it is valid."""
     found = _providers(call, "Can't get the list of ExtStorage providers")
+    unknown = set(call.words) - {str(one["name"]) for one in found}
+    for name in sorted(unknown):
+        raise NotFound(
+            f"no node has an ExtStorage provider '{name}'", hint="gnt-storage diagnose"
+        )
     if call.option("json"):
         call.terminal.print(json.dumps(found, indent=2))
         return 0

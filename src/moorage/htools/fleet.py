@@ -143,6 +143,8 @@ class InstanceRow:
         Networks that its cards need.
     reach : frozenset of int or None
         Nodes from which **all** its disks can be used; None for the whole group.
+    promised : bool
+        Whether its memory counts though it is down: it should run, and will again.
     """
 
     name: str
@@ -160,6 +162,7 @@ class InstanceRow:
     forthcoming: bool = False
     networks: tuple[str, ...] = ()
     reach: frozenset[int] | None = None
+    promised: bool = False
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def from_row(idx: int, row: InstanceRow) -> Inst:
         movable=row.template in MOVABLE,
         mirror=MIRRORS[row.template],
         local=row.template in LOCAL,
-        uses_mem=not row.forthcoming and row.status not in IDLE,
+        uses_mem=not row.forthcoming and (row.promised or row.status not in IDLE),
         uses_sec_mem=row.status != "ADMIN_offline" and row.auto_balance,
         counts_cpu=row.status != "ADMIN_offline",
         reach=row.reach,

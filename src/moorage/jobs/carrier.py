@@ -256,7 +256,7 @@ class Carrier:
         for values, cause in suspects:
             disk = cast("Disk", changes.decode("disk", values))
             put[disk.uuid] = _quarantined(
-                self._truth.config, disk, f"job {job.id}: {cause}", now
+                self._truth.config, disk, f"job {job.id}: {_line(cause)}", now
             )
             text = f"disk {disk.label} is quarantined: {cause}"
             self._queue.note(job, op, text)
@@ -316,6 +316,11 @@ def _overtaken(config: Config, op: Op, uuid: str) -> str:
         f"began is neither carried on nor undone ({op.summary}, step {op.cursor + 1} "
         f"of {len(op.tasks)})"
     )
+
+
+def _line(told: str) -> str:
+    """Return what a script printed, among other words, in one line."""
+    return " ".join(told.split())
 
 
 def _quarantined(config: Config, disk: Disk, cause: str, now: float) -> Disk:

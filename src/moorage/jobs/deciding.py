@@ -14,6 +14,9 @@ from .task import Task
 from .unread import idle
 from .world import World
 
+Claims = dict[tuple[int, int, int], Claim]
+"""By job, operation and number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -65,15 +68,24 @@ class Deciding:
         """
         earlier = self._claims(job)
         answered = await answers
+        if operation.looks:
+            return await self._aside(operation, job, answered, earlier)
         if not operation.plans:
             return _decided(operation, self.view(job, answered))
         async with self._choosing:
-            # The answers may be older than the end of a job that was under way when
-            # they were asked for: what it chose may not show in them yet.
-            claims = earlier | self._claims(job)
-            view = self.view(job, answered, tuple(claims.values()))
-            found: Decision = await self._world.aside(lambda: _decided(operation, view))
+            found = await self._aside(operation, job, answered, earlier)
             job.current.claims = list(found.claims)
+        return found
+
+    async def _aside(
+        self, operation: Operation, job: Job, answered: Answers, earlier: Claims
+    ) -> Decision:
+        """Decide with the claims of the others in sight, aside from the event loop."""
+        # The answers may be older than the end of a job that was under way when they
+        # were asked for: what it chose may not show in them yet.
+        claims = earlier | self._claims(job)
+        view = self.view(job, answered, tuple(claims.values()))
+        found: Decision = await self._world.aside(lambda: _decided(operation, view))
         return found
 
     def view(
@@ -88,7 +100,7 @@ class Deciding:
         config = self._truth.config
         return View(config, answers or {}, now, world.fresh, job.id, claims)
 
-    def _claims(self, job: Job) -> dict[tuple[int, int, int], Claim]:
+    def _claims(self, job: Job) -> Claims:
         """Return what other jobs have chosen and not ended with."""
         return {
             (other.id, at, number): claim

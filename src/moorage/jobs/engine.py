@@ -284,7 +284,7 @@ class Engine:
                 self.queue.note(job, op, f"Warning: {text}")
             view, tasks = decision.view, decision.tasks
             if op.input.get("dry_run"):
-                op.result = [self._shown(task) for task in tasks]
+                op.result = self._planned(operation, view, tasks)
             else:
                 await self._waiting.for_slot(job, op)
                 follow = await self._execute(job, op, operation, view, tasks)
@@ -353,6 +353,18 @@ class Engine:
 
     def _operation(self, opcode: dict[str, Any]) -> Operation:
         return self._parse(opcode)
+
+    def _planned(
+        self, operation: Operation, view: View, tasks: Sequence[Task]
+    ) -> list[dict[str, Any]]:
+        """Return what would be done: the tasks, then the jobs that would follow."""
+        follow = [self._asked(one) for job in operation.jobs(view) for one in job]
+        return [self._shown(task) for task in tasks] + follow
+
+    def _asked(self, opcode: dict[str, Any]) -> dict[str, Any]:
+        summary = self._operation(opcode).summary()
+        node = opcode.get("target_node") or "master"
+        return {"what": f"submit a job: {summary}", "node": node, "final": False}
 
     def _shown(self, task: Task) -> dict[str, Any]:
         node = getattr(task, "node", None)

@@ -116,6 +116,9 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether it chooses where something goes, or counts what room there is. Such
     operations decide one after the other, each with the claims of the others in
     sight, and aside from the event loop: the planner may take long."""
+    looks: ClassVar[bool] = False
+    """Whether it counts as those that plan do, and chooses nothing: it sees the claims
+    of the others, and none of them waits for it."""
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""

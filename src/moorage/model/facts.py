@@ -235,10 +235,14 @@ class Claim(Struct, frozen=True, kw_only=True):
     instance
         Name of the instance that comes to the node; empty for disks alone.
     memory, vcpus
-        What a new instance gets; one that moves has them in its record.
+        What an instance gets that is new, starts, or runs with other ones than
+        recorded; 0 for one that moves with those in its record.
     disks
         Template and size of what is made or grows.
-    tags
+    units
+        The storage units of a new instance's disks, adopted ones too: they say where
+        it can restart.
+    tags, spindle_use
         Of a new instance.
     """
 
@@ -247,4 +251,6 @@ class Claim(Struct, frozen=True, kw_only=True):
     memory: Mib = Mib(0)
     vcpus: int = 0
     disks: tuple[tuple[str, int], ...] = ()
+    units: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
+    spindle_use: int = 1

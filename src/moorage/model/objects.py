@@ -71,6 +71,9 @@ class Disk(Entity, frozen=True, kw_only=True):
         What names an adopted device on every node that sees it (its WWID or serial
         number), as it was when the disk was adopted; empty for a device that tells
         nothing, None for a volume that was not adopted.
+    cname
+        What storage scripts know the volume as, where it is not `name`: a volume keeps
+        the name that it was made with. Empty for none.
     """
 
     dev_type: str
@@ -87,6 +90,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     epoch: int = 0
     quarantine: str | None = None
     identity: str | None = None
+    cname: str | None = None
 
     @property
     def volume(self) -> str:
@@ -97,6 +101,11 @@ class Disk(Entity, frozen=True, kw_only=True):
     def label(self) -> str:
         """The name that a person gave it, or else the uuid."""
         return self.name or self.uuid
+
+    @property
+    def known_as(self) -> str:
+        """What storage scripts know the volume as; empty for none."""
+        return (self.name or "") if self.cname is None else self.cname
 
 
 class Nic(Struct, frozen=True, kw_only=True):

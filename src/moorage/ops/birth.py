@@ -20,7 +20,7 @@ from moorage.units import Mib
 
 from . import identity
 from .calls import providers_on
-from .disk_names import check_disk_name, check_unused, hold_names
+from .disk_names import check_disk_name, check_unknown, check_unused, hold_names
 from .reach import check_provider, online, providers
 
 KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type"})
@@ -240,6 +240,8 @@ def check(view: View, wanted: Wish, node: Node) -> None:
         )
     if wanted.name:
         check_unused(view.config, wanted.name)
+        if kind.capabilities.provider:
+            check_unknown(view.config, wanted.name)
     disk = bear(view, wanted, node)
     if kind.capabilities.provider:
         check_provider(view, disk, node)

@@ -56,6 +56,21 @@ def check_unused(config: Config, name: str, disk: Disk | None = None) -> None:
         )
 
 
+def check_unknown(config: Config, name: str) -> None:
+    """Raise `Exists` if storage scripts know the volume of another disk as `name`.
+
+    A provider that goes by the names of disks would take that one for the new disk's.
+    """
+    for disk in config.named(Disk):
+        if name == disk.cname:
+            raise Exists(
+                f"the volume of disk {disk.label} was made as '{name}', and storage "
+                "scripts still know it by that name",
+                hint="choose another name",
+                name=name,
+            )
+
+
 def hold_names(*names: object) -> Iterator[Lock]:
     """Hold names, so that no other job gives them to a disk meanwhile."""
     for name in filter(None, names):

@@ -173,10 +173,12 @@ def _pending(view: View) -> tuple[Claim, ...]:
 
 
 def _is_recorded(config: Config, claim: Claim) -> bool:
-    """Whether the instance of a claim is where the job wants it."""
+    """Whether the instance of a claim is where and as large as the job wants it."""
     if not (claim.instance and config.knows(Instance, claim.instance)):
         return False
-    return config.instance(claim.instance).primary_node == claim.node
+    one = config.instance(claim.instance)
+    there = one.primary_node == claim.node
+    return there and claim.memory <= (_memory(config, one) if _is_up(one) else 0)
 
 
 class _Rows:
@@ -217,7 +219,9 @@ class _Rows:
         return sum(
             _memory(self.config, one)
             for one in here
-            if one.name in self.arriving and one.admin_state == "up"
+            if one.name in self.arriving
+            and self.arriving[one.name].node != node.uuid
+            and _is_up(one)
         )
 
     def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
@@ -263,10 +267,12 @@ class _Rows:
     def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
         backend, disks = beparams(self.config, one), self.config.disks_of(one)
         units = [unit_of(self.config.cluster, disk) for disk in disks]
-        state = "running" if one.admin_state == "up" else f"ADMIN_{one.admin_state}"
+        claim = self.arriving.get(one.name)
+        asked = claim.memory if claim else 0
+        state = "running" if asked or _is_up(one) else f"ADMIN_{one.admin_state}"
         return htools.InstanceRow(
             one.name,
-            mem=int(backend["maxmem"]),
+            mem=asked or int(backend["maxmem"]),
             disk=sum(disk.size for disk in disks),
             vcpus=int(backend["vcpus"]),
             primary=home,
@@ -293,10 +299,17 @@ class _Rows:
                 disk=sum(size for _, size in claim.disks),
                 vcpus=claim.vcpus,
                 primary=self.places[claim.node],
-                template=_template([name for name, _ in claim.disks]),
+                template=_template([name for name, _ in claim.units]),
                 tags=claim.tags,
+                spindle_use=claim.spindle_use,
+                reach=_reach(self.how, claim.units),
                 disks=tuple(htools.Disk(size) for _, size in claim.disks),
             )
+
+
+def _is_up(instance: Instance) -> bool:
+    """Whether it should run; so it has its memory, were it down for a moment."""
+    return instance.admin_state == "up"
 
 
 def _memory(config: Config, instance: Instance) -> int:

@@ -7,7 +7,7 @@ from msgspec import convert
 
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Question, View
-from moorage.model import Config, GuestState, Instance, Node
+from moorage.model import Config, Disk, GuestState, Instance, Node
 
 from .calls import guest_on
 from .silence import way_out
@@ -39,6 +39,17 @@ def runs(view: View, instance: Instance) -> bool:
 def holds(view: View, instance: Instance) -> bool:
     """Whether the instance's disks are attached on its node."""
     return instance.disks_active or runs(view, instance)
+
+
+def last_holder(view: View, instance: Instance, disk: Disk) -> str:
+    """Return the node that held an instance's disk last, when it loses the instance.
+
+    An instance that moved while it was down took no disk along: its node has not seen
+    the volume yet, and a provider may keep it elsewhere.
+    """
+    if disk.last_node is None or holds(view, instance):
+        return instance.primary_node
+    return disk.last_node
 
 
 def check_known(view: View, instance: Instance) -> None:

@@ -27,7 +27,8 @@ NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
 _SHOWN = 5
 """Refusing nodes that a sentence names."""
-_ANYWAY = "to do it all the same: --ignore-capacity"
+ANYWAY = "to do it all the same: --ignore-capacity"
+"""The hint of a refusal for want of memory or room."""
 
 
 def check_allocator(name: str | None) -> None:
@@ -185,7 +186,7 @@ def check_arrival(view: View, wanted: Newcomer, node: Node) -> None:
     if found is not None:
         raise NoCapacity(
             f"node {node.name} cannot take instance {wanted.name}: {found.sentence()}",
-            hint=_ANYWAY,
+            hint=ANYWAY,
             node=node.name,
         )
 
@@ -231,7 +232,7 @@ def check_room_for(
             raise NoCapacity(
                 f"node {node.name} has no room for {what}: unit "
                 f"{'/'.join(unit.name)} (asked {size} MiB, free {unit.free} MiB)",
-                hint=_ANYWAY,
+                hint=ANYWAY,
                 node=node.name,
             )
 
@@ -277,5 +278,5 @@ def _hint(found: Answer) -> str:
     if not found.change:
         return "gnt-node list shows the room there is"
     if found.change.what == "capacity check":
-        return f"hcheck -L --survive tells who would be stranded; {_ANYWAY}"
+        return f"hcheck -L --survive tells who would be stranded; {ANYWAY}"
     return found.change.sentence()

@@ -127,6 +127,19 @@ def worker(view: View, disk: Disk) -> Node:
     )
 
 
+def remover(view: View, disk: Disk, home: Node) -> Node:
+    """Return the node that is to destroy the volume of a disk that `home` had.
+
+    It is `home`, unless that is off, or never held the volume.
+
+    Raises
+    ------
+    WrongState
+        If no node can.
+    """
+    return worker(view, disk) if home.offline or elsewhere(disk, home) else home
+
+
 def forgetting(disk: Disk) -> str:
     """Return the way out for a disk whose data is lost."""
     return f"if its data is gone for good: gnt-disk forget --reason WHY {disk.label}"

@@ -2,7 +2,8 @@
 """What to do about a node that gave no proper answer: not always the same."""
 
 from moorage.errors import MoorageError, may_be_off
-from moorage.model import Node
+from moorage.model import Config, Instance, Node
+from moorage.storage import mirrored
 
 
 def way_out(node: Node, error: MoorageError) -> str:
@@ -15,3 +16,12 @@ def way_out(node: Node, error: MoorageError) -> str:
         off = f"gnt-node modify --offline=yes {node.name}"
         return f"make sure that the node is powered off, then: {off}"
     return error.hint or "gnt-cluster verify"
+
+
+def rescue(config: Config, instance: Instance) -> str:
+    """Return what to type for an instance whose node is marked offline."""
+    if all(disk.dev_type in mirrored() for disk in config.disks_of(instance)):
+        return f"gnt-instance failover {instance.name}"
+    home = config.node(instance.primary_node).name
+    lost = f"gnt-instance remove --ignore-failures {instance.name}"
+    return f"bring node {home} back; if it is gone for good: {lost}"

@@ -18,6 +18,9 @@ from moorage.store import MemoryStore, Truth, create
 from .nodes import SimNodes
 from .san import SHARED_DIR, San
 
+_OTHERS_TURNS = 20
+"""How often others get their turn while the planner thinks."""
+
 
 class Crash(BaseException):
     """The master process dies here."""
@@ -28,8 +31,12 @@ async def _pass(_name: str) -> None:
 
 
 async def _at_once(decide: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Decide without a thread: what happens must not depend on who is faster."""
-    await asyncio.sleep(0)
+    """Decide without a thread: what happens must not depend on who is faster.
+
+    As with a thread, others go on meanwhile, and get far.
+    """
+    for _ in range(_OTHERS_TURNS):
+        await asyncio.sleep(0)
     return decide()
 
 

@@ -65,6 +65,21 @@ class Picture:
         """Uuids of the disks in quarantine."""
         return {uuid for uuid, one in self.objects.items() if one.get("quarantine")}
 
+    @property
+    def misplaced(self) -> list[str]:
+        """Disks that an instance has active and its node does not hold, or the reverse.
+
+        A node that is off holds nothing that anybody could ask for.
+        """
+        due: dict[str, set[str]] = {name: set() for name in self.held}
+        names = {u: o["name"] for u, o in self.objects.items() if o["kind"] == "node"}
+        for one in self.objects.values():
+            if one["kind"] == "instance" and one["disks_active"]:
+                due.get(names[one["primary_node"]], set()).update(one["disks"])
+        held = {(node, disk) for node, found in self.held.items() for disk in found}
+        wanted = {(node, disk) for node, found in due.items() for disk in found}
+        return sorted(f"{disk} on {node}" for node, disk in held ^ wanted)
+
     def differences(self, other: "Picture") -> list[str]:
         """Return a line for each thing that is not the same in `other`."""
         return [

@@ -23,7 +23,7 @@ def console(call: Call) -> int:
     """Connect this terminal to a guest's serial line."""
     (name,) = call.words
     found = fetch(call, "OP_INSTANCE_CONSOLE", instance_name=name)
-    if call.option("show_command"):
+    if call.option("show_cmd"):
         call.terminal.print(shown(found))
     elif found.get("command"):
         command = found["command"]
@@ -102,7 +102,10 @@ COMMAND = Command(
     "Connect to an instance's serial console; Ctrl-] leaves",
     (Operand("INSTANCE"),),
     (
-        Option(("--show", "--show-command"), "print what would be run, do not run it"),
+        Option(
+            ("--show", "--show-command", "--show-cmd"),
+            "print what would be run, do not run it",
+        ),
         DEBUG,
     ),
     examples=(Example("gnt-instance console web1", "type to the guest"),),

@@ -6,7 +6,14 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform, perform_all
-from moorage.cli.options import ASKING, IGNORE_FAILURES, JOB, SHUTDOWN_TIMEOUT, seconds
+from moorage.cli.options import (
+    ASKING,
+    IGNORE_CAPACITY,
+    IGNORE_FAILURES,
+    JOB,
+    SHUTDOWN_TIMEOUT,
+    seconds,
+)
 from moorage.cli.words import backend_parameters
 from moorage.errors import BadInput
 
@@ -59,7 +66,7 @@ def _ignoring(call: Call) -> dict[str, Any]:
 
 def startup(call: Call) -> int:
     """Start instances."""
-    fields = _said(call, "force", "no_remember") | _ignoring(call)
+    fields = _said(call, "force", "no_remember", "ignore_capacity") | _ignoring(call)
     if call.option("backend_parameters"):
         fields["beparams"] = call.option("backend_parameters")
     if call.option("hypervisor_parameters"):
@@ -76,7 +83,7 @@ def shutdown(call: Call) -> int:
 
 def reboot(call: Call) -> int:
     """Reboot instances."""
-    fields = {"reboot_type": call.option("type")}
+    fields = {"reboot_type": call.option("type")} | _said(call, "ignore_capacity")
     return _each(call, "OP_INSTANCE_REBOOT", "Reboot", lambda: fields)
 
 
@@ -116,6 +123,7 @@ COMMANDS = (
             ),
             NO_REMEMBER,
             IGNORE_OFFLINE,
+            IGNORE_CAPACITY,
             *ASKING,
             *JOB,
         ),
@@ -156,6 +164,7 @@ COMMANDS = (
                 default="hard",
                 choices=("soft", "hard", "full"),
             ),
+            IGNORE_CAPACITY,
             *ASKING,
             *JOB,
         ),

@@ -2,6 +2,7 @@
 """A cluster from the master's own answers to queries."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from moorage.htools.fleet import Fleet
@@ -53,6 +54,7 @@ _GROUP: Final = {
 }
 _FIELDS: Final = {"groups": _GROUP, "nodes": _NODE, "instances": _INSTANCE}
 _NESTED: Final = ("ndparams", "beparams")
+_FIGURES: Final = ("mtotal", "mnode", "mfree", "dtotal", "dfree", "ctotal", "cnos")
 
 CALLS: Final[dict[str, tuple[str, list[Any]]]] = {
     "groups": ("Query", ["group", list(_GROUP), None]),
@@ -66,16 +68,32 @@ CALLS: Final[dict[str, tuple[str, list[Any]]]] = {
 def parse(answers: Mapping[str, Any]) -> Fleet:
     """Return the fleet of the answers to `CALLS`, decoded.
 
+    A node that does not answer has no figures. It is taken as offline, with a warning,
+    as the master does when it chooses a node.
+
     Raises
     ------
     BadInput
         If an answer has not the form of a query's; it names the value by its path.
     """
-    values = {
-        name: jsontext.decoded(_rows(answers[name], name, fields), name)
-        for name, fields in _FIELDS.items()
-    }
-    return rapi.assembled(values | {"info": jsontext.decoded(answers["info"], "info")})
+    rows = {name: _rows(answers[name], name, _FIELDS[name]) for name in _FIELDS}
+    silent = [row for row in rows["nodes"] if _is_silent(row)]
+    for row in silent:
+        row["offline"] = True
+    values = {name: jsontext.decoded(rows[name], name) for name in rows}
+    values["info"] = jsontext.decoded(answers["info"], "info")
+    fleet = rapi.assembled(values)
+    warnings = [_SILENT.format(row["name"]) for row in silent]
+    return replace(fleet, warnings=(*fleet.warnings, *warnings))
+
+
+_SILENT: Final = "node {} gives no figures: it is taken as offline"
+
+
+def _is_silent(row: Mapping[str, Any]) -> bool:
+    """Tell whether a node that should answer gave none of its figures."""
+    expected = row["offline"] is False and row["vm_capable"] is not False
+    return expected and all(row[name] is None for name in _FIGURES)
 
 
 def _rows(
@@ -103,4 +121,6 @@ def _row(line: Value, fields: Mapping[str, str]) -> dict[str, Any]:
             row[outer][inner] = known
         else:
             row[name] = known
+    # The master counts what should run: started again, it must have its memory.
+    row["promised"] = row.get("status") == "ERROR_down"
     return row

@@ -235,6 +235,7 @@ def _instance(value: Value, homes: Mapping[str, int]) -> InstanceRow:
             Disk(size, count) for size, count in zip(sizes, counts, strict=False)
         ),
         forthcoming=value.get("forthcoming", Value.flag, False),
+        promised=value.get("promised", Value.flag, False),
     )
 
 

@@ -61,11 +61,13 @@ class DiskArgs(Struct, frozen=True, kw_only=True):
     def copy(self) -> Disk:
         """Return the disk that the snapshot `name` of this one can be driven as.
 
-        It has no name: the storage knows the copy by the name of its volume alone.
+        The storage knows the copy by the name of its volume alone.
         """
         kind = template_named(self.disk.dev_type)
         volume = kind.snapshot_id(self.disk, self.name)
-        return replace(self.disk, logical_id=volume, size=self.to, name=None)
+        return replace(
+            self.disk, logical_id=volume, size=self.to, name=None, cname=self.name
+        )
 
 
 async def create(at: Station, args: DiskArgs, _report: Report) -> Outcome:

@@ -15,7 +15,8 @@ def quarantined(seen: Seen) -> Iterator[Finding]:
             yield Finding(
                 f"disk {disk.label}",
                 f"it is quarantined: {disk.quarantine}",
-                f"gnt-disk info {disk.uuid}",
+                f"gnt-disk info {disk.uuid}; when it is sound: "
+                f"gnt-disk modify --lift-quarantine {disk.uuid}",
             )
 
 

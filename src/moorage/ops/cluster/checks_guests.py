@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from moorage.model import GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
+from moorage.ops.silence import rescue
 
 from .finding import Finding, Seen
 
@@ -49,7 +50,7 @@ def _asleep(seen: Seen, instance: Instance, home: Node) -> Iterator[Finding]:
         yield Finding(
             title,
             f"it should run, and its node {home.name} is marked offline",
-            f"gnt-instance failover -n OTHER_NODE {instance.name}",
+            rescue(seen.config, instance),
         )
     elif home.uuid in seen.facts:
         yield Finding(

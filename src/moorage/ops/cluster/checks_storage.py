@@ -81,26 +81,35 @@ def is_forbidden(facts: NodeFacts, path: str) -> bool:
 
 
 def providers(seen: Seen) -> Iterator[Finding]:
-    """Find providers in use that some node of the group cannot use."""
+    """Find providers in use that some node of the group cannot use.
+
+    Nothing is broken while no instance of the node needs it: such a node is left out
+    when a place is sought. So it is with one that is new or drained.
+    """
     used: dict[tuple[str, str], int] = defaultdict(int)
+    here: set[tuple[str, str]] = set()
     for disk in seen.config.all(Disk):
-        group = group_uuid(seen.config, disk)
+        group, name = group_uuid(seen.config, disk), str(disk.logical_id[0])
+        owner = seen.config.owner(disk)
         if reach.able(disk).provider and group:
-            used[group, str(disk.logical_id[0])] += 1
+            used[group, name] += 1
+            here |= {(owner.primary_node, name)} if owner else set()
     for (group, name), count in sorted(used.items()):
-        yield from _provider(seen, seen.config.group(group), name, count)
+        for node, problem in _problems(seen, seen.config.group(group), name):
+            yield Finding(
+                f"node {node.name}",
+                f"{count} disks of node group {seen.config.group(group).name} use "
+                f"ExtStorage provider '{name}': {problem}",
+                "gnt-storage diagnose",
+                warning=(node.uuid, name) not in here,
+            )
 
 
-def _provider(seen: Seen, group: NodeGroup, name: str, count: int) -> Iterator[Finding]:
+def _problems(seen: Seen, group: NodeGroup, name: str) -> Iterator[tuple[Node, str]]:
     for node in reach.online(seen.config, group):
         problem = _problem(seen, node, name)
         if problem:
-            yield Finding(
-                f"node {node.name}",
-                f"{count} disks of node group {group.name} use ExtStorage provider "
-                f"'{name}': {problem}",
-                "gnt-storage diagnose",
-            )
+            yield node, problem
 
 
 def _problem(seen: Seen, node: Node, name: str) -> str:

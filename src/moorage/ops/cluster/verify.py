@@ -51,7 +51,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
     """
 
     op_id = "OP_CLUSTER_VERIFY"
-    plans = True
+    looks = True
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold nothing."""

@@ -9,6 +9,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, successor
 from moorage.ops import calls
 from moorage.ops.guests import check_known, runs
+from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import ask_reach, check_reach
 
 MOST = 16
@@ -17,12 +18,7 @@ MOST = 16
 
 def check_free(view: View, disk: Disk, instance: Instance) -> None:
     """Raise `Refused` if `disk` cannot be attached to `instance`."""
-    if disk.quarantine:
-        raise WrongState(
-            f"disk {disk.label} is quarantined: {disk.quarantine}",
-            hint=f"gnt-disk info {disk.label}",
-            disk=disk.uuid,
-        )
+    check_sound(disk)
     owner = view.config.owner(disk)
     if owner:
         where = view.config.node(owner.primary_node).name

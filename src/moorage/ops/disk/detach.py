@@ -8,7 +8,7 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, Node, successor
 from moorage.ops import calls
-from moorage.ops.guests import check_known, runs
+from moorage.ops.guests import check_known, last_holder, runs
 
 
 def owner_of(config: Config, disk: Disk) -> Instance:
@@ -35,7 +35,8 @@ def detach_tasks(
     if (hot or instance.disks_active) and not node.offline:
         yield calls.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
-    free = successor(disk, view.now, last_node=node.uuid, group=node.group)
+    last = last_holder(view, instance, disk)
+    free = successor(disk, view.now, last_node=last, group=node.group)
     change = Change((free, successor(instance, view.now, disks=left)))
     what = f"take disk {disk.label} from {instance.name}"
     yield commit(what, change, config.before(change))

@@ -5,13 +5,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.model.change import encode
 from moorage.ops import calls, placement, policy
 from moorage.ops.birth import LARGEST
 from moorage.ops.guests import check_known, runs
+from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import ask_candidates, can, candidates, worker
 from moorage.ops.storage.units import has_room
 from moorage.storage import Can
@@ -76,11 +77,7 @@ class Growing(Operation, frozen=True, kw_only=True):
         """Ask who runs it, who can work on it, and what room there is."""
         disk = self.target(view)
         yield from grow_questions(view, disk)
-        if has_room(disk.dev_type):
-            owner = view.config.owner(disk)
-            homes = [view.config.node(owner.primary_node)] if owner else []
-            workers = [*homes, *candidates(view.config, disk)]
-            yield from placement.ask_room(view.config, workers)
+        yield from ask_growth_room(view, disk)
 
     def check(self, view: View) -> None:
         """Refuse to shrink, templates that cannot grow, and more than there is."""
@@ -125,8 +122,7 @@ def worker_of(view: View, disk: Disk) -> Node:
 
 def check_growth(view: View, disk: Disk) -> None:
     """Raise `Refused` if the disk cannot grow."""
-    if disk.quarantine:
-        raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
+    check_sound(disk)
     if not can(disk, Can.GROW):
         raise NotSupported(
             f"disk {disk.label} cannot grow: template '{disk.dev_type}' has no growth",
@@ -192,6 +188,15 @@ def grow_locks(view: View, disk: Disk) -> Iterator[Lock]:
         yield Lock("node", owner.primary_node, shared=True)
     for node in candidates(view.config, disk):
         yield Lock("node", node.uuid, shared=True)
+
+
+def ask_growth_room(view: View, disk: Disk) -> Iterator[Question]:
+    """Ask those who may work on a disk for their room, if they can measure it."""
+    if has_room(disk.dev_type):
+        owner = view.config.owner(disk)
+        homes = [view.config.node(owner.primary_node)] if owner else []
+        workers = [*homes, *candidates(view.config, disk)]
+        yield from placement.ask_room(view.config, workers)
 
 
 def grow_questions(view: View, disk: Disk) -> Iterator[Question]:

@@ -12,10 +12,14 @@ from moorage.model import Change, Config, Disk, successor
 from moorage.ops import birth
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
+from moorage.ops.reach import able
 
 
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
+
+    To its storage the volume stays what it was: a provider that knows volumes by the
+    names of disks would take another one for it.
 
     Raises
     ------
@@ -25,7 +29,7 @@ def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     new = birth.checked_name(name)
     if new:
         check_unused(config, new, disk)
-    return {"name": new}
+    return {"name": new, **({"cname": disk.known_as} if able(disk).provider else {})}
 
 
 def _lifted(disk: Disk) -> dict[str, Any]:

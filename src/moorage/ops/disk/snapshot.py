@@ -6,13 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import NotSupported, WrongState
+from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Disk, Node
-from moorage.ops import calls
-from moorage.ops.disk.grow import grow_locks, grow_questions
+from moorage.model import Change, Claim, Disk, Node
+from moorage.ops import calls, placement
+from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.guests import check_known, runs
+from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import can, check_provider, providers, template, worker
 from moorage.storage import Can
 from moorage.storage.provider import usable
@@ -25,12 +26,16 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
     ----------
     new_name
         Name of the new disk; empty for none.
+    ignore_capacity
+        Whether it may be larger than the room that the storage has.
     """
 
     op_id = "OP_DISK_SNAPSHOT"
+    plans = True
 
     disk: str
     new_name: str | None = None
+    ignore_capacity: bool = False
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance, so that neither moves meanwhile."""
@@ -38,9 +43,10 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         yield from hold_names(self.new_name)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask who runs it, and who can work on it."""
+        """Ask who runs it, who can work on it, and what room there is."""
         disk = view.config.disk(self.disk)
         yield from grow_questions(view, disk)
+        yield from ask_growth_room(view, disk)
         owner = view.config.owner(disk)
         if owner:
             yield calls.providers_on(owner.primary_node)
@@ -50,8 +56,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         if self.new_name:
             check_unused(view.config, check_disk_name(self.new_name))
-        if disk.quarantine:
-            raise WrongState(f"disk {disk.label} is quarantined: {disk.quarantine}")
+        check_sound(disk)
         if not can(disk, Can.SNAPSHOT):
             raise NotSupported(
                 f"disk {disk.label} takes no snapshots: template "
@@ -59,6 +64,17 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
                 disk=disk.uuid,
             )
         self._check_worker(view, disk)
+        if not self.ignore_capacity:
+            node, _ = self._where(view, disk)
+            made = [(disk.dev_type, disk.size)]
+            what = f"a snapshot of disk {disk.label}"
+            placement.check_room_for(view, what, node, made)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room of the copy, which may come to be as large as the disk."""
+        disk = view.config.disk(self.disk)
+        node, _ = self._where(view, disk)
+        yield Claim(node=node.uuid, disks=((disk.dev_type, disk.size),))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copy, then let the cluster know it."""
@@ -111,12 +127,14 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 
     def _copy(self, view: View, disk: Disk, node: Node) -> Disk:
         uuid = view.fresh()
+        volume = snapshot_name(uuid)
         return replace(
             disk,
             uuid=uuid,
             serial_no=1,
             name=self.new_name,
-            logical_id=template(disk).snapshot_id(disk, snapshot_name(uuid)),
+            cname=volume,
+            logical_id=template(disk).snapshot_id(disk, volume),
             epoch=0,
             last_node=node.uuid,
             quarantine=None,

@@ -24,7 +24,7 @@ def check_leaves_nothing(config: Config, node: Node) -> None:
             raise WrongState(
                 f"instance {instance.name} on node {node.name} has disk "
                 f"{shared[0].label}, which is reached from node group {group.name}",
-                hint=f"gnt-node evacuate -n OTHER_NODE {node.name}",
+                hint=f"gnt-node evacuate {node.name}",
                 node=node.name,
                 instance=instance.name,
             )

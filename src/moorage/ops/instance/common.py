@@ -8,6 +8,8 @@ from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import check_known, holds, runs
+from moorage.ops.quarantine import check_sound
+from moorage.ops.silence import rescue
 from moorage.units import is_whole
 
 
@@ -30,23 +32,23 @@ def home(config: Config, instance: Instance) -> Node:
     if node.offline:
         raise WrongState(
             f"node {node.name} of instance {instance.name} is marked offline",
-            hint=f"gnt-instance failover {instance.name}",
+            hint=rescue(config, instance),
             node=node.name,
         )
     return node
 
 
-def check_usable(view: View, instance: Instance) -> None:
-    """Raise `Refused` unless the node answers and no disk is quarantined."""
+def check_answers(view: View, instance: Instance) -> None:
+    """Raise `Refused` unless the instance's node answers."""
     home(view.config, instance)
     check_known(view, instance)
+
+
+def check_usable(view: View, instance: Instance) -> None:
+    """Raise `Refused` unless the node answers and no disk is quarantined."""
+    check_answers(view, instance)
     for disk in view.config.disks_of(instance):
-        if disk.quarantine:
-            raise WrongState(
-                f"disk {disk.label} of instance {instance.name} is quarantined: "
-                f"{disk.quarantine}",
-                hint=f"gnt-disk info {disk.uuid}",
-            )
+        check_sound(disk)
 
 
 def attach_all(

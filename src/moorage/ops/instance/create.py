@@ -227,18 +227,18 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
         node = self.node(view)
-        full = calls.beparams(view.config, self._instance(view, "", []))
+        wanted = self._newcomer(view, node)
         yield Claim(
             node=node.uuid,
             instance=self.instance_name,
-            memory=Mib(int(full["maxmem"])),
-            vcpus=int(full["vcpus"]),
+            memory=Mib(wanted.memory if self.start else 0),
+            vcpus=wanted.vcpus,
             disks=tuple(
-                _sized(view, wanted, node)
-                for wanted in self.wishes()
-                if not wanted.adopt
+                _sized(view, wish, node) for wish in self.wishes() if not wish.adopt
             ),
+            units=wanted.units,
             tags=self.tags,
+            spindle_use=wanted.spindle_use,
         )
 
     def _check_node(self, view: View, node: Node) -> None:

@@ -4,8 +4,13 @@
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput
+from moorage.model import Config, Disk
+from moorage.ops import birth
+from moorage.ops.disk.rename import renamed
+from moorage.ops.disk_params import reparametrised
 from moorage.units import is_whole
 
 ACTIONS = ("add", "attach", "modify", "remove", "detach")
@@ -66,3 +71,34 @@ def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
             "Disk size change not possible, use grow-disk", hint="gnt-disk grow"
         )
     return Mod(action, ident, params)  # type: ignore[arg-type]
+
+
+def completed(mod: Mod, template: str | None, shared: dict[str, Any]) -> Mod:
+    """Return a change whose new disk has a template and a provider, if any is meant.
+
+    A disk that names none is like the others of the instance, if they are all alike.
+    """
+    if mod.action != "add":
+        return mod
+    named = mod.params.get("dev_type") or template
+    if named and named != shared.get("dev_type"):
+        return with_fields(mod, params={**mod.params, "dev_type": named})
+    return with_fields(mod, params={**shared, **mod.params})
+
+
+def parameters(mod: Mod) -> dict[str, Any]:
+    """Return what a modification changes of a template's or provider's parameters."""
+    return {k: v for k, v in mod.params.items() if k not in ("mode", "name")}
+
+
+def modified(config: Config, disk: Disk, mod: Mod) -> dict[str, Any]:
+    """Return the new fields of a disk."""
+    found: dict[str, Any] = {}
+    if "mode" in mod.params:
+        found["mode"] = birth.checked_mode(mod.params["mode"])
+    if "name" in mod.params:
+        found |= renamed(config, disk, mod.params["name"])
+    rest = parameters(mod)
+    if rest:
+        found |= reparametrised(disk, rest)
+    return found

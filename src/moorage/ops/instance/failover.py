@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from moorage.errors import MoorageError, WrongState
+from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Disk, Node
@@ -19,6 +19,7 @@ from moorage.ops.guests import (
 from moorage.ops.instance.common import attach_all, detach_all
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import PATIENCE
+from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import can
 from moorage.storage import Can
 
@@ -52,11 +53,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         check_mobile(view, instance, "failover")
         check_known(view, instance)
         for disk in view.config.disks_of(instance):
-            if disk.quarantine:
-                raise WrongState(
-                    f"disk {disk.label} is quarantined: {disk.quarantine}",
-                    hint=f"gnt-disk info {disk.uuid}",
-                )
+            check_sound(disk)
         self.check_target(view)
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -71,10 +68,11 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
-        change = moved(view, instance, target)
+        starts = instance.admin_state == "up"
+        change = moved(view, instance, target, active=starts)
         what = f"record {instance.name} on {target.name}"
         yield commit(what, change, config.before(change))
-        if instance.admin_state == "up":
+        if starts:
             yield from self._started(view, disks_in(change), target)
 
     def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Task]:

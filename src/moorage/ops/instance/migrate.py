@@ -124,16 +124,12 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         if self.cleanup:
             yield from self._cleanup(view, instance)
-        elif self._fails_over(view):
+        elif runs(view, instance) and not self._fails_over(view):
+            yield from migration(view, instance, self.target(view))
+        else:
             target = self.target(view).name
             stopped = InstanceFailover(instance_name=instance.name, target_node=target)
             yield from stopped.tasks(view)
-        elif runs(view, instance):
-            yield from migration(view, instance, self.target(view))
-        else:
-            change = moved(view, instance, self.target(view))
-            what = f"put {instance.name} on {self.target(view).name}"
-            yield commit(what, change, view.config.before(change))
 
     def _fails_over(self, view: View) -> bool:
         """Whether it runs, and is never to migrate."""

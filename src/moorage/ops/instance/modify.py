@@ -19,7 +19,6 @@ from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import (
     Change,
     Claim,
-    Config,
     Disk,
     Instance,
     Node,
@@ -31,14 +30,27 @@ from moorage.model import change as changes
 from moorage.ops import birth, calls, identity, osparams, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
-from moorage.ops.disk.rename import renamed
 from moorage.ops.disk_names import hold_names, sought
-from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
+from moorage.ops.disk_params import ask_listed, check_listed
 from moorage.ops.guests import check_known, runs
+from moorage.ops.instance import memory
 from moorage.ops.instance.common import find_disk
-from moorage.ops.instance.disk_mods import Mod, parse_mods
+from moorage.ops.instance.disk_mods import (
+    Mod,
+    completed,
+    modified,
+    parameters,
+    parse_mods,
+)
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import ask_reach, forgetting
+from moorage.ops.reach import (
+    ask_candidates,
+    ask_reach,
+    candidates,
+    elsewhere,
+    forgetting,
+    remover,
+)
 from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
 
@@ -60,7 +72,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     ignore_ipolicy
         Whether the policy of the node group does not count.
     ignore_capacity
-        Whether new disks may be larger than the room that their storage has.
+        Whether it may get more memory or larger disks than there is room for.
     """
 
     op_id = "OP_INSTANCE_SET_PARAMS"
@@ -101,7 +113,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         shared = birth.shared_by(view.config.disks_of(instance))
         return [
-            (_completed(mod, self.disk_template, shared), _meant(view, instance, mod))
+            (completed(mod, self.disk_template, shared), _meant(view, instance, mod))
             for mod in parse_mods(self.disks)
         ]
 
@@ -119,12 +131,17 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 yield Lock("disk", disk.uuid)
             if disk and "name" in mod.params:
                 yield from hold_names(disk.name, mod.params["name"])
+        for disk in self._elsewhere(view):
+            for node in candidates(view.config, disk):
+                yield Lock("node", node.uuid, shared=True)
         yield from birth.hold(self._wishes(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
         yield from OnInstance.questions(self, view)
         yield from self._about_os(view)
+        if self.beparams:
+            yield from memory.ask(view, self.instance(view))
         node = view.config.node(self.instance(view).primary_node)
         group = view.config.group(node.group)
         for wanted in self._wishes(view):
@@ -139,6 +156,16 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         for mod, disk in self.mods(view):
             if mod.action == "modify" and disk:
                 yield from ask_listed(view.config, disk)
+
+        for disk in self._elsewhere(view):
+            yield from ask_candidates(view.config, disk)
+
+    def _elsewhere(self, view: View) -> Iterator[Disk]:
+        """Yield the disks that another node than the instance's may have to remove."""
+        node = view.config.node(self.instance(view).primary_node)
+        for mod, disk in self.mods(view):
+            if mod.action == "remove" and disk and elsewhere(disk, node):
+                yield disk
 
     # -- what is refused ------------------------------------------------------------
 
@@ -170,6 +197,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         if not self.ignore_capacity:
             made = self._made(view, node)
             placement.check_room_for(view, f"instance {instance.name}", node, made)
+            if self._gets_memory(view):
+                memory.check_size(view, self._with_memory(view))
         if not self.ignore_ipolicy:
             after = _after(view, list(self.tasks(view))).config
             group = view.config.group(node.group)
@@ -185,12 +214,26 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             if not wanted.adopt
         )
 
+    def _with_memory(self, view: View) -> Instance:
+        """Return the instance with the back-end parameters that it is to have."""
+        old = self.instance(view)
+        new = backend.merged(old.beparams, self.beparams)
+        return with_fields(old, beparams=new)
+
+    def _gets_memory(self, view: View) -> bool:
+        """Whether it should run; one that sleeps is looked at when it starts."""
+        instance = self.instance(view)
+        off = view.config.node(instance.primary_node).offline
+        return bool(self.beparams) and instance.admin_state == "up" and not off
+
     def claims(self, view: View) -> Iterator[Claim]:
-        """Claim the room of new disks."""
+        """Claim the room of new disks, and the memory."""
         node = view.config.node(self.instance(view).primary_node)
         made = self._made(view, node)
         if made:
             yield Claim(node=node.uuid, disks=made)
+        if self._gets_memory(view):
+            yield memory.claim(view, self._with_memory(view))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the hypervisor parameters that will have no effect."""
@@ -225,7 +268,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             elif mod.action == "attach":
                 check_free(view, disk, instance)
             elif mod.action == "modify" and not self.force_params:
-                check_listed(view, disk, _parameters(mod))
+                check_listed(view, disk, parameters(mod))
         birth.check_distinct(self._wishes(view))
         adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
@@ -261,7 +304,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             yield from detach_tasks(view, instance, disk, hot=hot)
         else:
             now = view.config.disk(disk.uuid)
-            new = successor(now, view.now, **_modified(view.config, now, mod))
+            new = successor(now, view.now, **modified(view.config, now, mod))
             what = f"change disk {disk.label}"
             yield commit(what, Change((new,)), {now.uuid: now})
 
@@ -295,7 +338,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             if given:
                 new[name] = _merged(getattr(instance, name), given)
         if self.beparams:
-            new["beparams"] = _merged(instance.beparams, backend.aliased(self.beparams))
+            new["beparams"] = self._with_memory(view).beparams
         if self.os_name:
             new["os"] = self.os_name
         if self.offline is not None:
@@ -310,9 +353,11 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def _destroyed(self, view: View, disk: Disk) -> Iterator[Task]:
         last = view.config.disk(disk.uuid)
-        node = view.config.node(self.instance(view).primary_node)
         if not self.keep_disks:
-            yield calls.remove(view.config, last, node, hint=forgetting(last))
+            home = view.config.node(self.instance(view).primary_node)
+            node, hint = remover(view, last, home), forgetting(last)
+            away = elsewhere(last, node)
+            yield calls.remove(view.config, last, node, sought=away, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
@@ -339,37 +384,6 @@ def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:
         ((word, value),) = mod.params.items()
         return sought(view.config, word, str(value))
     return find_disk(view.config, instance, mod.ident)
-
-
-def _completed(mod: Mod, template: str | None, shared: dict[str, Any]) -> Mod:
-    """Return a change whose new disk has a template and a provider, if any is meant.
-
-    A disk that names none is like the others of the instance, if they are all alike.
-    """
-    if mod.action != "add":
-        return mod
-    named = mod.params.get("dev_type") or template
-    if named and named != shared.get("dev_type"):
-        return with_fields(mod, params={**mod.params, "dev_type": named})
-    return with_fields(mod, params={**shared, **mod.params})
-
-
-def _parameters(mod: Mod) -> dict[str, Any]:
-    """Return what a modification changes of a template's or provider's parameters."""
-    return {k: v for k, v in mod.params.items() if k not in ("mode", "name")}
-
-
-def _modified(config: Config, disk: Disk, mod: Mod) -> dict[str, Any]:
-    """Return the new fields of a disk."""
-    found: dict[str, Any] = {}
-    if "mode" in mod.params:
-        found["mode"] = birth.checked_mode(mod.params["mode"])
-    if "name" in mod.params:
-        found |= renamed(config, disk, mod.params["name"])
-    rest = _parameters(mod)
-    if rest:
-        found |= reparametrised(disk, rest)
-    return found
 
 
 def _merged(old: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.ops import calls, placement, policy
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import ask_reach, check_reach
+from moorage.ops.silence import rescue
 from moorage.storage import mirrored
 
 
@@ -130,23 +131,32 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
 
 def check_mobile(view: View, instance: Instance, verb: str) -> None:
     """Raise `NotSupported` if an attached disk keeps its instance on one node."""
+    off = view.config.node(instance.primary_node).offline
     for disk in view.config.disks_of(instance):
         if disk.dev_type not in mirrored():
             raise NotSupported(
                 f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
                 f"(disk {disk.label} of {instance.name})",
+                hint=rescue(view.config, instance) if off else "",
                 disk=disk.uuid,
                 instance=instance.name,
             )
 
 
-def moved(view: View, instance: Instance, node: Node) -> Change:
-    """Return the change that puts an instance on a node, its disks one epoch on."""
+def moved(view: View, instance: Instance, node: Node, *, active: bool = True) -> Change:
+    """Return the change that puts an instance on a node, its disks one epoch on.
+
+    Parameters
+    ----------
+    active
+        Whether the disks will be attached there.
+    """
     disks = tuple(
         successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
         for disk in view.config.disks_of(instance)
     )
-    return Change((*disks, successor(instance, view.now, primary_node=node.uuid)))
+    there = {"primary_node": node.uuid, "disks_active": active}
+    return Change((*disks, successor(instance, view.now, **there)))
 
 
 def disks_in(change: Change) -> list[Disk]:

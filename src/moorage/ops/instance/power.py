@@ -10,7 +10,7 @@ from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
-from moorage.model import Change, Instance, Node, hvparams, successor
+from moorage.model import Change, Claim, Disk, Instance, Node, hvparams, successor
 from moorage.ops import calls
 from moorage.ops.guests import (
     ask_elsewhere,
@@ -19,9 +19,11 @@ from moorage.ops.guests import (
     holds,
     runs,
 )
+from moorage.ops.instance import memory
 from moorage.ops.instance.common import (
     ask,
     attach_all,
+    check_answers,
     check_usable,
     detach_all,
     hold,
@@ -81,9 +83,19 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    change = Change((new,))
+    change = Change((*_seen(view, instance, active=active), new))
     what = f"record {instance.name} as {state}"
     return [commit(what, change, view.config.before(change))]
+
+
+def _seen(view: View, instance: Instance, *, active: bool) -> Iterator[Disk]:
+    """Yield the disks that the instance's node has held for the first time."""
+    home = view.config.node(instance.primary_node)
+    if active == instance.disks_active or home.offline:
+        return
+    for disk in view.config.disks_of(instance):
+        if disk.last_node != home.uuid:
+            yield successor(disk, view.now, last_node=home.uuid)
 
 
 def start_tasks(
@@ -135,15 +147,30 @@ def check_online(instance: Instance) -> None:
 
 
 class Starting(OnInstance, frozen=True, kw_only=True):
-    """An operation that may bring a guest up."""
+    """An operation that may bring a guest up.
+
+    Attributes
+    ----------
+    ignore_capacity
+        Whether it may start on a node that has not the memory.
+    """
+
+    plans = True
+
+    ignore_capacity: bool = False
+
+    def as_it_runs(self, view: View) -> Instance:
+        """Return the instance as it is to run."""
+        return self.instance(view)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask where it runs, and whether its node reaches its disks."""
+        """Ask where it runs, and whether its node has the memory and its disks."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
         yield from OnInstance.questions(self, view)
         yield from ask_elsewhere(view.config, instance)
         yield from ask_reach(view.config, view.config.disks_of(instance), node)
+        yield from memory.ask(view, instance)
 
     def check(self, view: View) -> None:
         """Refuse what cannot run, should not run, or runs elsewhere."""
@@ -155,6 +182,14 @@ class Starting(OnInstance, frozen=True, kw_only=True):
             node = view.config.node(instance.primary_node)
             for disk in view.config.disks_of(instance):
                 check_reach(view, disk, node)
+            if not self.ignore_capacity:
+                memory.check_start(view, self.as_it_runs(view))
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory, if a guest is to start."""
+        instance = self.instance(view)
+        if not (_is_off(view, instance) or runs(view, instance)):
+            yield memory.claim(view, self.as_it_runs(view))
 
 
 class InstanceStartup(Starting, frozen=True, kw_only=True):
@@ -203,6 +238,15 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         elif (self.hvparams or self.beparams) and runs(view, instance):
             yield f"instance {instance.name} runs already: it keeps its parameters"
 
+    def as_it_runs(self, view: View) -> Instance:
+        """Return the instance with the parameters of this run."""
+        instance = self.instance(view)
+        return replace(
+            instance,
+            hvparams=instance.hvparams | self.hvparams,
+            beparams=backend.merged(instance.beparams, self.beparams),
+        )
+
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach the disks, start the guest, record it."""
         instance = self.instance(view)
@@ -213,11 +257,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             yield from _wake(view, instance, node)
             yield from started(view, instance, remember=not self.no_remember)
         else:
-            now = replace(
-                instance,
-                hvparams=instance.hvparams | self.hvparams,
-                beparams=instance.beparams | backend.aliased(self.beparams),
-            )
+            now = self.as_it_runs(view)
             yield from start_tasks(view, now, node, remember=not self.no_remember)
 
 
@@ -247,12 +287,15 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     admin_state_source: Literal["admin", "user"] = "admin"
 
     def check(self, view: View) -> None:
-        """Refuse on a node that is offline or silent, and one that is marked."""
+        """Refuse on a node that is offline or silent, and one that is marked.
+
+        A disk in quarantine does not keep its guest up: it is let go, not used.
+        """
         instance = self.instance(view)
         if not self.force:
             check_online(instance)
         if not (self.ignore_offline_nodes and _is_off(view, instance)):
-            OnInstance.check(self, view)
+            check_answers(view, instance)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say what is not done."""
@@ -364,7 +407,7 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse while it runs."""
-        OnInstance.check(self, view)
+        check_answers(view, self.instance(view))
         instance = self.instance(view)
         if runs(view, instance):
             raise WrongState(

@@ -9,7 +9,7 @@ from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import calls
-from moorage.ops.guests import check_known
+from moorage.ops.guests import check_known, last_holder
 from moorage.ops.instance.common import put_down
 from moorage.ops.instance.power import PATIENCE, OnInstance
 from moorage.ops.reach import (
@@ -17,7 +17,7 @@ from moorage.ops.reach import (
     candidates,
     elsewhere,
     forgetting,
-    worker,
+    remover,
 )
 
 
@@ -69,14 +69,17 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
                 refusal.with_hint(f"first: gnt-disk detach {labels}")
             elif view.config.node(instance.primary_node).offline:
                 again = f"gnt-instance remove --ignore-failures {instance.name}"
-                refusal.with_hint(f"{refusal.hint}, or: {again}")
+                if again not in refusal.hint:
+                    refusal.with_hint(f"{refusal.hint}, or: {again}")
             raise
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which disks stay behind, for no node can remove them."""
+        instance = self.instance(view)
+        node = view.config.node(instance.primary_node)
         for disk in self._elsewhere(view):
             try:
-                worker(view, disk)
+                remover(view, _freed(view, instance, disk), node)
             except MoorageError as error:
                 yield f"disk {disk.label} stays behind: {error.message}; {error.hint}"
 
@@ -96,11 +99,10 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
     def _removed(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
         """Yield the removal of a disk; nothing where no node can do it."""
-        if node.offline:
-            try:
-                node = worker(view, disk)
-            except MoorageError:
-                return  # the warnings tell it
+        try:
+            node = remover(view, disk, node)
+        except MoorageError:
+            return  # the warnings tell it
         yield calls.remove(
             view.config,
             disk,
@@ -112,13 +114,17 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
 
     def _elsewhere(self, view: View) -> list[Disk]:
-        """Return the disks that another node must remove, for their own is off."""
+        """Return the disks that another node may have to remove.
+
+        Their own is off, or is not known to have held them.
+        """
         instance = self.instance(view)
-        off = view.config.node(instance.primary_node).offline
-        if not off or not self.ignore_failures:
-            return []
+        node = view.config.node(instance.primary_node)
         disks = view.config.disks_of(instance)
-        return [_freed(view, instance, disk) for disk in disks]
+        if not node.offline:
+            return [disk for disk in disks if elsewhere(disk, node)]
+        left = [_freed(view, instance, disk) for disk in disks]
+        return left if self.ignore_failures else []
 
 
 def _freed(view: View, instance: Instance, disk: Disk) -> Disk:
@@ -129,5 +135,5 @@ def _freed(view: View, instance: Instance, disk: Disk) -> Disk:
         view.now,
         epoch=disk.epoch + 1,
         group=node.group,
-        last_node=node.uuid,
+        last_node=last_holder(view, instance, disk),
     )

@@ -20,9 +20,10 @@ def check_empty(config: Config, node: Node) -> None:
     instances = config.instances_on(node)
     if instances:
         names = ", ".join(one.name for one in instances[:3])
+        more = ", ..." if len(instances) > 3 else ""
         raise WrongState(
-            f"node {node.name} still has {len(instances)} instances: {names}",
-            hint=f"gnt-node evacuate -n OTHER_NODE {node.name}",
+            f"node {node.name} still has {len(instances)} instances: {names}{more}",
+            hint=f"gnt-node evacuate {node.name}",
         )
     disks = [disk for disk in config.all(Disk) if node.uuid in disk.nodes]
     if disks:

@@ -141,7 +141,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         if running:
             raise WrongState(
                 f"node {node.name} is not off: it answers, and runs {named(running)}",
-                hint=f"gnt-node evacuate -n OTHER_NODE {node.name}",
+                hint=f"gnt-node evacuate {node.name}",
                 node=node.name,
             )
 

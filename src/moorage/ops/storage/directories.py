@@ -32,10 +32,14 @@ def setting_of(kind: type[Template]) -> str | None:
 
 
 def directories(cluster: Cluster) -> dict[str, str]:
-    """Return the directory of each template that has one set, by its name."""
+    """Return the directory of each enabled template that has one set, by its name.
+
+    No disk is of a template that is not enabled: its room is nobody's.
+    """
     found = {}
+    enabled = cluster.enabled_disk_templates or tuple(TEMPLATES)
     for name, kind in sorted(TEMPLATES.items()):
-        setting = setting_of(kind)
+        setting = setting_of(kind) if name in enabled else None
         directory = str(getattr(cluster, setting)) if setting else ""
         if directory:
             found[name] = directory

@@ -221,7 +221,7 @@ class Ext(Template):
 
     def _environment(self, disk: Disk) -> dict[str, str]:
         """Return the variables of every script; the last two go beyond Ganeti's."""
-        named = {"VOL_CNAME": disk.name} if disk.name else {}
+        named = {"VOL_CNAME": disk.known_as} if disk.known_as else {}
         params = {"provider": disk.logical_id[0], "access": KERNELSPACE} | disk.params
         return {
             "VOL_NAME": disk.volume,

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Compares a cluster in quiet with the truth, and with what it acknowledged."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from clients import Account, Client
+from truth import Guest
+from yard import FINISHED, Yard
+
+QUIET = 300.0
+"""Seconds within which all jobs must have ended once nobody asks for more."""
+
+
+def settled(yard: Yard) -> Iterator[str]:
+    """Wait until every job is over and no script runs; yield what does not end."""
+    deadline = time.monotonic() + QUIET
+    left: list[str] = ["?"]
+    while left and time.monotonic() < deadline:
+        jobs = yard.rows("job", "id", "status", "summary")
+        left = [f"{one}" for one in jobs if one["status"] not in FINISHED]
+        left += yard.scripts_running()
+        if left:
+            time.sleep(0.2)
+    yield from (f"it does not end: {one}" for one in left)
+
+
+def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[str]:
+    """Return every fault that shows in quiet, in sentences."""
+    faults = list(settled(yard))
+    disks = yard.rows(
+        "disk", "uuid", "name", "volume", "size", "instance", "epoch", "quarantine"
+    )
+    instances = yard.rows(
+        "instance", "uuid", "name", "pnode", "admin_state", "disk.uuids", "disks_active"
+    )
+    faults += _volumes(yard, disks)
+    faults += _places(yard, disks, instances)
+    faults += _guests(yard, instances)
+    faults += _owned(disks, instances, clients)
+    faults += _jobs(yard, account)
+    faults += _verified(yard)
+    return faults
+
+
+def quarantined(yard: Yard) -> list[str]:
+    """Return why each disk in quarantine is there."""
+    return [
+        f"{one['name']}: {one['quarantine']}"
+        for one in yard.rows("disk", "name", "quarantine")
+        if one["quarantine"]
+    ]
+
+
+def two_writers(guests: Sequence[Guest]) -> list[str]:
+    """Return the disks that running guests of two nodes have, and who they are."""
+    found: dict[str, list[str]] = {}
+    for guest in guests:
+        if guest.state == "running":
+            for disk in guest.disks:
+                found.setdefault(disk, []).append(f"{guest.name} on {guest.node}")
+    return [f"disk {k}: {who}" for k, who in sorted(found.items()) if len(who) > 1]
+
+
+class Watch(threading.Thread):
+    """Looks for two writers, and for fences that fall, while everything goes on."""
+
+    def __init__(self, yard: Yard, account: Account) -> None:
+        super().__init__(name="watch", daemon=True)
+        self.looks = 0
+        self.over = False
+        self._yard = yard
+        self._account = account
+        self._fences: dict[str, int] = {}
+
+    def run(self) -> None:
+        while not self.over:
+            # A guest may move between two looks at nodes: what is seen twice is so.
+            if self._yard.truth.watched and two_writers(self._yard.truth.guests()):
+                for fault in two_writers(self._yard.truth.guests()[::-1]):
+                    self._account.fault(f"two writers: {fault}")
+            self._fences_hold()
+            self.looks += 1
+            time.sleep(0.05)
+
+    def _fences_hold(self) -> None:
+        seen = self._yard.fences()
+        for name, number in seen.items():
+            if number < self._fences.get(name, 0):
+                text = f"fence {name} fell from {self._fences[name]} to {number}"
+                self._account.fault(text)
+        self._fences |= seen
+
+
+# -- one look each ---------------------------------------------------------------------
+
+
+def _volumes(yard: Yard, disks: list[dict[str, Any]]) -> Iterator[str]:
+    there = yard.truth.volumes()
+    known = {one["volume"]: one for one in disks}
+    for name in sorted(there.keys() - known.keys()):
+        yield f"orphan: nobody knows of volume {name}"
+    for name in sorted(known.keys() - there.keys()):
+        if not known[name]["quarantine"]:
+            yield f"lost: disk {known[name]['name']} has no volume {name}"
+    for name in sorted(there.keys() & known.keys()):
+        if there[name] < known[name]["size"] and not known[name]["quarantine"]:
+            yield f"volume {name}: {there[name]} MiB, recorded {known[name]['size']}"
+
+
+def _places(
+    yard: Yard, disks: list[dict[str, Any]], instances: list[dict[str, Any]]
+) -> Iterator[str]:
+    """Nodes and storage hold exactly what the record says, at the record's epoch."""
+    homes = {one["name"]: one for one in instances}
+    wanted, volumes = {}, {}
+    for disk in disks:
+        home = homes.get(disk["instance"] or "")
+        if home and home["disks_active"] and not disk["quarantine"]:
+            wanted[home["pnode"], disk["uuid"]] = disk["epoch"]
+            volumes[home["pnode"], disk["volume"]] = disk["epoch"]
+    doubtful = {disk["uuid"] for disk in disks if disk["quarantine"]}
+    doubtful |= {disk["volume"] for disk in disks if disk["quarantine"]}
+    for what, seen, due in (
+        ("agent", yard.held(), wanted),
+        ("storage", yard.truth.attached(), volumes),
+    ):
+        for key in sorted(seen.keys() | due.keys()):
+            if seen.get(key) != due.get(key) and key[1] not in doubtful:
+                yield f"{what} {key}: epoch {seen.get(key)}, recorded {due.get(key)}"
+
+
+def _guests(yard: Yard, instances: list[dict[str, Any]]) -> Iterator[str]:
+    running = {
+        (one["pnode"], one["uuid"]): frozenset(one["disk.uuids"])
+        for one in instances
+        if one["admin_state"] == "up"
+    }
+    seen = {(one.node, one.uuid): one for one in yard.truth.guests()}
+    names = {one["uuid"]: one["name"] for one in instances}
+    for key in sorted(running.keys() | seen.keys()):
+        guest, disks = seen.get(key), running.get(key)
+        label = f"{names.get(key[1])} on {key[0]}"
+        if guest is None:
+            yield f"guest {label} does not run, and should"
+        elif disks is None:
+            yield f"guest {label} is {guest.state} there, and should not be"
+        elif guest.state != "running" or guest.disks != disks:
+            has = set(guest.disks)
+            yield f"guest {label} is {guest.state} with {has}, not {set(disks)}"
+
+
+def _owned(
+    disks: list[dict[str, Any]],
+    instances: list[dict[str, Any]],
+    clients: Sequence[Client],
+) -> Iterator[str]:
+    """What was acknowledged to somebody about what is theirs alone, is so."""
+    known = {one["name"]: one for one in disks}
+    homes = {one["name"]: one for one in instances}
+    for client in clients:
+        sure = {n: o for n, o in client.disks.items() if n not in client.doubtful}
+        for name, own in sorted(sure.items()):
+            disk = known.get(name)
+            wanted = client.instance if own.attached else None
+            if disk is None:
+                yield f"acknowledged disk {name} is gone"
+            elif disk["size"] != own.size or disk["instance"] != wanted:
+                told = (own.size, wanted)
+                yield f"disk {name}: {disk['size']}, {disk['instance']}; told {told}"
+        home = homes[client.instance]
+        up = "up" if client.running else "down"
+        if "power" not in client.doubtful and home["admin_state"] != up:
+            yield f"{client.instance} is {home['admin_state']}; told {up}"
+
+
+def _jobs(yard: Yard, account: Account) -> Iterator[str]:
+    """No job ends otherwise than somebody was told, and none is left in the store."""
+    stored = yard.stored_jobs()
+    for told in account.told:
+        job = stored.get(told.job)
+        if job is not None and (now := _status(job)) != told.status:
+            yield f"job {told.job} ({told.op_id}) was told as {told.status}, is {now}"
+    with yard.luxi() as luxi:
+        _, rows = luxi.query("lock", ["name", "owner", "pending"])
+    for row in rows:
+        values = [value for _, value in row]
+        if values[1] or values[2]:
+            yield f"a lock is left: {values}"
+
+
+def _status(job: dict[str, Any]) -> str:
+    states = [op["status"] for op in job["ops"]]
+    ends = ("error", "canceling", "canceled")
+    return next((one for one in ends if one in states), str(states[-1]))
+
+
+def _verified(yard: Yard) -> Iterator[str]:
+    done = yard.command("gnt-cluster", "verify", "--json")
+    try:
+        errors = json.loads(done.stdout)["errors"]
+    except (ValueError, KeyError):
+        yield f"verify: {done.stdout}{done.stderr}"
+        return
+    for one in errors:
+        if "quarantine" not in str(one):
+            yield f"verify: {one}"

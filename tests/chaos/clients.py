@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Clients that work on a cluster, and remember what it acknowledged.
+
+Each client owns an instance and some disks that nobody else touches: for these it knows
+what must be there. Now and then it also grabs at what all of them share.
+"""
+
+import random
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from yard import FINISHED, Yard
+
+from moorage.api.luxi import NOCHANGE, LuxiClient
+from moorage.errors import MoorageError, Refused
+
+MOST = 4
+"""Disks that a client has at a time."""
+PATIENCE = 240.0
+"""Seconds after which a job that does not end is a fault."""
+
+
+@dataclass
+class Own:
+    """What a client was told about a disk of its own; size in MiB."""
+
+    size: int
+    attached: bool = False
+
+
+@dataclass
+class Told:
+    """How a job ended, as a client was told."""
+
+    job: int
+    status: str
+    op_id: str
+
+
+@dataclass
+class Account:
+    """What all clients saw.
+
+    Attributes
+    ----------
+    told
+        Every end of a job that somebody was told.
+    faults
+        What must never happen, in sentences.
+    """
+
+    told: list[Told] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    operations: int = 0
+    refused: int = 0
+    lost: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def fault(self, text: str) -> None:
+        with self.lock:
+            self.faults.append(text)
+
+
+class Doubt(Exception):
+    """Nobody can tell whether a request became a job."""
+
+
+class Client(threading.Thread):
+    """One client.
+
+    Parameters
+    ----------
+    working
+        While it is set, requests are made.
+    """
+
+    def __init__(
+        self, yard: Yard, number: int, seed: int, account: Account, shared: list[str]
+    ) -> None:
+        super().__init__(name=f"client {number}", daemon=True)
+        self.instance = f"c{number}"
+        self.disks: dict[str, Own] = {}
+        self.running = True
+        self.memory = 160
+        self.doubtful: set[str] = set()
+        self.working = threading.Event()
+        self.idle = threading.Event()
+        self.over = False
+        self._yard = yard
+        self._number = number
+        self._dice = random.Random(f"{seed}/{number}")  # noqa: S311
+        self._account = account
+        self._shared = shared
+        self._names = 0
+        self._luxi: LuxiClient | None = None
+
+    # -- life ---------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Make the client's instance, before anything breaks."""
+        node = self._yard.scratch.names[self._number % self._yard.scratch.nodes]
+        status, why = self._do(
+            "OP_INSTANCE_CREATE",
+            instance_name=self.instance,
+            disk_template="diskless",
+            pnode=node,
+            **self._yard.truth.instance,
+        )
+        assert status == "success", why
+
+    def run(self) -> None:
+        while not self.over:
+            if not self.working.wait(0.2):
+                continue
+            self.idle.clear()
+            try:
+                while self.working.is_set():
+                    self._step()
+            except Exception as error:  # noqa: BLE001
+                self._account.fault(f"{self.name}: {type(error).__name__}: {error}")
+                self.working.clear()
+            self.idle.set()
+
+    def _step(self) -> None:
+        with self._account.lock:
+            self._account.operations += 1
+        choices = [self._add, self._attach, self._detach, self._grow, self._rename]
+        choices += [self._snapshot, self._remove, self._power, self._move, self._modify]
+        choices += [self._share, self._attach, self._detach, self._activate]
+        self._dice.choice(choices)()
+
+    # -- requests about what is its own ---------------------------------------------
+
+    def _pick(self, *, attached: bool | None = None) -> str | None:
+        names = [
+            name
+            for name, own in sorted(self.disks.items())
+            if name not in self.doubtful and attached in (None, own.attached)
+        ]
+        return self._dice.choice(names) if names else None
+
+    def _fresh(self) -> str:
+        self._names += 1
+        return f"c{self._number}d{self._names}"
+
+    def _add(self) -> None:
+        if len(self.disks) >= MOST:
+            return
+        name, size = self._fresh(), self._dice.randrange(4, 32)
+        fields = {
+            "disk_template": "ext",
+            "provider": self._yard.truth.provider,
+            "size": size,
+        }
+        if self._own("OP_DISK_ADD", name, name=name, **fields):
+            self.disks[name] = Own(size)
+
+    def _attach(self) -> None:
+        name = self._pick(attached=False)
+        fields = {"disk": name, "instance_name": self.instance}
+        if name and self._own("OP_DISK_ATTACH", name, **fields):
+            self.disks[name].attached = True
+
+    def _detach(self) -> None:
+        name = self._pick(attached=True)
+        if name and self._own("OP_DISK_DETACH", name, disk=name):
+            self.disks[name].attached = False
+
+    def _grow(self) -> None:
+        name, amount = self._pick(), self._dice.randrange(1, 8)
+        if name and self._own("OP_DISK_GROW", name, disk=name, amount=amount):
+            self.disks[name].size += amount
+
+    def _rename(self) -> None:
+        name, new = self._pick(), self._fresh()
+        if not name:
+            return
+        if self._own("OP_DISK_RENAME", name, disk=name, new_name=new):
+            self.disks[new] = self.disks.pop(name)
+        elif name in self.doubtful:
+            self.doubtful.add(new)
+
+    def _snapshot(self) -> None:
+        name, new = self._pick(), self._fresh()
+        if not name or len(self.disks) >= MOST:
+            return
+        if self._own("OP_DISK_SNAPSHOT", new, disk=name, new_name=new):
+            self.disks[new] = Own(self.disks[name].size)
+
+    def _remove(self) -> None:
+        name = self._pick(attached=False)
+        if name and self._own("OP_DISK_REMOVE", name, disk=name):
+            del self.disks[name]
+
+    def _power(self) -> None:
+        word = "SHUTDOWN" if self.running else "STARTUP"
+        if self._own(f"OP_INSTANCE_{word}", "power", instance_name=self.instance):
+            self.running = not self.running
+
+    def _activate(self) -> None:
+        word = "OP_INSTANCE_ACTIVATE_DISKS"
+        self._own(word, "disks", instance_name=self.instance)
+
+    def _move(self) -> None:
+        node = self._dice.choice(self._yard.scratch.names)
+        word = "MIGRATE" if self.running and self._dice.random() < 0.7 else "FAILOVER"
+        fields = {"instance_name": self.instance, "target_node": node}
+        self._own(f"OP_INSTANCE_{word}", "place", **fields)
+
+    def _modify(self) -> None:
+        memory = self._dice.randrange(130, 200)
+        fields = {"instance_name": self.instance, "beparams": {"maxmem": memory}}
+        if self._own("OP_INSTANCE_SET_PARAMS", "memory", **fields):
+            self.memory = memory
+
+    def _share(self) -> None:
+        """Grab at a disk that everybody wants; whoever has it is asked no more."""
+        disk = self._dice.choice(self._shared)
+        fields: dict[str, Any] = {"disk": disk}
+        with suppress(Doubt):
+            if self._dice.random() < 0.5:
+                self._do("OP_DISK_ATTACH", instance_name=self.instance, **fields)
+            else:
+                self._do("OP_DISK_DETACH", **fields)
+
+    # -- asking -------------------------------------------------------------------
+
+    def _own(self, op_id: str, about: str, **fields: Any) -> bool:
+        """Make a request about what is this client's own; return whether it was done.
+
+        What nobody can tell is left out of the account.
+        """
+        try:
+            status, _ = self._do(op_id, **fields)
+        except Doubt:
+            self.doubtful.add(about)
+            return False
+        return status == "success"
+
+    def _do(self, op_id: str, **fields: Any) -> tuple[str, str]:
+        """Submit a job and wait for its end; return its status, and why."""
+        try:
+            job = self._connected().submit_job([{"OP_ID": op_id, **fields}])
+        except Refused:
+            with self._account.lock:
+                self._account.refused += 1
+            return "refused", ""
+        except MoorageError as error:
+            self._luxi = None
+            self._await_master()
+            with self._account.lock:
+                self._account.lost += 1
+            raise Doubt(op_id) from error
+        status, why = self._end(job, op_id)
+        with self._account.lock:
+            self._account.told.append(Told(job, status, op_id))
+        if "internal error" in why:
+            self._account.fault(f"job {job} ({op_id}): {why}")
+        return status, why
+
+    def _end(self, job: int, op_id: str) -> tuple[str, str]:
+        deadline = time.monotonic() + PATIENCE
+        seen: list[Any] = [None]
+        while seen[0] not in FINISHED:
+            if time.monotonic() > deadline:
+                self._account.fault(f"job {job} ({op_id}) stays {seen[0]}")
+                return "stuck", ""
+            try:
+                fields = ("status", "opresult")
+                luxi = self._connected()
+                change = luxi.wait_for_job_change(job, fields, (seen, None), 5.0)
+            except MoorageError:
+                self._luxi = None
+                self._await_master()
+                continue
+            if change is None:
+                self._account.fault(f"job {job} ({op_id}) was accepted, and is lost")
+                return "lost", ""
+            if change != NOCHANGE:
+                seen = change[0]
+        return str(seen[0]), str(seen[1:])
+
+    def _connected(self) -> LuxiClient:
+        if self._luxi is None:
+            self._luxi = self._yard.luxi()
+        return self._luxi
+
+    def _await_master(self) -> None:
+        """Wait until a master answers."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                self._connected().query("node", ["name"])
+            except MoorageError:
+                self._luxi = None
+                time.sleep(0.1)
+            else:
+                return
+        self._account.fault("no master answers")

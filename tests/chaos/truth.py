@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is really there: volumes, attachments and guests, read from outside.
+
+On the fake hypervisor the storage is the provider beside this file, whose scripts are
+slow and keep their state in plain files. With real guests it is the bundled provider
+``qsd``: image files, leases, and QEMU processes.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moorage.daemons.scratch import Scratch
+from moorage.node.hypervisors.kvm import Kvm
+
+PROVIDER = Path(__file__).parent / "provider"
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A guest as its node has it; `disks` are uuids."""
+
+    node: str
+    uuid: str
+    name: str
+    state: str
+    disks: frozenset[str]
+
+
+class Files:
+    """The truth on the fake hypervisor.
+
+    Parameters
+    ----------
+    slow
+        Longest pause of a script before and after its work, in ms.
+    """
+
+    provider = "slow"
+    watched = True
+    instance: dict[str, Any] = {}
+
+    def __init__(self, scratch: Scratch, slow: int) -> None:
+        self._scratch = scratch
+        self._root = scratch.path / "truth"
+        for name in ("volumes", "attached"):
+            (self._root / name).mkdir(parents=True)
+        self.scripts = scratch.path / "extstorage" / self.provider
+        shutil.copytree(PROVIDER, self.scripts)
+        settings = f"TRUTH='{self._root}'\nSLOW={slow}\n"
+        (self.scripts / "settings.sh").write_text(settings)
+
+    def volumes(self) -> dict[str, int]:
+        """Return the size in MiB of every volume."""
+        return {path.name: number for path, number in self._numbers("volumes")}
+
+    def attached(self) -> dict[tuple[str, str], int]:
+        """Return the epoch of every attachment, by node and volume."""
+        found = {}
+        for path, number in self._numbers("attached"):
+            node, _, volume = path.name.partition(":")
+            found[node, volume] = number
+        return found
+
+    def _numbers(self, kind: str) -> Iterator[tuple[Path, int]]:
+        for path in sorted((self._root / kind).iterdir()):
+            if not path.name.endswith(".new"):
+                with suppress(FileNotFoundError):
+                    yield path, int(path.read_text())
+
+    def guests(self) -> list[Guest]:
+        """Return every guest of every node."""
+        return [one for node in self._scratch.names for one in self._guests_on(node)]
+
+    def _guests_on(self, node: str) -> Iterator[Guest]:
+        for path in sorted((self._scratch.node(node).run / "fake").glob("*.json")):
+            with suppress(FileNotFoundError):
+                guest = json.loads(path.read_text())["guest"]
+                disks = frozenset(guest["disks"])
+                yield Guest(node, guest["uuid"], guest["name"], guest["state"], disks)
+
+
+class Qemu:
+    """The truth with real guests."""
+
+    provider = "qsd"
+    watched = False
+    """Guests are asked in quiet alone: a monitor has room for one."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self.scripts = scratch.path / "extstorage" / self.provider
+        kernel = f"{scratch.guest}/vmlinuz"
+        initrd = f"{scratch.guest}/initrd.gz"
+        self.instance: dict[str, Any] = {
+            "hvparams": {"kernel_path": kernel, "initrd_path": initrd}
+        }
+
+    def volumes(self) -> dict[str, int]:
+        """Return the size in MiB of every image."""
+        images = (self._scratch.path / "shared" / "qsd").iterdir()
+        wanted = [p for p in images if p.suffix not in (".lease", ".info", ".new")]
+        return {path.name: path.stat().st_size // MIB for path in wanted}
+
+    def attached(self) -> dict[tuple[str, str], int]:
+        """Return the epoch of every lease, by node and volume."""
+        found = {}
+        for path in (self._scratch.path / "shared" / "qsd").glob("*.lease"):
+            for line in path.read_text().splitlines():
+                node, _mode, epoch = line.split()
+                found[node, path.name.removesuffix(".lease")] = int(epoch)
+        return found
+
+    def guests(self) -> list[Guest]:
+        """Return every guest of every node."""
+        return [one for node in self._scratch.names for one in self._guests_on(node)]
+
+    def _guests_on(self, node: str) -> Iterator[Guest]:
+        places = self._scratch.node(node)
+        kvm = Kvm(places.run / "kvm", self._scratch.address(node))
+        for one in asyncio.run(kvm.guests()):
+            yield Guest(node, one.uuid, one.name, one.state, frozenset(one.disks))

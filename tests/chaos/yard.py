@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cluster of real processes, what can be broken of it, and its files."""
+
+import json
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+from proxy import Proxies
+from truth import Files, Qemu
+
+from moorage.api.luxi import LuxiClient
+from moorage.daemons import bootstrap, process
+from moorage.daemons import scratch as scratches
+from moorage.daemons.scratch import Scratch
+from moorage.model.token import from_text, to_text
+
+INSIDE = 1812
+"""The port at which agents truly listen."""
+FINISHED = ("success", "error", "canceled")
+
+
+class Yard:
+    """A scratch cluster whose agents are reached through proxies.
+
+    Parameters
+    ----------
+    guest
+        Directory of the tiny guest, for real guests; else they are fakes.
+    slow
+        Longest pause of the slow provider's scripts, in ms.
+
+    Attributes
+    ----------
+    truth
+        What is really there.
+    """
+
+    def __init__(self, root: Path, *, nodes: int, slow: int, guest: str = "") -> None:
+        self.scratch: Scratch = scratches.up(
+            root / "c",
+            nodes=nodes,
+            hypervisor="kvm" if guest else "fake",
+            guest=guest,
+            bare=True,
+        )
+        os.environ.update(self.scratch.environment())
+        addresses = {name: self.scratch.address(name) for name in self.scratch.names}
+        self._behind_proxies()
+        self.proxies = Proxies(addresses, scratches.PORT, INSIDE)
+        self._found()
+        self.truth: Files | Qemu = (
+            Qemu(self.scratch) if guest else Files(self.scratch, slow)
+        )
+        self._environ = {**os.environ, **self.scratch.environment()}
+
+    def _behind_proxies(self) -> None:
+        """Let the agents listen at another port than the one that they are known by."""
+        for name in self.scratch.names:
+            places = self.scratch.node(name)
+            process.end(int(places.pid.read_text()))
+            settings = json.loads(places.settings.read_text())
+            places.settings.write_text(json.dumps(settings | {"port": INSIDE}))
+            scratches.start_agent(self.scratch, name)
+
+    def _found(self) -> None:
+        """Make the cluster; its nodes are known by the proxies' port."""
+        tokens = {
+            name: to_text(
+                replace(
+                    from_text(scratches.token(self.scratch, name)), port=scratches.PORT
+                )
+            )
+            for name in self.scratch.names
+        }
+        first, *others = self.scratch.names
+        settings = scratches.cluster_settings(self.scratch) | {"node_name": first}
+        bootstrap.init("chaos", settings=settings, token=tokens[first])
+        for name in others:
+            with self.luxi() as luxi:
+                add = {"OP_ID": "OP_NODE_ADD", "node_name": name, "token": tokens[name]}
+                job = luxi.submit_job([add])
+                state: list[Any] = [None]
+                while state[0] not in FINISHED:
+                    change = luxi.wait_for_job_change(job, ["status"], (state, None), 5)
+                    state = state if change == "nochange" else change[0]
+                assert state[0] == "success", state
+
+    def close(self) -> None:
+        """End everything."""
+        self.proxies.close()
+        scratches.down(self.scratch.path)
+
+    # -- asking the cluster -------------------------------------------------------
+
+    def luxi(self, timeout: float = 60.0) -> LuxiClient:
+        return LuxiClient(str(self.scratch.master.root / "luxi.sock"), timeout)
+
+    def rows(self, what: str, *fields: str) -> list[dict[str, Any]]:
+        """Return what the cluster says of all its objects of a kind."""
+        with self.luxi() as luxi:
+            _, rows = luxi.query(what, fields)
+        return [
+            dict(zip(fields, (value for _, value in row), strict=True)) for row in rows
+        ]
+
+    def command(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of the product."""
+        return subprocess.run(
+            [str(Path(sys.executable).parent / argv[0]), *argv[1:]],
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    # -- breaking it --------------------------------------------------------------
+
+    def master_pids(self) -> list[int]:
+        """Return the processes of the master, a supervisor's included."""
+        return list(_processes("master", str(self.scratch.master.root)))
+
+    def agent_pid(self, node: str) -> int | None:
+        return next(_processes("agent", str(self.scratch.node(node).root)), None)
+
+    def kill_master(self, *, whole: bool) -> None:
+        """Kill the master, with or without the supervisor that starts it again."""
+        pids = sorted(self.master_pids())
+        for pid in pids if whole else pids[-1:]:
+            _kill(pid)
+
+    def kill_agent(self, node: str) -> None:
+        pid = self.agent_pid(node)
+        if pid:
+            _kill(pid)
+
+    def start_master(self) -> None:
+        """Start it; a master that is there already is left alone."""
+        for _ in range(20):
+            done = self.command("moorage", "master", "start")
+            if done.returncode == 0:
+                return
+            time.sleep(0.5)
+        raise AssertionError(f"the master does not start: {done.stderr}")
+
+    def start_agent(self, node: str) -> None:
+        scratches.start_agent(self.scratch, node)
+
+    @contextmanager
+    def stopped(self, pids: list[int]) -> Iterator[None]:
+        """Let processes stand still for a while."""
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    @contextmanager
+    def full_disk(self, pids: list[int]) -> Iterator[None]:
+        """Let no write of some processes reach a file, as on a full file system."""
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                resource.prlimit(
+                    pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)
+                )
+        try:
+            yield
+        finally:
+            free = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    resource.prlimit(pid, resource.RLIMIT_FSIZE, free)
+
+    # -- looking from outside -----------------------------------------------------
+
+    def held(self) -> dict[tuple[str, str], int]:
+        """Return the epoch of every disk that an agent holds, by node and uuid."""
+        found = {}
+        for node in self.scratch.names:
+            for path in (self.scratch.node(node).run / "held").iterdir():
+                if not path.name.startswith("."):
+                    found[node, path.name] = int(json.loads(path.read_text())["epoch"])
+        return found
+
+    def fences(self) -> dict[str, int]:
+        """Return every fence of every node."""
+        found = {}
+        for node in self.scratch.names:
+            for path in (self.scratch.node(node).run / "fence").iterdir():
+                words = path.read_text().split() if path.name[0] != "." else []
+                if words and words[0].isdecimal():
+                    found[f"{node}/{path.name}"] = int(words[0])
+        return found
+
+    def stored_jobs(self) -> dict[int, dict[str, Any]]:
+        """Return the jobs as the SQLite file has them, without asking the master."""
+        where = f"file:{self.scratch.master.store}?mode=ro"
+        base = sqlite3.connect(where, uri=True, timeout=10)
+        try:
+            (sound,) = base.execute("PRAGMA integrity_check").fetchone()
+            assert sound == "ok", sound
+            ask = "SELECT name, value FROM records WHERE kind = 'job'"
+            rows = base.execute(ask).fetchall()
+        finally:
+            base.close()
+        return {
+            int(name): json.loads(value) for name, value in rows if name.isdecimal()
+        }
+
+    def scripts_running(self) -> list[str]:
+        """Return the provider's scripts that are under way."""
+        return [line for _, line in _argvs() if f"{self.truth.scripts}/" in line]
+
+
+def _argvs() -> Iterator[tuple[int, str]]:
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            yield int(entry.parent.name), line
+
+
+def _processes(word: str, directory: str) -> Iterator[int]:
+    for pid, line in _argvs():
+        words = line.split()
+        if word in words and directory in words and "python" in words[0]:
+            yield pid
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    assert process.wait_until(lambda: not process.alive(pid), 10)
