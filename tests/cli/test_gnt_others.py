@@ -125,6 +125,29 @@ def test_cluster_destroy_wants_to_be_sure(typed) -> None:
 # -- gnt-node --------------------------------------------------------------------------
 
 
+def test_a_token_comes_from_a_file(typed, master, tmp_path) -> None:
+    file = tmp_path / "join-token"
+    file.write_text("t0ken\n")
+    found = typed(f"gnt-node add --token-file {file} n2")
+    assert "t0ken" in master.ops[-1].values()
+    assert "Warning" not in found.err
+    assert "every user of this machine" in typed("gnt-node add --token t0ken n2").err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--token-file /nowhere", "the token's file /nowhere cannot be read"),
+        ("--token-file /dev/null", "there is no token in /dev/null"),
+        ("--token a --token-file b", "do not go together"),
+    ],
+)
+def test_a_token_that_cannot_be_had(typed, words, said) -> None:
+    found = typed(f"gnt-node add {words} n2")
+    assert found.status == 1
+    assert said in found.err
+
+
 @pytest.mark.parametrize(
     ("line", "op", "first"),
     [

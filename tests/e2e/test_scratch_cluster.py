@@ -6,6 +6,7 @@ The nodes are simulated, so nothing here needs root or QEMU.
 
 import io
 import os
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -139,7 +140,15 @@ def test_a_token_lets_one_node_in_once(bare: Scratch, hands: Typist) -> None:
     ):
         assert sentence in refused(hands, f"gnt-node add --token {token} node2")
         assert hands.ask("gnt-node list -o name") == [{"name": "node1"}]
-    hands.type(f"gnt-node add --token {second} node2")
+    hands.type(f"gnt-node add --token-file {bare.node('node2').token} node2")
+    for number in range(1, 5):
+        assert second not in hands.look(f"gnt-job info {number}")
+    stored = sqlite3.connect(bare.master.root / "state.sqlite")
+    written = "\n".join(stored.iterdump()).lower()  # jobs are in hex
+    assert b"node.enrol".hex() in written
+    assert second.encode().hex() not in written
+    stored.close()
+    assert "let in as node2 by the authority" in bare.node("node2").log.read_text()
     said = refused(hands, f"gnt-node add --token {second} node3")
     assert "does not open its door" in said
     assert len(hands.ask("gnt-node list -o name")) == 2

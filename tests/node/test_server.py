@@ -195,7 +195,7 @@ async def test_a_verb_goes_on_when_its_caller_dies(served: Any, nodes: Any) -> N
     served.machine.go_on.set()
     again = HttpNodes(served.authority)
     look = Call("disk.create", {"disk": disk()})  # waits for the one under way
-    await again.call(served.node, look, 1, silent)
+    await again.call(served.node, look, 2, silent)
     await again.close()
     assert len(served.machine.ran) == 2
 

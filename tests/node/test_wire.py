@@ -353,6 +353,25 @@ def test_every_verb_says_what_its_answer_looks_like() -> None:
         assert answers._shape(verb) is not Any
 
 
+async def test_a_copied_store_does_not_speak_beside_the_original(
+    served: Any, nodes: HttpNodes, authority: tls.Authority
+) -> None:
+    copy = HttpNodes(authority, connect=2, silence=1)
+    silent = lambda *_: None  # noqa: E731
+    try:
+        for _ in range(2):
+            await nodes.call(served.node, Call("facts"), 7, silent)
+        with pytest.raises(Stale, match="another master of term 7 has spoken"):
+            await copy.call(served.node, Call("facts"), 7, silent)
+        await copy.call(served.node, Call("facts"), 8, silent)
+        with pytest.raises(Stale, match="term"):
+            await nodes.call(served.node, Call("facts"), 8, silent)
+        with pytest.raises(Stale, match="term 8 has spoken"):
+            await nodes.call(served.node, Call("facts"), 7, silent)
+    finally:
+        await copy.close()
+
+
 async def test_nesting_has_an_end(served: Any, nodes: HttpNodes) -> None:
     nested = b'{"result": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
     async with answering(served, HEAD + b"\r\n" + nested):

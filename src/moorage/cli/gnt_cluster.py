@@ -9,9 +9,8 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import policy_options
+from . import invitation, policy_options
 from .command import Call, Command, Example, Operand, Option, Program
-from .environment import token_of
 from .follow import fetch, perform
 from .main import run
 from .options import DEBUG, IALLOCATOR, JOB, JSON, moot, names
@@ -61,7 +60,7 @@ def init(call: Call) -> int:
     (name,) = call.words
     start = not call.option("no_start")
     node = call.option("node_name") or "node1"
-    token = call.option("token") or token_of(node, call.terminal.environ)
+    token = invitation.token(call, node)
     bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
     given = settings(call) | {"node_name": node}
     if policy_options.given(call):
@@ -299,7 +298,7 @@ PROGRAM = Program(
                 *SETTINGS,
                 Option(("-m", "--mac-prefix"), "first three bytes of MACs", "MAC"),
                 Option(("--primary-ip",), "where the node's agent listens", "IP"),
-                Option(("--token",), "what the node's agent printed", "TEXT"),
+                *invitation.OPTIONS,
                 Option(("--node-name",), "name of the first node (node1)", "NAME"),
                 Option(("--no-start",), "do not start the master"),
                 moot("--no-lvm-storage", "no template uses LVM"),

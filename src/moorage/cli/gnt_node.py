@@ -7,9 +7,8 @@ from typing import Any
 
 from moorage.errors import BadInput
 
-from . import details
+from . import details, invitation
 from .command import Call, Command, Example, Operand, Option, Program
-from .environment import token_of
 from .follow import ends, failures, fetch, perform
 from .listing import Listing
 from .main import run
@@ -35,7 +34,7 @@ def add(call: Call) -> int:
     fields = call.given(
         primary_ip="primary_ip", secondary_ip="secondary_ip", group="node_group"
     )
-    token = call.option("token") or token_of(name, call.terminal.environ)
+    token = invitation.token(call, name)
     if token:
         fields["token"] = token
     if call.option("readd"):
@@ -277,16 +276,16 @@ PROGRAM = Program(
                 Option(("-p", "--primary-ip"), "where its agent listens", "IP[:PORT]"),
                 Option(("-s", "--secondary-ip"), "for mirrors' traffic", "IP"),
                 Option(("-g", "--node-group"), "the group it joins", "GROUP"),
-                Option(
-                    ("--token",),
-                    "what its agent keeps in its file join-token; or MOORAGE_TOKEN",
-                    "TEXT",
-                ),
+                *invitation.OPTIONS,
                 Option(("--readd",), "take a known node back"),
                 moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
                 *JOB,
             ),
-            examples=(Example("gnt-node add --token 5f2a... node2", "node2 joins"),),
+            examples=(
+                Example(
+                    "gnt-node add --token-file - node2 < join-token", "node2 joins"
+                ),
+            ),
         ),
         *LISTING.commands("gnt-node", "offline or drained"),
         *_COMMANDS,

@@ -193,6 +193,11 @@ async def _wait_outside(
         await asyncio.wait({door})
         return
     door.result()
+    _LOG.info(
+        "let in as %s by the authority whose certificate has the SHA-256 %s",
+        join.name(places.keys),
+        join.taken_by(places.keys),
+    )
 
 
 def _parts(

@@ -111,7 +111,7 @@ def _invitation(token: str | None) -> Token:
     if not token:
         raise BadInput(
             "the first node can be let in with its token only",
-            hint="start its agent (moorage agent DIR), then give --token",
+            hint="start its agent (moorage agent DIR), then give --token-file",
         )
     return from_text(token)
 

@@ -18,6 +18,7 @@ from moorage.model import Change
 from moorage.store import Truth, Write
 
 from .record import WAITING, Job, Op, decode, encode, stamp
+from .secrets import forget
 
 LONGEST_LOG = 1000
 """Entries of one operation's log; what comes after them is left out."""
@@ -114,6 +115,8 @@ class Queue:
     async def _write(
         self, jobs: Sequence[Job], change: Change | None, more: Sequence[Write] = ()
     ) -> None:
+        for job in jobs:
+            forget(job)
         copies = [_copy(job) for job in jobs]  # they may go on meanwhile
         records = [(("job", str(job.id)), encode(job)) for job in jobs]
         await self._truth.commit(change, [*records, *more])

@@ -58,6 +58,10 @@ class Agent:
             leave=leave,
         )
 
+    def hear(self, term: int, mark: str) -> None:
+        """Raise `Stale` if the master is not the one that leads in its term."""
+        self._fence.pass_leader(term, mark)
+
     async def handle(
         self,
         verb: str,

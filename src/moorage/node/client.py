@@ -4,6 +4,7 @@
 import asyncio
 import errno
 import os
+import secrets
 import socket
 import ssl
 from itertools import count
@@ -59,6 +60,7 @@ class HttpNodes:
         self._connect = connect
         self._silence = silence
         self._numbers = count(1)
+        self._mark = secrets.token_hex(16)
         self._session: aiohttp.ClientSession | None = None
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
@@ -141,6 +143,7 @@ class HttpNodes:
             "verb": call.verb,
             "args": call.args,
             "term": term,
+            "mark": self._mark,
             "number": 0 if call.verb in _UNCOUNTED else next(self._numbers),
         }
         limits = aiohttp.ClientTimeout(

@@ -47,6 +47,27 @@ class Fence:
         if term > seen:
             self._write("term", term)
 
+    def pass_leader(self, term: int, mark: str) -> None:
+        """Let a leader pass; raise `Stale` if another one has spoken in its term.
+
+        Two may count the same term: one of them leads a copy of the other's store.
+        The mark is drawn by chance, by each process that leads.
+        """
+        path = self._directory / "leader"
+        said = f"{term} {mark}\n".encode()
+        known = path.read_bytes() if path.exists() else b""
+        if known == said:
+            return
+        if known.startswith(b"%d " % term) and known.endswith(b"\n"):
+            raise Stale(
+                f"another master of term {term} has spoken: one of the two leads a "
+                "copy of the cluster's store",
+                hint="moorage master stop",
+                term=term,
+            )
+        self.pass_term(term)
+        durable.write(path, said)
+
     def pass_disk(self, disk: Disk) -> None:
         """Let a step of the disk's epoch pass; raise `Stale` if there was a later."""
         name = f"{_DISK}{disk.uuid}"

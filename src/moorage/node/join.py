@@ -55,6 +55,12 @@ def name(directory: Path) -> str:
     return found
 
 
+def taken_by(directory: Path) -> str:
+    """Return the fingerprint of the authority that let the node in."""
+    authority = tls.load_certificate((directory / "ca.pem").read_bytes())
+    return tls.fingerprint(authority)
+
+
 def forget(directory: Path) -> None:
     """Forget the cluster: what it gave the node, and the key that it knew."""
     durable.remove(*(directory / n for n in ("node.pem", "node.key", "ca.pem", "name")))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent on the network: HTTPS with the cluster's certificates on both sides.
 
-One request: ``POST /call`` with ``{"verb", "args", "term", "number"}``. The answer is
+One request: ``POST /call`` with ``{"verb", "args", "term", "number",
+"mark"}``. The answer is
 lines of JSON: any number of ``{"progress": [done, total, unit, note]}`` and of
 ``{"alive": true}``, then one ``{"result": …}`` or ``{"error": …}``.
 """
@@ -39,12 +40,15 @@ class Request(Struct, frozen=True):
         Which master it is. It only rises, so a slip far up would shut out all masters.
     number
         Which of the master's requests; 0 if it does not count them.
+    mark
+        Of the process that leads, drawn by chance; empty if it does not say.
     """
 
     verb: str
     args: dict[str, Any]
     term: Annotated[int, Meta(ge=0, lt=1 << 53)]
     number: Annotated[int, Meta(ge=0, lt=1 << 53)] = 0
+    mark: Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")] = ""
 
 
 def application(agent: Agent, beat: float = wire.BEAT) -> web.Application:
@@ -96,6 +100,8 @@ async def _run(
 
     try:
         asked = _decoded(body)
+        if asked.mark:
+            agent.hear(asked.term, asked.mark)
         result = await agent.handle(
             asked.verb, asked.args, asked.term, report, asked.number
         )

@@ -162,7 +162,7 @@ def serving(directory: Path) -> ssl.SSLContext:
 
 def new_keys(directory: Path) -> str:
     """Return what to type when a node has lost its keys."""
-    way_back = "gnt-node add --readd --token TOKEN NODE"
+    way_back = "gnt-node add --readd --token-file join-token NODE"
     return f"rm {directory}/*; start the agent; then: {way_back}"
 
 

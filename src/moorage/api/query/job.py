@@ -7,6 +7,7 @@ from typing import Any
 from moorage.api.luxi import error_to_wire
 from moorage.errors import MoorageError, NotFound, from_json
 from moorage.jobs import Job, Op
+from moorage.jobs.secrets import shown
 from moorage.model import nice
 from moorage.units import is_whole
 
@@ -90,7 +91,7 @@ JOB = Resource(
         attribute("priority", "Priority", "number", "From -20 (first) to 19"),
         attribute("archived", "Archived", "bool", "Whether it was put away"),
         _per_op("summary", "Summary", "What each does", lambda op, _j: op.summary),
-        _per_op("ops", "OpCodes", "Operations", lambda op, _j: op.input),
+        _per_op("ops", "OpCodes", "Operations", lambda op, _j: shown(op.input)),
         _per_op("opstatus", "OpCode_status", "Of each", lambda op, _j: op.status),
         _per_op("opresult", "OpCode_result", "Of each", lambda op, _j: result(op)),
         _per_op("oplog", "OpCode_log", "Of each", lambda op, _j: op.log),

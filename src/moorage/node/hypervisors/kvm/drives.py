@@ -5,6 +5,7 @@ QEMU itself is asked what is plugged; nothing about drives is remembered elsewhe
 """
 
 import asyncio
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 
@@ -189,3 +190,20 @@ async def _turns(monitor: Monitor, disk: str) -> tuple[str, str]:
         except Refusal:  # this one is in use
             return (name, names[1 - names.index(name)])
     raise Failed(f"disk {disk} of guest {monitor.guest} has no block node in use")
+
+
+def cache_of(drive: Drive, given: Parameters) -> dict[str, bool]:
+    """Return the cache options of a drive's data on this node."""
+    path = blocks.local_path(drive)
+    return given.cache(direct=path is None or _takes_direct(path))
+
+
+def _takes_direct(path: str) -> bool:
+    """Whether the file system of `path` can bypass the cache."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+    except FileNotFoundError:
+        return True  # QEMU will say so better
+    except OSError:
+        return False
+    return True

@@ -14,7 +14,6 @@ from moorage.node.hypervisors.base import Door, Drive, GuestSpec, Moved, Report
 
 from . import (
     accelerator,
-    blocks,
     consoles,
     drives,
     migration,
@@ -182,7 +181,7 @@ class Kvm:
                 sockets={name: one.fileno() for name, one in sockets.items()},
                 files={n: str(home.file(n)) for n in ("pid", "log", "consolelog")},
                 ports=drives.assigned(spec.drives, spec.ports),
-                caches={one.disk: _cache(one, given) for one in spec.drives},
+                caches={one.disk: drives.cache_of(one, given) for one in spec.drives},
                 incoming=incoming,
             )
             argv = [self._program, *arguments(spec, given, launch)]
@@ -271,7 +270,7 @@ class Kvm:
         """Hot-plug a drive; one that is plugged is left alone."""
         home = self._home(uuid)
         given = parameters(home.spec().hvparams)
-        cache = _cache(drive, given)
+        cache = drives.cache_of(drive, given)
         async with conversation(home) as monitor:
             await drives.plug(monitor, drive, cache, given)
 
@@ -306,7 +305,7 @@ class Kvm:
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
         home = self._home(uuid)
-        cache = _cache(drive, parameters(home.spec().hvparams))
+        cache = drives.cache_of(drive, parameters(home.spec().hvparams))
         async with conversation(home) as monitor:
             await drives.resize(monitor, drive, cache)
 
@@ -393,19 +392,3 @@ async def _claim(home: Home) -> int | None:
             return held
         await asyncio.sleep(_CLAIM_PAUSE)
     return None
-
-
-def _cache(drive: Drive, given: Parameters) -> dict[str, bool]:
-    path = blocks.local_path(drive)
-    return given.cache(direct=path is None or _takes_direct(path))
-
-
-def _takes_direct(path: str) -> bool:
-    """Whether the file system of `path` can bypass the cache."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
-    except FileNotFoundError:
-        return True  # QEMU will say so better
-    except OSError:
-        return False
-    return True

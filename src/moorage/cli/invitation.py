@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The token of a new node, from where other users of this machine do not see it."""
+
+from moorage.errors import BadInput
+
+from .command import Call, Option
+from .environment import token_of
+
+_LONGEST = 64 * 1024
+OPTIONS = (
+    Option(
+        ("--token-file",),
+        "the file join-token of the node's agent, or - for standard input",
+        "FILE",
+    ),
+    Option(
+        ("--token",),
+        "what the node's agent printed; other users of this machine can see it",
+        "TEXT",
+    ),
+)
+
+
+def token(call: Call, node: str) -> str | None:
+    """Return the token that was given for a node, if one was.
+
+    Raises
+    ------
+    BadInput
+        If it is given twice, or its file cannot be read.
+    """
+    text, file = call.option("token"), call.option("token_file")
+    if text and file:
+        raise BadInput("--token and --token-file do not go together")
+    if file:
+        return _read(call, file)
+    if text:
+        call.terminal.talk(
+            "Warning: every user of this machine can see a token that is typed; "
+            "--token-file - reads it from standard input"
+        )
+        return str(text)
+    return token_of(node, call.terminal.environ)
+
+
+def _read(call: Call, file: str) -> str:
+    try:
+        if file == "-":
+            found = call.terminal.inp.read(_LONGEST)
+        else:
+            with open(file, encoding="utf-8") as opened:  # noqa: PTH123 - pathlib is slow to import
+                found = opened.read(_LONGEST)
+    except (OSError, UnicodeError) as error:
+        raise BadInput(f"the token's file {file} cannot be read: {error}") from None
+    if not found.strip():
+        raise BadInput(f"there is no token in {file}")
+    return found.strip()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a job needs to know and nobody else: never shown, and forgotten at its end."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from .record import FINISHED, Job, Op
+from .task import Call, Run, Task
+
+_TOKEN, _KEY = "token", "key"
+"""Names of values: a node's invitation as it is asked for, a migration's key."""
+HIDDEN = "(not shown)"
+
+
+def shown(values: dict[str, Any], secret: str = _TOKEN) -> dict[str, Any]:
+    """Return values without the secret among them.
+
+    >>> shown({"node_name": "node2", "token": "abc"})
+    {'node_name': 'node2', 'token': '(not shown)'}
+    """
+    return values | {secret: HIDDEN} if values.get(secret) else values
+
+
+def forget(job: Job) -> None:
+    """Forget the secrets of the operations that have ended."""
+    for op in job.ops:
+        if op.status in FINISHED:
+            _forget(op)
+
+
+def _forget(op: Op) -> None:
+    op.input = shown(op.input)
+    op.tasks = [_without(task) for task in op.tasks]
+    op.results = [
+        shown(one, _KEY) if isinstance(one, dict) else one for one in op.results
+    ]
+
+
+def _without(task: Task) -> Task:
+    if not isinstance(task, Run) or not task.do.args.get(_TOKEN):
+        return task
+    return replace(task, do=Call(task.do.verb, shown(task.do.args)))
