@@ -47,7 +47,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         if not self.token:
             raise BadInput(
                 f"node {self.node_name} can be added with its token only",
-                hint="its agent keeps it in the file join-token; then give --token-file",
+                hint="its agent keeps it in the file join-token: give --token-file",
             )
         return from_text(self.token)
 
