@@ -2,6 +2,7 @@
 """What a power cut leaves: whole files; and what is met where one was torn before."""
 
 import logging
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,3 +198,12 @@ def test_settings_that_cannot_be_read(tmp_path: Path) -> None:
     places.settings.write_bytes(b"")
     with pytest.raises(BadInput, match="does not hold settings"):
         read_settings(places)
+
+
+def test_a_directory_that_is_gone_is_made_again(tmp_path: Path) -> None:
+    """A node that leaves forgets its fences; a last question may be under way."""
+    path = tmp_path / "fence" / "term"
+    durable.write(path, b"1\n")
+    shutil.rmtree(path.parent)
+    durable.write(path, b"2\n")
+    assert path.read_bytes() == b"2\n"

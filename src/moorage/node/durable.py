@@ -11,7 +11,12 @@ from pathlib import Path
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file that its owner alone can read; it is on the disk on return."""
+    """Write a file that its owner alone can read; it is on the disk on return.
+
+    Its directory is made where it is missing: a node that leaves its cluster forgets
+    its fences while a last question may still be under way.
+    """
+    make(path.parent)
     draft = path.with_name(f".{path.name}")
     draft.unlink(missing_ok=True)  # one that a crash left may be anybody's to read
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
