@@ -15,6 +15,7 @@ from moorage.cli import (
     details,
     follow,
     help,  # noqa: A004
+    invitation,
     listing,
     main,
     options,
@@ -34,7 +35,17 @@ PROGRAMS = (
     "gnt_os",
     "gnt_debug",
 )
-SHARED = (command, details, follow, listing, main, help, options, policy_options)
+SHARED = (
+    command,
+    details,
+    follow,
+    invitation,
+    listing,
+    main,
+    help,
+    options,
+    policy_options,
+)
 
 
 def programs() -> list[Program]:

@@ -112,7 +112,7 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow:
-        async def handle(self, *_: Any) -> str:
+        async def handle(self, *_: Any, **__: Any) -> str:
             begun.set()
             await go_on.wait()
             return "changed"
@@ -124,7 +124,7 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     await server.listen(runner, "127.0.0.1", served.port, context)
     nodes = HttpNodes(authority, silence=1)
     call = asyncio.create_task(told(nodes, served))
-    await begun.wait()
+    await asyncio.wait_for(begun.wait(), 60)
     done, _ = await asyncio.wait({call}, timeout=2.5)
     assert not done
     go_on.set()

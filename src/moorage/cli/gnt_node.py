@@ -282,9 +282,7 @@ PROGRAM = Program(
                 *JOB,
             ),
             examples=(
-                Example(
-                    "gnt-node add --token-file - node2 < join-token", "node2 joins"
-                ),
+                Example("gnt-node add --token-file join-token node2", "node2 joins"),
             ),
         ),
         *LISTING.commands("gnt-node", "offline or drained"),
