@@ -112,6 +112,9 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow:
+        def hear(self, *_: Any) -> None:
+            """Take every master for the one that leads."""
+
         async def handle(self, *_: Any, **__: Any) -> str:
             begun.set()
             await go_on.wait()
