@@ -228,7 +228,8 @@ def test_what_every_script_is_told(both: Any, rec: Provider) -> None:
 def test_the_order_of_the_scripts(both: Any, rec: Provider) -> None:
     town = both[0]
     add(town, rec, "order")
-    assert [call.action for call in rec.calls()] == ["create"]
+    made = [call.action for call in rec.calls()]
+    assert made == ["create", "attach", "open", "setinfo", "detach"]
     town.type("gnt-disk attach order ext1")
     assert names(rec.calls()) == ["node1 attach", "node1 open True"]
     kept = town.write("ext1", town.uuid("order"))
@@ -315,7 +316,7 @@ def test_seven_scripts_are_enough(both: Any, old: Provider) -> None:
     assert town.checksum("ext2", disk["uuid"]) == kept
     seen = names(old.calls())
     assert {line.split()[1] for line in seen} == {
-        *("create", "attach", "grow", "detach")
+        *("create", "attach", "setinfo", "grow", "detach")
     }
     said = town.refused("gnt-disk snapshot seven --name never")
     assert "'rec7' takes no snapshots" in said
@@ -331,13 +332,13 @@ def test_a_provider_without_uris_has_no_userspace_access(
     both: Any, old: Provider
 ) -> None:
     town = both[0]
-    add(town, old, "nouri", "--access userspace")
-    said = town.refused("gnt-disk attach nouri ext1")
+    add = f"gnt-disk add -t ext -p {old.name} -s 32M --access userspace nouri"
+    said = town.refused(add)
     assert (
         "Userspace access is not supported by the 'rec7' ExtStorage provider for the "
         "'kvm' hypervisor"
     ) in said
-    assert town.stage.disk("nouri")["instance"] is None
+    assert {"name": "nouri"} not in town.ask("gnt-disk list -o name")
     assert town.serials("ext1") == set()
 
 
