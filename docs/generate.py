@@ -12,7 +12,6 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import Flag
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from declared import Lines, about, code, fields, rest, table
 from moorage import errors
 from moorage.cli import options
 from moorage.cli.command import Command, Option, Program
+from moorage.cli.command import programs as every_program
 from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
 from moorage.model import Disk, Provider
@@ -33,18 +33,6 @@ from moorage.units import Mib
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
-PROGRAMS = (
-    "moorage",
-    "gnt_cluster",
-    "gnt_node",
-    "gnt_group",
-    "gnt_instance",
-    "gnt_disk",
-    "gnt_storage",
-    "gnt_job",
-    "gnt_os",
-    "gnt_debug",
-)
 
 
 # -- commands --------------------------------------------------------------------------
@@ -52,18 +40,14 @@ PROGRAMS = (
 
 def programs() -> Lines:
     """Yield a line a program."""
-    for program in _programs():
+    for program in every_program():
         yield f"- [`{program.name}`](#{program.name}): {program.summary.rstrip('.')}"
 
 
 def commands() -> Lines:
     """Yield every command of every program, with examples and options."""
-    for program in _programs():
+    for program in every_program():
         yield from _program(program)
-
-
-def _programs() -> list[Program]:
-    return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
 
 
 def _program(program: Program) -> Lines:

@@ -5,7 +5,6 @@ import ast
 import inspect
 import sys
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 
 import pytest
@@ -21,20 +20,8 @@ from moorage.cli import (
     options,
     policy_options,
 )
-from moorage.cli.command import Command, Option, Program
+from moorage.cli.command import Command, Option, programs
 
-PROGRAMS = (
-    "moorage",
-    "gnt_cluster",
-    "gnt_node",
-    "gnt_group",
-    "gnt_instance",
-    "gnt_disk",
-    "gnt_storage",
-    "gnt_job",
-    "gnt_os",
-    "gnt_debug",
-)
 SHARED = (
     command,
     details,
@@ -46,10 +33,6 @@ SHARED = (
     options,
     policy_options,
 )
-
-
-def programs() -> list[Program]:
-    return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
 
 
 COMMANDS = [

@@ -21,23 +21,11 @@ import pytest
 
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
-from moorage.cli.command import Command, Option, Program
+from moorage.cli.command import Command, Option, programs
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
-PROGRAMS = (
-    "gnt_cluster",
-    "gnt_node",
-    "gnt_group",
-    "gnt_instance",
-    "gnt_disk",
-    "gnt_storage",
-    "gnt_job",
-    "gnt_os",
-    "gnt_debug",
-    "moorage",
-)
 LEFT_OUT = {
     ("gnt-cluster", "destroy"),  # it ends the master that all others are typed at
     ("gnt-instance", "console"),  # it takes over the terminal
@@ -134,11 +122,6 @@ CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f\x9b\ud800-\udfff]")
 
 
 # -- what is typed --------------------------------------------------------------------
-
-
-def programs() -> list[Program]:
-    """Return every program that is declared as the gnt-* ones are."""
-    return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
 
 
 def lines(seed: int, count: int, files: list[Path]) -> Iterator[tuple[str, list[str]]]:

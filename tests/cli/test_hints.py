@@ -4,33 +4,19 @@
 import ast
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import moorage
-from moorage.cli.command import Command, Program
+from moorage.cli.command import Command, Program, programs
 
 SOURCE = Path(moorage.__file__).parent
-PROGRAMS = (
-    "moorage",
-    "gnt_cluster",
-    "gnt_node",
-    "gnt_group",
-    "gnt_instance",
-    "gnt_disk",
-    "gnt_storage",
-    "gnt_job",
-    "gnt_os",
-    "gnt_debug",
-)
 LINE = re.compile(r"\b(gnt-[a-z]+|moorage(?= [a-z]))((?: (?!gnt-)[^\s;()]+)*)")
 OPTION = re.compile("-[a-zA-Z]|--[a-z][a-z-]+")
 VARIABLE = "VARIABLE"
 
 
 def known() -> dict[str, Program]:
-    found = [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
-    return {program.name: program for program in found}
+    return {program.name: program for program in programs()}
 
 
 def flags_of(command: Command) -> set[str]:

@@ -22,6 +22,7 @@ from moorage.daemons.scratch import Scratch
 from moorage.guest import build, write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
+from moorage.testing.lab import Lab
 
 BUILT = Path(__file__).parents[2] / ".build" / "guest"
 BIN = Path(sys.executable).parent
@@ -185,3 +186,14 @@ def quay(tmp_path: Path) -> Iterator[Town]:
         if at.exists():
             scratches.down(at)
     assert left(at) == []
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """Return two nodes' hypervisors, without a cluster."""
+    build(BUILT)
+    made = Lab(BUILT)
+    try:
+        yield made
+    finally:
+        made.close()

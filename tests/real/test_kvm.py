@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,11 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from moorage.errors import Failed, NotSupported
-from moorage.guest import build, write_image
+from moorage.guest import write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.node.hypervisors.kvm.process import gone
 from moorage.node.hypervisors.kvm.sockets import short_path
-from moorage.testing.lab import Lab
 
 pytestmark = pytest.mark.real
 
@@ -35,16 +33,6 @@ GAP = "awk 'NR>1&&$1-p>m{m=$1-p}{p=$1}END{print m}' /mnt/times"
 
 def silent(*_):
     pass
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    build(BUILT)
-    made = Lab(BUILT)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope="module")

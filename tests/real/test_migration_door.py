@@ -2,7 +2,7 @@
 """Who comes to the port of a migration without its key gets nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -10,10 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.guest import build
 from moorage.node.hypervisors.base import Door
 from moorage.node.hypervisors.kvm.monitor import conversation
-from moorage.testing.lab import Lab
 
 pytestmark = pytest.mark.real
 
@@ -25,16 +23,6 @@ GARBAGE = b"QEVM" + bytes(4096)
 
 def silent(*_):
     pass
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    build(BUILT)
-    made = Lab(BUILT)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope="module")

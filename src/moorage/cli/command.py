@@ -10,6 +10,7 @@
 import argparse
 from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from moorage.api.luxi import LuxiClient
@@ -122,6 +123,26 @@ class Program(NamedTuple):
         """Return the command of that name or alias, if any."""
         found = (command for command in self.commands if name in command.names)
         return next(found, None)
+
+
+PROGRAMS = (
+    "moorage",
+    "gnt_cluster",
+    "gnt_node",
+    "gnt_group",
+    "gnt_instance",
+    "gnt_disk",
+    "gnt_storage",
+    "gnt_job",
+    "gnt_os",
+    "gnt_debug",
+)
+"""The modules of the programs that are declared so, in the order of the reference."""
+
+
+def programs() -> list[Program]:
+    """Return every program that is declared so; all their modules are loaded."""
+    return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
 
 
 class Finished(Exception):
