@@ -33,13 +33,6 @@ def moving(op_id, name, **more):
     return {"OP_ID": op_id, "instance_name": name} | more
 
 
-async def at_once(sim, *opcodes):
-    """Submit jobs together; return those that failed, by what failed them."""
-    numbers = [await sim.engine.submit([one]) for one in opcodes]
-    jobs = await asyncio.gather(*(sim.finished(number) for number in numbers))
-    return [from_json(job.ops[0].error) for job in jobs if job.ops[0].error]
-
-
 async def warned(sim):
     """Return what verify says of the loss of a node."""
     found = await sim.run("OP_CLUSTER_VERIFY")
@@ -52,7 +45,7 @@ def homes(sim):
 
 @pytest.mark.requirement("S2-13")
 async def test_five_adds_at_once_neither_overfill_a_node_nor_break_survival(sim):
-    found = await at_once(sim, *(adding(f"w{at}", 18_000) for at in range(8)))
+    found = await sim.at_once(*(adding(f"w{at}", 18_000) for at in range(8)))
     # 60 GiB a node hold three of them; what two nodes hold is all there may be.
     assert len(found) == 2
     assert all(isinstance(error, NoCapacity) for error in found)
@@ -62,13 +55,13 @@ async def test_five_adds_at_once_neither_overfill_a_node_nor_break_survival(sim)
 
 @pytest.mark.requirement("S2-13")
 async def test_one_after_the_other_is_the_same(sim):
-    found = [await at_once(sim, adding(f"w{at}", 18_000)) for at in range(8)]
+    found = [await sim.at_once(adding(f"w{at}", 18_000)) for at in range(8)]
     assert [len(one) for one in found] == [0] * 6 + [1] * 2
 
 
 async def test_adds_to_one_named_node_do_not_overfill_it(sim):
-    found = await at_once(
-        sim, *(adding(f"w{at}", 25_000, pnode="node1") for at in range(4))
+    found = await sim.at_once(
+        *(adding(f"w{at}", 25_000, pnode="node1") for at in range(4))
     )
     assert len(found) == 2
     assert "node node1 cannot take instance" in found[0].message
@@ -84,9 +77,9 @@ async def test_moves_at_once_do_not_overfill_their_target(tmp_path, op_id, named
     sim = await SimCluster.start(tmp_path, builder)
     for at in range(6):
         fields = adding(f"w{at}", 20_000, pnode=f"node{at // 2 + 1}")
-        assert not await at_once(sim, fields)
+        assert not await sim.at_once(fields)
     target = {"target_node": "node4"} if named else {}
-    found = await at_once(sim, *(moving(op_id, f"w{at}", **target) for at in range(6)))
+    found = await sim.at_once(*(moving(op_id, f"w{at}", **target) for at in range(6)))
     assert max(homes(sim).values()) <= 3  # 20 GiB each, of 60
     if named:
         assert homes(sim)["node4"] == 3
@@ -105,7 +98,7 @@ async def test_disks_that_grow_at_once_share_the_room(tmp_path):
     growing = [
         {"OP_ID": "OP_DISK_GROW", "disk": f"d{at}", "amount": 400} for at in range(3)
     ]
-    (error,) = await at_once(sim, *growing)
+    (error,) = await sim.at_once(*growing)
     assert isinstance(error, NoCapacity)
     assert "asked 400 MiB, free 200 MiB" in error.message
     await sim.stop()
@@ -119,12 +112,12 @@ async def test_disks_that_are_made_at_once_share_the_room(sim):
         | {"size": 600}
         for at in range(2)
     ]
-    (error,) = await at_once(sim, *made)
+    (error,) = await sim.at_once(*made)
     assert isinstance(error, NoCapacity)
     big = {"OP_ID": "OP_DISK_ADD", "disk_template": "sharedfile", "size": 3 * 1024**2}
-    (error,) = await at_once(sim, big)
+    (error,) = await sim.at_once(big)
     assert error.hint == "to do it all the same: --ignore-capacity"
-    assert not await at_once(sim, big | {"ignore_capacity": True})
+    assert not await sim.at_once(big | {"ignore_capacity": True})
 
 
 @pytest.mark.requirement("S2-13")
@@ -152,17 +145,17 @@ async def test_a_crash_keeps_what_was_chosen(sim):
     sim.extra_point = held
     await sim.boot()
     assert sim.engine.job(first).ops[0].claims
-    (error,) = await at_once(sim, adding("w1", 32_000, pnode="node1"))
+    (error,) = await sim.at_once(adding("w1", 32_000, pnode="node1"))
     assert isinstance(error, NoCapacity)
     waits.set()
     await sim.finished(first)
-    assert not await at_once(sim, adding("w2", 32_000, pnode="node1"))
+    assert not await sim.at_once(adding("w2", 32_000, pnode="node1"))
 
 
 async def test_what_is_recorded_is_counted_once(sim):
     """Two of 25 GiB fit on a node; the first is counted as itself when it is there."""
     for name in ("w0", "w1"):
-        assert not await at_once(sim, adding(name, 25_000, pnode="node1"))
+        assert not await sim.at_once(adding(name, 25_000, pnode="node1"))
     assert homes(sim)["node1"] == 2
 
 
@@ -209,12 +202,12 @@ async def test_who_is_being_made_can_restart_only_where_its_provider_is(
         machine = sim.nodes.nodes[name].machine
         machine.installed = [one for one in PROVIDERS if one.name != "san"]
     local = {"disk_template": "file", "disks": [{"size": 64}]}
-    assert not await at_once(sim, adding("local", 20_000, pnode="node2", **local))
+    assert not await sim.at_once(adding("local", 20_000, pnode="node2", **local))
     both = [adding("w0", 32_000, pnode="node1"), adding("w1", 25_000)]
     if together:
-        found = await at_once(sim, *both)
+        found = await sim.at_once(*both)
     else:
-        found = [error for one in both for error in await at_once(sim, one)]
+        found = [error for one in both for error in await sim.at_once(one)]
     assert [type(error) for error in found] == [NoCapacity]
     await sim.stop()
 
@@ -226,11 +219,11 @@ async def test_snapshots_that_are_taken_at_once_share_the_room(sim):
     for node in sim.nodes.nodes.values():
         node.machine.room = 1000
     taken = [{"OP_ID": "OP_DISK_SNAPSHOT", "disk": f"d{at}"} for at in range(2)]
-    (error,) = await at_once(sim, *taken)
+    (error,) = await sim.at_once(*taken)
     assert isinstance(error, NoCapacity)
     assert "no room for a snapshot of disk d" in error.message
     assert error.hint == "to do it all the same: --ignore-capacity"
-    assert not await at_once(sim, *(one | {"ignore_capacity": True} for one in taken))
+    assert not await sim.at_once(*(one | {"ignore_capacity": True} for one in taken))
 
 
 @pytest.mark.parametrize("template", ["sharedfile", "file"])
@@ -239,10 +232,10 @@ async def test_a_named_node_has_room_for_all_disks_together(sim, template):
         node.machine.room = 1000
     made = {"disk_template": template, "pnode": "node1", "ignore_ipolicy": True}
     two = adding("w0", 512, disks=[{"size": 600}] * 2) | made
-    (error,) = await at_once(sim, two)
+    (error,) = await sim.at_once(two)
     assert isinstance(error, NoCapacity)
-    await at_once(sim, {**adding("w1", 512, disks=[{"size": 600}]), **made})
+    await sim.at_once({**adding("w1", 512, disks=[{"size": 600}]), **made})
     more = {"OP_ID": "OP_INSTANCE_SET_PARAMS", "instance_name": "w1"}
     more["disks"] = [["add", {"size": 600}]] * 2
-    (error,) = await at_once(sim, more)
+    (error,) = await sim.at_once(more)
     assert "asked 1200 MiB, free 1000 MiB" in error.message

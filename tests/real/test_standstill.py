@@ -13,7 +13,6 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import Failed, Unreachable
-from moorage.guest import build
 from moorage.node.hypervisors.base import Drive
 from moorage.node.hypervisors.kvm import Kvm, consoles
 from moorage.node.hypervisors.kvm.accelerator import Accelerators
@@ -26,16 +25,6 @@ pytestmark = pytest.mark.real
 
 BUILT = Path(__file__).parents[2] / ".build" / "guest"
 PATIENCE = 120.0
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    build(BUILT)
-    made = Lab(BUILT)
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture

@@ -227,6 +227,12 @@ class SimCluster:
             return error
         raise AssertionError(f"{op_id} succeeded: {result}")
 
+    async def at_once(self, *opcodes: dict[str, Any]) -> list[MoorageError]:
+        """Submit jobs together; return what failed those of them that failed."""
+        numbers = [await self.engine.submit([one]) for one in opcodes]
+        jobs = await asyncio.gather(*(self.finished(number) for number in numbers))
+        return [from_json(job.ops[0].error) for job in jobs if job.ops[0].error]
+
     async def finished(self, number: int) -> Job:
         """Wait for a job, or for the crash of the master."""
         crash = asyncio.create_task(self._crashed.wait())
