@@ -15,7 +15,7 @@ from typing import Any
 from yard import FINISHED, Yard
 
 from moorage.api.luxi import NOCHANGE, LuxiClient
-from moorage.errors import MoorageError, Refused
+from moorage.errors import MoorageError, Unreachable
 
 MOST = 4
 """Disks that a client has at a time."""
@@ -244,16 +244,17 @@ class Client(threading.Thread):
         """Submit a job and wait for its end; return its status, and why."""
         try:
             job = self._connected().submit_job([{"OP_ID": op_id, **fields}])
-        except Refused:
-            with self._account.lock:
-                self._account.refused += 1
-            return "refused", ""
-        except MoorageError as error:
+        except Unreachable as error:  # the connection broke in the middle
             self._luxi = None
             self._await_master()
             with self._account.lock:
                 self._account.lost += 1
             raise Doubt(op_id) from error
+        except MoorageError:
+            time.sleep(0.02)
+            with self._account.lock:
+                self._account.refused += 1
+            return "refused", ""
         status, why = self._end(job, op_id)
         with self._account.lock:
             self._account.told.append(Told(job, status, op_id))
