@@ -2,7 +2,6 @@
 """The wire between master and agent: silence, lateness, and peers that mean harm."""
 
 import asyncio
-import errno
 import gzip
 import socket
 from collections.abc import AsyncIterator
@@ -14,12 +13,12 @@ from aiohttp import web
 from msgspec import json
 from msgspec.structs import replace
 
-from moorage.daemons.agent import _Complaints
 from moorage.errors import BadInput, Failed, Stale, Unreachable, may_be_off
 from moorage.jobs import Call
 from moorage.model import Disk
 from moorage.node import answers, server, tls, wire
 from moorage.node.client import HttpNodes
+from moorage.node.doorkeeper import Limits
 from moorage.node.verbs import VERBS
 from moorage.units import Mib
 
@@ -124,7 +123,7 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     context = tls.serving(served.keys)
-    await server.listen(runner, "127.0.0.1", served.port, context)
+    await server.listen(runner, "127.0.0.1", served.port, context, Limits())
     nodes = HttpNodes(authority, silence=1)
     call = asyncio.create_task(told(nodes, served))
     await asyncio.wait_for(begun.wait(), 60)
@@ -159,20 +158,6 @@ async def test_the_client_asks_with_such_connections(
     (found,) = (one for many in connector._conns.values() for one, _ in many)
     sock = found.transport.get_extra_info("socket")
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-
-
-async def test_a_lack_of_descriptors_does_not_fill_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    complain = _Complaints()
-    loop = asyncio.get_running_loop()
-    lack = OSError(errno.EMFILE, "Too many open files")
-    for _ in range(1000):
-        complain(loop, {"message": "socket.accept()", "exception": lack})
-    assert caplog.text.count("Too many open files") == 1
-    assert "Traceback" not in caplog.text
-    complain(loop, {"message": "something else"})
-    assert "something else" in caplog.text
 
 
 # -- lateness ------------------------------------------------------------------------
@@ -379,19 +364,6 @@ async def test_nesting_has_an_end(served: Any, nodes: HttpNodes) -> None:
     nested = b'{"result": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
     async with answering(served, HEAD + b"\r\n" + nested):
         await unreachable(nodes, served, "facts")
-
-
-async def test_whoever_shows_no_certificate_is_not_waited_for(
-    served: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "_HANDSHAKE", 0.3)
-    await served.stop()
-    await served.start()
-    found = [await asyncio.open_connection("127.0.0.1", served.port) for _ in range(50)]
-    for reader, writer in found:
-        async with asyncio.timeout(30):
-            assert await reader.read() == b""
-        writer.close()
 
 
 async def test_a_request_without_a_number_is_served(
