@@ -225,10 +225,9 @@ async def test_a_master_whose_term_is_over_says_so(
     with pytest.raises(Stale) as caught:
         await nodes.call(served.node, Call("facts"), 4, lambda *_: None)
     assert caught.value.message == (
-        "this is no longer the cluster's master: on node node1 a master of term 5 has "
-        "spoken: term 4 is over"
+        "node node1 refuses this master: a master of term 5 has spoken: term 4 is over"
     )
-    assert caught.value.hint == "moorage master stop"
+    assert caught.value.hint == "gnt-cluster verify"  # one node stops no master
 
 
 # -- harm ----------------------------------------------------------------------------
@@ -257,10 +256,36 @@ async def test_nothing_is_unpacked(served: Any, nodes: HttpNodes) -> None:
 async def test_a_line_has_an_end(
     served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "_LINE", 1 << 20)
-    async with answering(served, HEAD + b"\r\n", *[b"x" * 100_000] * 12):
+    monkeypatch.setattr(answers, "_LINE", 2 << 20)
+    for verb, size in (("disk.create", 1), ("facts", 2)):
+        pieces = [b"x" * 100_000] * (11 * size)
+        async with answering(served, HEAD + b"\r\n", *pieces):
+            error = await unreachable(nodes, served, verb)
+        assert f"a line is longer than {size} MiB" in error.message
+        await served.start()
+
+
+async def test_an_answer_has_an_end(
+    served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "_MOST", 1 << 20)
+    alive = lines(*[{"alive": True}] * 1000)
+    async with answering(served, HEAD + b"\r\n", *[alive] * 100):
         error = await unreachable(nodes, served, "disk.create")
-    assert "a line is longer than 1 MiB" in error.message
+    assert "it is longer than 1 MiB" in error.message
+
+
+async def test_an_error_is_short_and_of_a_known_kind(
+    served: Any, nodes: HttpNodes
+) -> None:
+    long, many = "x" * 100_000, {"k": ["x" * 1000] * 100}
+    error = {"code": "error", "message": long, "hint": long, "facts": many}
+    async with answering(served, HEAD + b"\r\n" + lines({"error": error})):
+        with pytest.raises(Failed) as caught:
+            await told(nodes, served)
+    assert len(caught.value.message) == 20_000
+    assert len(caught.value.hint) < 600
+    assert caught.value.facts == {}
 
 
 async def test_the_log_of_a_job_has_an_end(served: Any, nodes: HttpNodes) -> None:
@@ -286,7 +311,7 @@ async def test_a_terminal_obeys_no_node(served: Any, nodes: HttpNodes) -> None:
             await nodes.call(served.node, call, 1, lambda *one: notes.append(one))
     assert notes == [(0, 0, "log", SPELLED)]
     assert caught.value.message == SPELLED + "\n"
-    assert caught.value.hint == SPELLED
+    assert caught.value.hint == f"node node1 suggests: {SPELLED}"
     assert caught.value.facts == {SPELLED: [SPELLED]}
 
 
