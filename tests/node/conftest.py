@@ -13,6 +13,7 @@ from aiohttp import web
 from moorage.model import Node
 from moorage.node import durable, server, tls
 from moorage.node.agent import Agent
+from moorage.node.doorkeeper import Limits
 from moorage.testing.guests import SimHypervisor
 from moorage.testing.machine import SimMachine
 from moorage.testing.san import San
@@ -60,12 +61,12 @@ class Served:
     def keys(self) -> Path:
         return self.top / "keys"
 
-    async def start(self) -> None:
+    async def start(self, limits: Limits = server.STRANGERS) -> None:
         """Serve, at the same port as before if there was one."""
         hypervisors = {"kvm": SimHypervisor(self.name, San())}
         agent = Agent(self.name, self.top / "run", self.machine, hypervisors)
         where = ("127.0.0.1", self.port)
-        self.runner = await server.serve(agent, self.keys, *where)
+        self.runner = await server.serve(agent, self.keys, *where, limits)
         self.port = self.runner.addresses[0][1]
 
     async def stop(self) -> None:

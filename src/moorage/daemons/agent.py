@@ -4,12 +4,10 @@
 import asyncio
 import logging
 import os
-import resource
 import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
@@ -24,12 +22,10 @@ from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
+from . import calm
 from .places import NodePlaces
 
 _LOG = logging.getLogger(__name__)
-_DESCRIPTORS = 65536
-_QUIET = 10.0
-"""Seconds between two complaints about the network or a lack of descriptors."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -97,15 +93,14 @@ def run(directory: Path) -> None:
     """
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    calm.write_log()
     asyncio.run(_run(NodePlaces(directory)))
 
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
-    _allow_descriptors()
-    asyncio.get_running_loop().set_exception_handler(_Complaints())
+    calm.allow_descriptors()
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -114,34 +109,6 @@ async def _run(places: NodePlaces) -> None:
             await _serve(places, settings, stopped)
         else:
             await _wait_outside(places, settings, stopped)
-
-
-def _allow_descriptors() -> None:
-    """Allow this process as many open files as the system lets it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(hard, _DESCRIPTORS) if hard != resource.RLIM_INFINITY else _DESCRIPTORS
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-class _Complaints:
-    """Logs what the event loop complains of, once a while where it could fill a disk.
-
-    Who opens more connections than there are descriptors makes the loop complain
-    thousands of times a second.
-    """
-
-    def __init__(self) -> None:
-        self._quiet_until = 0.0
-
-    def __call__(
-        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
-    ) -> None:
-        if not isinstance(context.get("exception"), OSError):
-            loop.default_exception_handler(context)
-        elif loop.time() >= self._quiet_until:
-            self._quiet_until = loop.time() + _QUIET
-            _LOG.error("%s: %s", context["message"], context["exception"])
 
 
 async def _serve(

@@ -19,7 +19,7 @@ from moorage.node.client import HttpNodes
 from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process, settling
+from . import calm, process, settling
 from .places import MasterPlaces
 
 _LOG = logging.getLogger(__name__)
@@ -56,8 +56,8 @@ def run(places: MasterPlaces) -> None:
         If its store is none.
     """
     check_cluster(places)
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    calm.write_log()
+    calm.allow_descriptors()
     with process.held(places.lock, f"a master serves {places.root} already"):
         try:
             asyncio.run(_run(places))
@@ -108,6 +108,7 @@ def authority(places: MasterPlaces) -> Authority:
 
 
 async def _run(places: MasterPlaces) -> None:
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -20,6 +20,7 @@ from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.token import Token, to_text
 
 from . import durable, tls
+from .doorkeeper import Limits
 from .server import listen
 
 _SECONDS = 20.0
@@ -27,6 +28,8 @@ _PATIENCE = 10.0
 """Seconds that a request at the door may take to arrive."""
 _LARGEST = 64 * 1024
 """Bytes of a request at the door."""
+_STRANGERS = Limits(greeted=64, waiting=256, life=30.0)
+"""Nobody shows a certificate at the door."""
 _PORTS = 1 << 16
 
 T = TypeVar("T")
@@ -96,7 +99,7 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
     token = Token(address, port, tls.fingerprint(certificate), secret)
     try:
-        await listen(runner, address, port, context)
+        await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
@@ -155,7 +158,7 @@ def _door(
 def _understood(body: bytes, kind: type[T]) -> T:
     try:
         return json.decode(body, type=kind)
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise web.HTTPBadRequest(text=f"the request is off: {error}") from None
 
 

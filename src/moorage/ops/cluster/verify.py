@@ -24,6 +24,7 @@ from .finding import Finding, Seen, room_and_facts_on, see
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,
     checks_nodes.silent,
+    checks_nodes.masters,
     checks_nodes.versions,
     checks_guests.instances,
     checks_guests.standing_still,
