@@ -15,8 +15,8 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
 from . import process, settling
