@@ -19,7 +19,7 @@ from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process, settling
+from . import process, renewing, settling
 from .places import MasterPlaces
 
 _LOG = logging.getLogger(__name__)
@@ -191,9 +191,13 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours.
+
+    As often, see whether certificates are due.
+    """
     await settling.tell_nodes(sources)
     while True:
+        await renewing.renew_due(sources)
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
 

@@ -44,6 +44,7 @@ class Authority:
     def __init__(self, directory: Path, clock: Callable[[], float] = time.time) -> None:
         self.directory = directory
         self.clock = clock
+        self._own_ends: float | None = None
         self._pair()
 
     @classmethod
@@ -127,7 +128,9 @@ class Authority:
         Failed
             If it is over, and cannot be renewed.
         """
-        left = tls.ends(self.own) - self.clock()
+        if self._own_ends is None:
+            self._own_ends = tls.ends(self.own)
+        left = self._own_ends - self.clock()
         if left > DUE:
             return False
         try:
@@ -148,6 +151,7 @@ class Authority:
         text = _text(key, self._master(key, pair))
         durable.write(self.directory / "master.pem", text)
         durable.remove(self.directory / "master.key")
+        self._own_ends = None
 
     # -- one authority after the other ------------------------------------------------
 

@@ -276,7 +276,7 @@ def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
         silent=timeout or getattr(inner, "errno", None) in _SILENT,
     )
     if isinstance(inner, Mistrusted):
-        found.with_hint(inner.hint)
+        found.with_hint(inner.hint).facts["expired"] = inner.expired
     if isinstance(inner, ssl.SSLCertVerificationError):
         found.facts["foreign"] = True  # it serves, and with another's certificate
     return found

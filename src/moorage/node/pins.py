@@ -27,12 +27,15 @@ class Mistrusted(ssl.SSLCertVerificationError):
         The end of the sentence "no trust in its certificate: ...".
     hint
         What to type.
+    expired
+        Whether it is a known key, and its certificate is over.
     """
 
-    def __init__(self, words: str, hint: str) -> None:
+    def __init__(self, words: str, hint: str, *, expired: bool = False) -> None:
         super().__init__(1, words)
         self.verify_message = words
         self.hint = hint
+        self.expired = expired
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class Way:
             raise Mistrusted(
                 f"it expired on {found.not_valid_after_utc:{_DATE}}",
                 "gnt-cluster renew-crypto --new-node-certificates",
+                expired=True,
             )
         self.shown = shown
 
