@@ -16,6 +16,7 @@ from moorage.model.misfit import misfit
 from moorage.node import durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.keys import Keys, forget
 from moorage.node.local import LocalMachine
 from moorage.node.machine import Machine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
@@ -118,8 +119,9 @@ async def _serve(
     left = asyncio.Event()
     name = join.name(places.keys)
     machine, hypervisors = _parts(name, places, settings)
-    agent = Agent(name, places.run, machine, hypervisors, left.set)
-    runner = await server.serve(agent, places.keys, settings.address, settings.port)
+    keys = Keys(places.keys)
+    agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
+    runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     for sign in (places.serving, places.pid):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
@@ -131,7 +133,7 @@ async def _serve(
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
     if left.is_set():
-        join.forget(places.keys)
+        forget(places.keys)
         # The next cluster counts its terms from one.
         shutil.rmtree(places.run / "fence", ignore_errors=True)
         _LOG.info("node %s has left its cluster", name)

@@ -15,11 +15,11 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import calm, process, settling
+from . import calm, process, renewing, settling
 from .places import MasterPlaces
 
 _LOG = logging.getLogger(__name__)
@@ -192,9 +192,13 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours.
+
+    As often, see whether certificates are due.
+    """
     await settling.tell_nodes(sources)
     while True:
+        await renewing.renew_due(sources)
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
 
