@@ -115,6 +115,10 @@ def test_a_shared_directory_that_the_first_node_lacks_is_refused(
         assert not town.master.root.exists()
         assert process.wait_until(town.node("node1").token.exists, 60)
         shared.mkdir()
+        assert f"node node1 does not allow disks in {shared}" in refused(hands, init)
+        with (at / "file-storage-paths").open("a") as listed:
+            listed.write(f"{shared}\n")
+        assert process.wait_until(town.node("node1").token.exists, 60)
         hands.type(init)
     finally:
         if at.exists():

@@ -7,6 +7,7 @@ import pytest
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Unit
+from moorage.node.images import Images
 from moorage.node.local import LocalMachine
 from moorage.storage import Command
 from moorage.units import Mib
@@ -16,7 +17,9 @@ from moorage.units import Mib
 def machine(tmp_path: Path) -> LocalMachine:
     for name in ("ext/first", "os/tiny", "os-and-more"):
         (tmp_path / name).mkdir(parents=True)
-    return LocalMachine(tmp_path / "log", [tmp_path / "ext"], [tmp_path / "os"])
+    images = Images("node1", tmp_path / "file-storage-paths")
+    paths = [tmp_path / "ext"], [tmp_path / "os"]
+    return LocalMachine(tmp_path / "log", *paths, images)
 
 
 def logs(tmp_path: Path) -> set[str]:

@@ -18,6 +18,7 @@ from moorage.model.misfit import misfit
 from moorage.node import durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.images import LIST, Images
 from moorage.node.local import LocalMachine
 from moorage.node.machine import Machine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
@@ -44,8 +45,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     extstorage_path, os_path
         Where providers and OS definitions are looked for.
     file_storage_paths
-        Ganeti's list of the directories that image files may be kept below; where
-        there is no such file, all are allowed.
+        Ganeti's list of the directories that image files may be kept in, one a line;
+        root writes it, and no master can. Where there is none, two are allowed:
+        ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -55,7 +57,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hypervisor: str = "kvm"
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
-    file_storage_paths: str = "/etc/ganeti/file-storage-paths"
+    file_storage_paths: str = LIST
     san: str = ""
 
 
@@ -212,11 +214,12 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
+    images = Images(name, Path(settings.file_storage_paths), [places.root])
     machine = LocalMachine(
         places.logs,
         extstorage,
         [Path(one) for one in settings.os_path],
-        Path(settings.file_storage_paths),
+        images,
         Scripts(places.run / "scripts"),
     )
     return machine, {settings.hypervisor: _hypervisor(places, settings)}

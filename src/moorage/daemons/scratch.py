@@ -168,6 +168,8 @@ def _furnish(scratch: Scratch) -> None:
     """Make the shared directories, the providers and the OS definitions."""
     for name in ("shared", "shared/qsd", "shared/loop", "local", "san"):
         (scratch.path / name).mkdir(mode=0o700)
+    listed = "".join(f"{scratch.path}/{name}\n" for name in ("shared", "local"))
+    (scratch.path / "file-storage-paths").write_text(listed)
     source = share()
     for provider in ("qsd", "loop"):
         target = scratch.path / "extstorage" / provider
@@ -218,6 +220,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             hypervisor=scratch.hypervisor,
             extstorage_path=(f"{scratch.root}/extstorage",),
             os_path=(f"{scratch.root}/os",),
+            file_storage_paths=f"{scratch.root}/file-storage-paths",
             san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
         )
         agent.write_settings(places, settings)

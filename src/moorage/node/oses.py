@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
-from moorage.storage import Command, Output, Where
+from moorage.storage import Command, Opened, Output, Where
 from moorage.storage.provider import FileFact, parse_parameters
 from moorage.storage.words import check_parameter_name, text
 from moorage.units import Mib
@@ -210,7 +210,15 @@ def command(
         cwd=definition.path,
         log=f"{action}-{label}-{install.instance}",
         failure=f"OS {action} script",
+        images=_images(install),
     )
+
+
+def _images(install: Install) -> dict[str, Opened]:
+    """Return the image files that the script gets: as files that are open already."""
+    places = [disk.where for disk in install.disks]
+    found = [one.path for one in places if one.path and not one.block]
+    return dict.fromkeys(found, Opened.FILE)
 
 
 def _variant(definition: Os, wanted: str) -> str:
