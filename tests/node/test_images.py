@@ -229,9 +229,9 @@ async def test_no_verb_works_outside_of_the_list_whatever_the_master_asks(
 
 
 def test_no_guest_gets_a_disk_outside_of_the_list(yard: Yard) -> None:
-    with pytest.raises(Failed, match=f"keeps no image files in {yard.keys}"):
+    with pytest.raises(Failed, match=f"keeps no image files at {yard.key}"):
         yard.images.open(str(yard.key), os.O_RDWR)
-    with pytest.raises(Failed, match="keeps no image files in"):
+    with pytest.raises(Failed, match="keeps no image files at"):
         yard.images.open(f"{yard.root}/../keys/ca.key", os.O_RDWR)
 
 

@@ -82,4 +82,9 @@ async def test_what_is_neither_device_nor_file(
 async def test_a_file_has_a_size(machine: LocalMachine, tmp_path: Path) -> None:
     path = tmp_path / "image"
     path.write_bytes(bytes(3 << 20))
+    told = (await machine.device(str(path))).problem
+    assert told.startswith(f"node node1 keeps no image files at {path}: its list ")
+    (tmp_path / "file-storage-paths").write_text(f"{tmp_path}\n")
     assert await machine.device(str(path)) == Device(kind="file", size=Mib(3))
+    (tmp_path / "link").symlink_to(path)
+    assert "does not open" in (await machine.device(f"{tmp_path}/link")).problem

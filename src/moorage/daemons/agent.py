@@ -7,13 +7,14 @@ import os
 import resource
 import shutil
 import signal
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
 from moorage.node import durable, join, server
 from moorage.node.agent import Agent
@@ -26,9 +27,12 @@ from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from .places import NodePlaces
+from .private import claim
 
 _LOG = logging.getLogger(__name__)
 _DESCRIPTORS = 65536
+_EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
+"""Addresses that stand for all of the machine's, and somewhere else in the world."""
 _QUIET = 10.0
 """Seconds between two complaints about the network or a lack of descriptors."""
 
@@ -39,7 +43,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     address, port
-        Where it listens.
+        Where it listens; ``0.0.0.0`` is everywhere. The cluster is told an address at
+        which others reach it: then the one that the default route starts from.
     hypervisor
         ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
     extstorage_path, os_path
@@ -94,11 +99,14 @@ def run(directory: Path) -> None:
     ------
     NotFound
         If there is no such directory.
+    WrongState
+        If others could write to it.
     Failed
         If its settings or keys cannot be read.
     """
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
+    claim(directory, "the node's keys and records")
     form = "%(asctime)s %(levelname)s %(message)s"
     logging.basicConfig(level=logging.INFO, format=form)
     asyncio.run(_run(NodePlaces(directory)))
@@ -183,8 +191,10 @@ async def _tended(hypervisor: Hypervisor) -> None:
 async def _wait_outside(
     places: NodePlaces, settings: Settings, stopped: asyncio.Event
 ) -> None:
+    told = _reached_at(settings.address)
+    place = (settings.address, settings.port)
     door = asyncio.create_task(
-        join.open_door(places.keys, settings.address, settings.port, places.token)
+        join.open_door(places.keys, *place, places.token, told=told)
     )
     stop = asyncio.create_task(stopped.wait())
     _LOG.info("waiting to be let in; the token is in %s", places.token)
@@ -200,6 +210,28 @@ async def _wait_outside(
         join.name(places.keys),
         join.taken_by(places.keys),
     )
+
+
+def _reached_at(address: str) -> str:
+    """Return where others reach a node that listens at an address.
+
+    Raises
+    ------
+    Failed
+        If it listens everywhere, and there is no default route.
+    """
+    if address not in _EVERYWHERE:
+        return address
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_EVERYWHERE[address], 9))  # nothing is sent
+        except OSError:
+            raise Failed(
+                f"the agent listens at {address}, and nobody can tell at which address "
+                'others reach it: say so in agent.json, {"address": "…"}'
+            ) from None
+        return str(probe.getsockname()[0])
 
 
 def _parts(

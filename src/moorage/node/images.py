@@ -164,9 +164,9 @@ class Images:
         if not around or ".." in pure.parts:
             told = ", ".join(allowed) or "none"
             raise Failed(
-                f"node {self._node} keeps no image files in {pure.parent}: its list "
+                f"node {self._node} keeps no image files at {path}: its list "
                 f"{self._listed} allows {told}",
-                hint=f"echo {pure.parent} >>{self._listed}",
+                hint=f"echo DIRECTORY >>{self._listed}",
                 path=path,
                 node=self._node,
             )

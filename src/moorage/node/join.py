@@ -66,7 +66,9 @@ def forget(directory: Path) -> None:
     durable.remove(*(directory / n for n in ("node.pem", "node.key", "ca.pem", "name")))
 
 
-async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
+async def open_door(
+    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
     Parameters
@@ -76,6 +78,8 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     shown
         File that gets the token; only its owner can read it, and it goes away with
         the door.
+    told
+        The address in the token, where that is another one.
 
     Raises
     ------
@@ -94,7 +98,7 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     await runner.setup()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
-    token = Token(address, port, tls.fingerprint(certificate), secret)
+    token = Token(told or address, port, tls.fingerprint(certificate), secret)
     try:
         await listen(runner, address, port, context)
         durable.write(shown, f"{to_text(token)}\n".encode())

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
-from moorage.errors import CommandFailed
+from moorage.errors import CommandFailed, Failed
 from moorage.model import Device, Os, Provider, Unit
 from moorage.storage import Command, Output
 from moorage.units import Mib
@@ -125,7 +125,26 @@ class LocalMachine:
 
     async def device(self, path: str) -> Device:
         """Return what there is at a path; a file server that hangs stops nobody."""
-        return await asyncio.to_thread(_at, Path(path))
+        return await asyncio.to_thread(self._at, Path(path))
+
+    def _at(self, path: Path) -> Device:
+        try:
+            known = path.stat()
+            if stat.S_ISREG(known.st_mode):
+                return self._image(path)
+            return _block_device(known) if stat.S_ISBLK(known.st_mode) else Device()
+        except (OSError, ValueError):  # no path, no device, or one that goes away
+            return Device()
+
+    def _image(self, path: Path) -> Device:
+        try:
+            found = self._images.open(str(path), os.O_RDONLY)
+        except Failed as error:
+            return Device(problem=error.message)
+        try:
+            return Device(kind="file", size=Mib(os.fstat(found).st_size // _MIB))
+        finally:
+            os.close(found)
 
 
 def _not_there(command: Command) -> Output:
@@ -135,18 +154,10 @@ def _not_there(command: Command) -> Output:
     return Output(code=1)
 
 
-def _at(path: Path) -> Device:
-    try:
-        known = path.stat()
-        if stat.S_ISREG(known.st_mode):
-            return Device(kind="file", size=Mib(known.st_size // _MIB))
-        if not stat.S_ISBLK(known.st_mode):
-            return Device()
-        number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
-        about = Path("/sys/dev/block") / number
-        size = Mib(int((about / "size").read_text()) * 512 // _MIB)
-    except (OSError, ValueError):  # no path, no device, or one that goes away
-        return Device()
+def _block_device(known: os.stat_result) -> Device:
+    number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+    about = Path("/sys/dev/block") / number
+    size = Mib(int((about / "size").read_text()) * 512 // _MIB)
     return Device(kind="block", size=size, identity=_identity(about), number=number)
 
 

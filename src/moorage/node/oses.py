@@ -126,7 +126,9 @@ def _lacking(entry: Path, name: str, found: FileFact) -> str:
     told = f"File '{name}' under path '{entry}'"
     if found.missing:
         return f"{told} is missing ({found.missing})"
-    return "" if found.regular else f"{told} is not a regular file"
+    if not found.regular:
+        return f"{told} is not a regular file"
+    return f"{told} is not trusted: {found.distrust}" if found.distrust else ""
 
 
 def _api(entry: Path) -> tuple[int, str]:

@@ -24,15 +24,11 @@ def distrust(path: Path) -> str:
     Empty if nobody can. Every step of the way is looked at, and symbolic links with
     what they lead to; steps that are not there yet are left out.
     """
-    steps = list(_steps(path))
-    for number, (step, known) in enumerate(steps, 1):
-        told = _fault(step, known, last=number == len(steps))
-        if told:
-            return told
-    return ""
+    found = (_fault(*step) for step in _steps(path))
+    return next((told for told in found if told), "")
 
 
-def _fault(step: Path, known: os.stat_result, *, last: bool) -> str:
+def _fault(step: Path, known: os.stat_result, last: bool) -> str:
     mode = stat.S_IMODE(known.st_mode)
     if known.st_uid not in (0, os.geteuid()):
         return f"{step} belongs to {_name(known.st_uid)} (mode {mode:04o})"
@@ -51,10 +47,13 @@ def _name(uid: int) -> str:
     return f"user {uid}"
 
 
-def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield what leads to a path: directories, links, and where these lead."""
+def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
+    """Yield what leads to a path, with whether it is what the path stands for.
+
+    That is directories and links, and where these lead.
+    """
     at, left, links = Path("/"), [*reversed(path.absolute().parts[1:])], 0
-    yield at, at.lstat()
+    yield at, at.lstat(), not left
     while left:
         part = left.pop()
         if part == "..":
@@ -65,8 +64,9 @@ def _steps(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
             known = step.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return
-        yield step, known
-        if not stat.S_ISLNK(known.st_mode):
+        linked = stat.S_ISLNK(known.st_mode)
+        yield step, known, not left and not linked
+        if not linked:
             at = step
             continue
         links += 1
