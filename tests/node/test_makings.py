@@ -147,6 +147,26 @@ async def test_what_was_interrupted_may_be_another_ones(node: Node) -> None:
     assert node.records() == []
 
 
+async def test_what_was_seen_and_removed_is_not_missed_by_who_asks_again(
+    node: Node,
+) -> None:
+    await node.do("create")
+
+    async def run_and_die(command: Command, limit: float) -> Any:
+        told = await LocalMachine.run(node.machine, command, limit)
+        if command.argv[0].endswith("/remove"):
+            raise KeyboardInterrupt
+        return told
+
+    node.machine.run = run_and_die  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        await node.do("remove", sought=True)
+    assert node.volumes() == {}
+    for _ in range(2):  # after the crash, and when the answer was lost
+        node.boot()
+        await node.do("remove", sought=True)
+
+
 async def test_an_interrupted_volume_without_a_name_is_nobody_elses(node: Node) -> None:
     nameless = replace(node.disk, name=None)
     await interrupted(node, "create", nameless)
