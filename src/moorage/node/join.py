@@ -68,7 +68,9 @@ def taken_by(directory: Path) -> str:
     return tls.fingerprint(authority)
 
 
-async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
+async def open_door(
+    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
     Parameters
@@ -78,6 +80,8 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     shown
         File that gets the token; only its owner can read it, and it goes away with
         the door.
+    told
+        The address in the token, where that is another one.
 
     Raises
     ------
@@ -96,7 +100,7 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     await runner.setup()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
-    token = Token(address, port, tls.pin(key.public_key()), secret)
+    token = Token(told or address, port, tls.pin(key.public_key()), secret)
     try:
         await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())

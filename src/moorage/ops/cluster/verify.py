@@ -41,6 +41,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_policy.sizes,
     checks_storage.directories,
     checks_storage.units,
+    checks_storage.allowed,
     checks_storage.providers,
     checks_devices.devices,
     checks_devices.shared,
