@@ -14,6 +14,7 @@ from moorage.model import Node
 from moorage.node import durable, server, tls
 from moorage.node.agent import Agent
 from moorage.node.authority import Authority
+from moorage.node.doorkeeper import Limits
 from moorage.node.keys import Keys
 from moorage.testing.guests import SimHypervisor
 from moorage.testing.machine import SimMachine
@@ -62,14 +63,14 @@ class Served:
     def keys(self) -> Path:
         return self.top / "keys"
 
-    async def start(self) -> None:
+    async def start(self, limits: Limits = server.STRANGERS) -> None:
         """Serve, at the same port as before if there was one."""
         hypervisors = {"kvm": SimHypervisor(self.name, San())}
         keys = Keys(self.keys)
         place = self.top / "run"
         agent = Agent(self.name, place, self.machine, hypervisors, keys=keys)
         where = ("127.0.0.1", self.port)
-        self.runner = await server.serve(agent, keys, *where)
+        self.runner = await server.serve(agent, keys, *where, limits)
         self.port = self.runner.addresses[0][1]
 
     async def stop(self) -> None:

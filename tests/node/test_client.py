@@ -173,15 +173,15 @@ async def test_an_answer_that_is_none_leaves_it_open(
 async def test_lines_may_be_long_and_come_in_pieces(
     served: Any, nodes: HttpNodes
 ) -> None:
-    long = "x" * 3_000_000
+    long = "x" * 1_000_000
 
     async def slowly(reader: Any, writer: Any) -> None:
         await request(reader)
         writer.write(HEAD)
         for line in ({"progress": [1, 2, "MiB", long]}, {"result": long}):
             data = json.encode(line) + b"\n"
-            for start in range(0, len(data), 700_001):
-                piece = data[start : start + 700_001]
+            for start in range(0, len(data), 200_001):
+                piece = data[start : start + 200_001]
                 writer.write(f"{len(piece):x}".encode() + b"\r\n" + piece + b"\r\n")
                 await writer.drain()
         writer.write(b"0\r\n\r\n")

@@ -286,7 +286,9 @@ async def test_a_node_says_that_the_masters_certificate_is_over(
     app = server.application(None, clock=lambda: now + 400 * DAY)  # type: ignore[arg-type]
     runner = server.web.AppRunner(app)
     await runner.setup()
-    await server.listen(runner, "127.0.0.1", served.port, keys.context)
+    await server.listen(
+        runner, "127.0.0.1", served.port, keys.context, server.STRANGERS
+    )
     try:
         with pytest.raises(WrongState, match="the master's certificate expired on"):
             await call(nodes, known(served))

@@ -106,12 +106,15 @@ class Device(Struct, frozen=True, kw_only=True):
     number
         Major and minor number of a block device: two paths of this node with one
         number are one device.
+    problem
+        Why the node does not open a file that is there.
     """
 
     kind: str = ""
     size: Mib = Mib(0)
     identity: str = ""
     number: str = ""
+    problem: str = ""
 
 
 class GuestState(Struct, frozen=True, kw_only=True):

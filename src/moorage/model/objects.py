@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from moorage.units import Mib
 
+from .uidpool import STANDARD, UidPool
+
 DISKLESS = "diskless"
 """What queries show as the template of an instance without disks."""
 MIXED = "mixed"
@@ -188,7 +190,13 @@ class NodeGroup(Entity, frozen=True, kw_only=True):
 
 
 class Cluster(Entity, frozen=True, kw_only=True):
-    """Settings of the whole cluster."""
+    """Settings of the whole cluster.
+
+    Attributes
+    ----------
+    uid_pool
+        The user-ids that guests run as.
+    """
 
     cluster_name: str
     master_node: str
@@ -206,6 +214,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     ipolicy: dict[str, Any] = field(default_factory=dict)
     default_iallocator: str = ""
     candidate_certs: dict[str, str] = field(default_factory=dict)
+    uid_pool: UidPool = STANDARD
 
 
 E = TypeVar("E", bound=Entity)

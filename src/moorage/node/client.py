@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from msgspec import json
 
-from moorage.errors import Stale, Unreachable
+from moorage.errors import MoorageError, Stale, Unreachable
 from moorage.jobs import Call, Report
 from moorage.model import Node
 from moorage.model.token import from_text
@@ -226,10 +226,9 @@ async def _result(
     ------
     Unreachable
         If it does not: whatever was asked for, it may have been done.
-    Stale
-        If the step comes too late.
     MoorageError
-        The one that the answer ends with.
+        The one that the answer ends with, told as the node's: its node may be anybody's
+        by now, and what it advises is not what this program does.
     """
     try:
         return await answers.result(call.verb, answer.content.iter_any(), report)
@@ -245,10 +244,12 @@ async def _result(
         ) from None
     except Stale as error:
         if "term" in error.facts:
-            error.message = (
-                "this is no longer the cluster's master: on node "
-                f"{node.name} {error.message}"
-            )
+            error.message = f"node {node.name} refuses this master: {error.message}"
+            error.hint = "gnt-cluster verify"  # asks the others, too
+        raise
+    except MoorageError as error:
+        if error.hint:
+            error.with_hint(f"node {node.name} suggests: {error.hint}")
         raise
 
 

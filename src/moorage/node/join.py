@@ -22,6 +22,7 @@ from moorage.model.token import Token, to_text
 
 from . import durable, tls
 from .authority import Authority
+from .doorkeeper import Limits
 from .pins import Way
 from .server import listen
 
@@ -30,6 +31,8 @@ _PATIENCE = 10.0
 """Seconds that a request at the door may take to arrive."""
 _LARGEST = 64 * 1024
 """Bytes of a request at the door."""
+_STRANGERS = Limits(greeted=64, waiting=256, life=30.0)
+"""Nobody shows a certificate at the door."""
 _PORTS = 1 << 16
 _PIN = re.compile("[0-9a-f]{64}")
 
@@ -65,7 +68,9 @@ def taken_by(directory: Path) -> str:
     return tls.fingerprint(authority)
 
 
-async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
+async def open_door(
+    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
     Parameters
@@ -75,6 +80,8 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     shown
         File that gets the token; only its owner can read it, and it goes away with
         the door.
+    told
+        The address in the token, where that is another one.
 
     Raises
     ------
@@ -93,9 +100,9 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     await runner.setup()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
-    token = Token(address, port, tls.pin(key.public_key()), secret)
+    token = Token(told or address, port, tls.pin(key.public_key()), secret)
     try:
-        await listen(runner, address, port, context)
+        await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
@@ -154,7 +161,7 @@ def _door(
 def _understood(body: bytes, kind: type[T]) -> T:
     try:
         return json.decode(body, type=kind)
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise web.HTTPBadRequest(text=f"the request is off: {error}") from None
 
 

@@ -14,7 +14,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
@@ -23,14 +23,15 @@ from moorage.errors import BadInput, Failed, MoorageError, WrongState
 
 from . import wire
 from .agent import Agent
+from .doorkeeper import Doorkeeper, Limits
 from .keys import Keys
 
 _LOG = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
-_HANDSHAKE = 5.0
-"""Seconds that a stranger may take to show a certificate."""
-_WAITING = 128
+_BACKLOG = 1024
 """Connections that may wait to be accepted."""
+STRANGERS = Limits()
+"""What those get who have shown no certificate yet."""
 
 
 class Request(Struct, frozen=True):
@@ -144,11 +145,13 @@ def _decoded(body: bytes) -> Request:
         return json.decode(body, type=Request)
     except ValidationError as error:
         raise BadInput(f"the request is no call: {error}") from None
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise BadInput(f"the request is not JSON: {error}") from None
 
 
-async def serve(agent: Agent, keys: Keys, address: str, port: int) -> web.AppRunner:
+async def serve(
+    agent: Agent, keys: Keys, address: str, port: int, limits: Limits = STRANGERS
+) -> web.AppRunner:
     """Serve an agent; clean the returned runner up to end it.
 
     Raises
@@ -158,12 +161,16 @@ async def serve(agent: Agent, keys: Keys, address: str, port: int) -> web.AppRun
     """
     runner = web.AppRunner(application(agent), access_log=None)
     await runner.setup()
-    await listen(runner, address, port, keys.context)
+    await listen(runner, address, port, keys.context, limits)
     return runner
 
 
 async def listen(
-    runner: web.AppRunner, address: str, port: int, context: ssl.SSLContext
+    runner: web.AppRunner,
+    address: str,
+    port: int,
+    context: ssl.SSLContext,
+    limits: Limits,
 ) -> None:
     """Listen; a runner that cannot is cleaned up.
 
@@ -178,7 +185,7 @@ async def listen(
         await runner.cleanup()
         cause = os.strerror(error.errno) if error.errno else str(error)
         raise Failed(f"cannot listen at {address}:{port}: {cause}") from error
-    await _Site(runner, bound, ssl_context=context, backlog=_WAITING).start()
+    await _Site(runner, bound, context, limits).start()
 
 
 def _bound(address: str, port: int) -> socket.socket:
@@ -190,7 +197,7 @@ def _bound(address: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         wire.steady(found).bind(where)
-        found.listen(_WAITING)
+        found.listen(_BACKLOG)
         found.setblocking(False)
     except OSError:
         found.close()
@@ -199,17 +206,24 @@ def _bound(address: str, port: int) -> socket.socket:
 
 
 class _Site(web.SockSite):
-    """A site that hangs up on who shows no certificate soon."""
+    """A site with a doorkeeper."""
+
+    def __init__(
+        self,
+        runner: web.AppRunner,
+        listener: socket.socket,
+        context: ssl.SSLContext,
+        limits: Limits,
+    ) -> None:
+        super().__init__(runner, listener, ssl_context=context)
+        self._kept = limits, context
 
     async def start(self) -> None:
         """Start to listen."""
         await web.BaseSite.start(self)
         server = self._runner.server
         assert server is not None  # noqa: S101 - the runner was set up
-        self._server = await asyncio.get_running_loop().create_server(
-            server,
-            sock=self._sock,
-            ssl=self._ssl_context,
-            backlog=self._backlog,
-            ssl_handshake_timeout=_HANDSHAKE,
-        )
+        limits, context = self._kept
+        keeper = Doorkeeper(self._sock, server, context, limits)
+        # All that aiohttp asks of a server is where it listens, and to close.
+        self._server = cast("asyncio.AbstractServer", keeper)

@@ -26,6 +26,7 @@ from .finding import Finding, Seen, room_and_facts_on, see
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,
     checks_nodes.silent,
+    checks_nodes.masters,
     checks_nodes.versions,
     checks_certificates.nodes,
     checks_certificates.master,
@@ -40,6 +41,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_policy.sizes,
     checks_storage.directories,
     checks_storage.units,
+    checks_storage.allowed,
     checks_storage.providers,
     checks_devices.devices,
     checks_devices.shared,

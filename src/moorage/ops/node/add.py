@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -61,7 +62,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse names that are taken, or that no certificate could carry."""
-        self._token()
+        token = self._token()
+        check_reachable(self.primary_ip or token.address)
         if not _NAME.fullmatch(self.node_name):
             raise BadInput(
                 f"'{self.node_name}' is not a node name: lower-case letters, digits, "
@@ -143,6 +145,15 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         """Return the uuid."""
         del view
         return str(results[0][0])
+
+
+def check_reachable(address: str) -> None:
+    """Raise `BadInput` for an address that stands for all of a machine's own."""
+    with suppress(ValueError):  # a name may do
+        if ip_address(address).is_unspecified:
+            raise BadInput(
+                f"no node is reached at {address}: give its address as --primary-ip"
+            )
 
 
 def _check_address(text: str) -> None:
