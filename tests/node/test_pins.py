@@ -316,6 +316,31 @@ async def test_an_authority_follows_another_while_nodes_serve(
     assert authority.trusted == [authority.certificate]
 
 
+async def test_an_expired_authority_stops_nothing_and_can_be_followed(
+    served: Served, authority: Authority, tmp_path: Path
+) -> None:
+    """It is an error of verify, not the end of the cluster."""
+    now = authority.clock()
+    later = Authority(tmp_path / "master", lambda: now + 3700 * DAY)
+    assert tls.ends(later.certificate) < later.clock()
+    await served.stop()
+    old = tls.load_certificate((served.keys / "node.pem").read_bytes())
+    durable.write(served.keys / "node.pem", tls.pem(later.sign_node(old, "node1")))
+    await served.start()
+    nodes, node = HttpNodes(later), known(served)
+    try:
+        await call(nodes, node)
+        await call(nodes, node, "authority.prepare")
+        await call(nodes, node, "keys.trust")
+        node = await renewed(nodes, node, by_next=True)
+        await call(nodes, node, "authority.switch")
+        await call(nodes, node, "authority.retire")
+        await call(nodes, node)
+    finally:
+        await nodes.close()
+    assert tls.ends(later.certificate) > later.clock()
+
+
 async def test_each_step_of_the_authority_can_be_repeated(
     served: Served, nodes: HttpNodes, authority: Authority, tmp_path: Path
 ) -> None:

@@ -18,7 +18,7 @@ from moorage.jobs import Call, Report
 from moorage.model import Node
 from moorage.model.token import from_text
 
-from . import answers, issuing, join, wire
+from . import answers, issuing, join, tls, wire
 from .authority import Authority
 from .pins import Mistrusted, Way
 
@@ -85,6 +85,7 @@ class HttpNodes:
         if call.verb == "node.enrol":
             token = from_text(str(call.args["token"]))
             await join.let_in(self._authority, token, node.name)
+            report(0, 0, "log", _let_in_by(self._authority, node))
             return await self._first_words(node, term, report)
         if call.verb == "node.expel":
             return await self._expel(node, term, report)
@@ -191,6 +192,15 @@ class HttpNodes:
             result["certificate_ends"] = way.shown.ends
         shown = way.shown.pin if way.shown else ""
         return issuing.incoming(node.name, call, result, shown)
+
+
+def _let_in_by(authority: Authority, node: Node) -> str:
+    """Return what the node's agent says, too: a person can compare the two."""
+    by = tls.fingerprint(authority.certificate)
+    return (
+        f"node {node.name} was let in by the authority whose certificate has the "
+        f"SHA-256 {by}"
+    )
 
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
