@@ -16,6 +16,7 @@ from moorage.jobs import Call
 from moorage.model import Node
 from moorage.model.token import from_text
 from moorage.node import durable, join, tls
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 
 MANY = 3000
@@ -46,13 +47,13 @@ def places(tmp_path: Path, port: int) -> NodePlaces:
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> tls.Authority:
+def authority(tmp_path: Path) -> Authority:
     (tmp_path / "master").mkdir()
-    return tls.Authority.make(tmp_path / "master", "one")
+    return Authority.make(tmp_path / "master", "one")
 
 
 @pytest.fixture
-async def nodes(authority: tls.Authority) -> AsyncIterator[HttpNodes]:
+async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:
     found = HttpNodes(authority)
     yield found
     await found.close()
@@ -75,7 +76,7 @@ def started(places: NodePlaces, sign: Path) -> int:
 
 
 @pytest.fixture
-def pid(places: NodePlaces, authority: tls.Authority) -> Iterator[int]:
+def pid(places: NodePlaces, authority: Authority) -> Iterator[int]:
     """Run an agent that belongs to a cluster; return its process."""
     durable.make(places.keys)
     key = tls.new_key()
@@ -154,7 +155,7 @@ async def test_strangers_cannot_use_up_the_descriptors(
 
 @pytest.mark.usefixtures("descriptors")
 async def test_strangers_do_not_keep_a_node_from_joining(
-    places: NodePlaces, newcomer: int, port: int, authority: tls.Authority
+    places: NodePlaces, newcomer: int, port: int, authority: Authority
 ) -> None:
     before = memory(newcomer)
     with ExitStack() as stack:

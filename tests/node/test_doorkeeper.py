@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from moorage.jobs import Call
-from moorage.node import doorkeeper, tls
+from moorage.node import doorkeeper
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.doorkeeper import Limits
 
@@ -21,7 +22,7 @@ FEW = Limits(greeted=4, waiting=8, handshake=60.0, hurry=60.0)
 
 
 @pytest.fixture
-async def nodes(authority: tls.Authority) -> AsyncIterator[HttpNodes]:
+async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:
     found = HttpNodes(authority, connect=30)
     yield found
     await found.close()

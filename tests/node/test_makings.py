@@ -11,6 +11,7 @@ from moorage.errors import CommandFailed, Failed, Stale
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
+from moorage.node.images import Images
 from moorage.node.local import LocalMachine
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
@@ -59,7 +60,11 @@ class Node:
         self.boot()
 
     def boot(self) -> None:
-        self.machine = LocalMachine(self.top / "log", [self.provider.parent], [])
+        listed = self.top / "file-storage-paths"
+        listed.write_text(f"{self.top}/files\n")
+        images = Images(self.name, listed)
+        extstorage = [self.provider.parent]
+        self.machine = LocalMachine(self.top / "log", extstorage, [], images)
         self.agent = Agent(self.name, self.top / "run", self.machine, {})
 
     async def do(self, verb: str, disk: Disk | None = None, **more: Any) -> Any:

@@ -17,6 +17,7 @@ from moorage.errors import BadInput, Failed, Stale, Unreachable, may_be_off
 from moorage.jobs import Call
 from moorage.model import Disk
 from moorage.node import answers, server, tls, wire
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.doorkeeper import Limits
 from moorage.node.verbs import VERBS
@@ -27,7 +28,7 @@ END = {"result": "changed"}
 
 
 @pytest.fixture
-async def nodes(authority: tls.Authority) -> AsyncIterator[HttpNodes]:
+async def nodes(authority: Authority) -> AsyncIterator[HttpNodes]:
     found = HttpNodes(authority, connect=2, silence=1)
     yield found
     await found.close()
@@ -105,7 +106,7 @@ async def test_a_node_that_falls_silent_in_a_verb_is_given_up(
 
 
 async def test_a_verb_may_last_as_long_as_its_agent_lives(
-    served: Any, authority: tls.Authority
+    served: Any, authority: Authority
 ) -> None:
     await served.stop()
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -367,7 +368,7 @@ def test_every_verb_says_what_its_answer_looks_like() -> None:
 
 
 async def test_a_copied_store_does_not_speak_beside_the_original(
-    served: Any, nodes: HttpNodes, authority: tls.Authority
+    served: Any, nodes: HttpNodes, authority: Authority
 ) -> None:
     copy = HttpNodes(authority, connect=2, silence=1)
     silent = lambda *_: None  # noqa: E731

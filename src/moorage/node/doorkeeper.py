@@ -52,7 +52,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     greeted: int = 128
     waiting: int = 1024
     handshake: float = 5.0
-    hurry: float = 1.0
+    hurry: float = 3.0
     life: float | None = None
 
 

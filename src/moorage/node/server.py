@@ -12,17 +12,19 @@ import logging
 import os
 import socket
 import ssl
-from pathlib import Path
+import time
+from collections.abc import Callable
 from typing import Annotated, Any, cast
 
 from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
-from moorage.errors import BadInput, Failed, MoorageError
+from moorage.errors import BadInput, Failed, MoorageError, WrongState
 
-from . import tls, wire
+from . import wire
 from .agent import Agent
 from .doorkeeper import Doorkeeper, Limits
+from .keys import Keys
 
 _LOG = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
@@ -52,24 +54,31 @@ class Request(Struct, frozen=True):
     mark: Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")] = ""
 
 
-def application(agent: Agent, beat: float = wire.BEAT) -> web.Application:
+def application(
+    agent: Agent, beat: float = wire.BEAT, clock: Callable[[], float] = time.time
+) -> web.Application:
     """Return the web application of an agent.
 
     Parameters
     ----------
     beat
         Seconds between two signs of life of a verb under way.
+    clock
+        The time in seconds.
     """
     under_way: set[asyncio.Task[None]] = set()
 
     async def call(request: web.Request) -> web.StreamResponse:
         body = await request.read()
+        peer = request.get_extra_info("peercert")
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
         lines: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         # The verb goes on when the caller dies: what it began must come to an end. To
         # end it before its time is another verb, script.kill.
-        work = asyncio.create_task(_run(agent, body, lines))
+        work = asyncio.create_task(
+            _run(agent, body, lines, lambda: _check_date(peer, clock()))
+        )
         under_way.add(work)
         work.add_done_callback(under_way.discard)
         beating = asyncio.create_task(_beat(lines, beat))
@@ -93,13 +102,27 @@ async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> 
         lines.put_nowait({"alive": True})
 
 
+def _check_date(peer: dict[str, Any] | None, now: float) -> None:
+    """Refuse a master whose certificate is over; who it is was seen before."""
+    if peer and ssl.cert_time_to_seconds(peer["notAfter"]) < now:
+        raise WrongState(
+            f"the master's certificate expired on {peer['notAfter']}, by this node's "
+            "clock",
+            hint="set the clocks of both; then: gnt-cluster verify",
+        )
+
+
 async def _run(
-    agent: Agent, body: bytes, lines: asyncio.Queue[dict[str, Any] | None]
+    agent: Agent,
+    body: bytes,
+    lines: asyncio.Queue[dict[str, Any] | None],
+    check: Callable[[], None],
 ) -> None:
     def report(done: int, total: int, unit: str, note: str) -> None:
         lines.put_nowait({"progress": [done, total, unit, note]})
 
     try:
+        check()
         asked = _decoded(body)
         if asked.mark:
             agent.hear(asked.term, asked.mark)
@@ -127,7 +150,7 @@ def _decoded(body: bytes) -> Request:
 
 
 async def serve(
-    agent: Agent, keys: Path, address: str, port: int, limits: Limits = STRANGERS
+    agent: Agent, keys: Keys, address: str, port: int, limits: Limits = STRANGERS
 ) -> web.AppRunner:
     """Serve an agent; clean the returned runner up to end it.
 
@@ -138,7 +161,7 @@ async def serve(
     """
     runner = web.AppRunner(application(agent), access_log=None)
     await runner.setup()
-    await listen(runner, address, port, tls.serving(keys), limits)
+    await listen(runner, address, port, keys.context, limits)
     return runner
 
 

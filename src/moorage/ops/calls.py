@@ -62,6 +62,7 @@ def guest_call(
         "hvparams": hvparams(config, instance),
         "disks": [encode(disk) for disk in disks or ()],
         "nics": to_builtins(instance.nics),
+        "uid_pool": config.cluster.uid_pool,
     }
     return Call(verb, args | more)
 

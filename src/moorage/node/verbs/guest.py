@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
+from moorage.model.uidpool import STANDARD, UidPool
 from moorage.node import oses
 from moorage.node.hypervisors.base import Card, Door, Drive, GuestSpec, Moved, Report
 from moorage.units import Mib
@@ -38,6 +39,8 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     os, osparams, beparams, secondaries, ctime, mtime
         For OS scripts: the definition, with variant, its parameters, and what else
         they are told of the instance; ``secondaries`` are names of nodes.
+    uid_pool
+        The user-ids that guests run as.
     """
 
     uuid: str
@@ -60,6 +63,7 @@ class GuestArgs(Struct, frozen=True, kw_only=True):
     secondaries: tuple[str, ...] = ()
     ctime: float = 0.0
     mtime: float = 0.0
+    uid_pool: UidPool = STANDARD
 
 
 async def start(at: Station, args: GuestArgs, _report: Report) -> None:
@@ -211,6 +215,7 @@ def _spec(at: Station, args: GuestArgs) -> GuestSpec:
         drives=tuple(_drive(at, disk, n) for n, disk in enumerate(args.disks)),
         cards=tuple(_card(nic) for nic in args.nics),
         ports=args.ports,
+        uid_pool=args.uid_pool,
     )
 
 

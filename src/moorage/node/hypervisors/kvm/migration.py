@@ -105,7 +105,7 @@ async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
 
     async def take(connection: socket) -> None:
         async with talk() as monitor:
-            await monitor.give(_NAME, connection)
+            await monitor.give(_NAME, connection.fileno())
             await monitor.ask("migrate-incoming", uri=f"fd:{_NAME}")
 
     ports = range(first, min(first + _TRIES, _PORTS))
@@ -185,7 +185,7 @@ async def _go(monitor: Monitor, way: Way) -> socket:
     connection = await knock(*where, way.door.key)
     try:
         await secrecy.send(monitor, way.home, way.door.key)
-        await monitor.give(_NAME, connection)
+        await monitor.give(_NAME, connection.fileno())
         await monitor.ask("migrate", uri=f"fd:{_NAME}")
     except BaseException:
         connection.close()
