@@ -62,6 +62,15 @@ def test_a_provider_whose_scripts_others_may_write_is_invalid(tmp_path: Path) ->
     (found,) = providers.scan([tmp_path / "ext"])
     told = f"File 'attach' under path '{entry}' is not trusted: {entry}/attach, which"
     assert found.problem.startswith(told)
+    (entry / "attach").chmod(0o755)
+    settings = put(entry / "etc/settings.sh", mode=0o666)
+    (found,) = providers.scan([tmp_path / "ext"])
+    told = f"Path '{entry}' is not trusted: {settings}, which belongs to user "
+    assert found.problem.startswith(told)
+    settings.unlink()
+    settings.symlink_to(put(tmp_path / "theirs/settings.sh", mode=0o666))
+    (found,) = providers.scan([tmp_path / "ext"])
+    assert f"not trusted: {tmp_path}/theirs/settings.sh, which" in found.problem
 
 
 def test_a_system_whose_directory_others_may_write_is_invalid(tmp_path: Path) -> None:

@@ -24,11 +24,30 @@ def distrust(path: Path) -> str:
     Empty if nobody can. Every step of the way is looked at, and symbolic links with
     what they lead to; steps that are not there yet are left out.
     """
-    found = (_fault(*step) for step in _steps(path))
+    steps = _steps(path)
+    found = (_fault(step, known, last=last) for step, known, last in steps)
     return next((told for told in found if told), "")
 
 
-def _fault(step: Path, known: os.stat_result, last: bool) -> str:
+def distrust_below(directory: Path) -> str:
+    """Return who could change what lies in a directory, and deeper.
+
+    The directory itself is :func:`distrust`'s. A script reads what lies beside it.
+    """
+    found = map(_own_fault, sorted(directory.rglob("*")))
+    return next((told for told in found if told), "")
+
+
+def _own_fault(path: Path) -> str:
+    if path.is_symlink():
+        return distrust(path)
+    try:
+        return _fault(path, path.lstat(), last=True)
+    except FileNotFoundError:  # a script that runs has files that come and go
+        return ""
+
+
+def _fault(step: Path, known: os.stat_result, *, last: bool) -> str:
     mode = stat.S_IMODE(known.st_mode)
     if known.st_uid not in (0, os.geteuid()):
         return f"{step} belongs to {_name(known.st_uid)} (mode {mode:04o})"
