@@ -4,13 +4,11 @@
 import asyncio
 import logging
 import os
-import resource
 import shutil
 import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
@@ -20,21 +18,20 @@ from moorage.node import durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import LIST, Images
+from moorage.node.keys import Keys, forget
 from moorage.node.local import LocalMachine
 from moorage.node.machine import Machine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
+from . import calm
 from .places import NodePlaces
 from .private import claim
 
 _LOG = logging.getLogger(__name__)
-_DESCRIPTORS = 65536
 _EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
 """Addresses that stand for all of the machine's, and somewhere else in the world."""
-_QUIET = 10.0
-"""Seconds between two complaints about the network or a lack of descriptors."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -107,15 +104,14 @@ def run(directory: Path) -> None:
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
     claim(directory, "the node's keys and records")
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    calm.write_log()
     asyncio.run(_run(NodePlaces(directory)))
 
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
-    _allow_descriptors()
-    asyncio.get_running_loop().set_exception_handler(_Complaints())
+    calm.allow_descriptors()
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -126,34 +122,6 @@ async def _run(places: NodePlaces) -> None:
             await _wait_outside(places, settings, stopped)
 
 
-def _allow_descriptors() -> None:
-    """Allow this process as many open files as the system lets it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(hard, _DESCRIPTORS) if hard != resource.RLIM_INFINITY else _DESCRIPTORS
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-class _Complaints:
-    """Logs what the event loop complains of, once a while where it could fill a disk.
-
-    Who opens more connections than there are descriptors makes the loop complain
-    thousands of times a second.
-    """
-
-    def __init__(self) -> None:
-        self._quiet_until = 0.0
-
-    def __call__(
-        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
-    ) -> None:
-        if not isinstance(context.get("exception"), OSError):
-            loop.default_exception_handler(context)
-        elif loop.time() >= self._quiet_until:
-            self._quiet_until = loop.time() + _QUIET
-            _LOG.error("%s: %s", context["message"], context["exception"])
-
-
 async def _serve(
     places: NodePlaces, settings: Settings, stopped: asyncio.Event
 ) -> None:
@@ -161,8 +129,9 @@ async def _serve(
     left = asyncio.Event()
     name = join.name(places.keys)
     machine, hypervisors = _parts(name, places, settings)
-    agent = Agent(name, places.run, machine, hypervisors, left.set)
-    runner = await server.serve(agent, places.keys, settings.address, settings.port)
+    keys = Keys(places.keys)
+    agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
+    runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     for sign in (places.serving, places.pid):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
@@ -174,7 +143,7 @@ async def _serve(
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
     if left.is_set():
-        join.forget(places.keys)
+        forget(places.keys)
         # The next cluster counts its terms from one.
         shutil.rmtree(places.run / "fence", ignore_errors=True)
         _LOG.info("node %s has left its cluster", name)

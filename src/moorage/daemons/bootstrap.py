@@ -30,8 +30,8 @@ from moorage.model import (
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.ops.cluster import defaults, image_directories
 from moorage.ops.node.add import check_reachable
 from moorage.storage.templates import TEMPLATES, template_named
@@ -186,6 +186,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
         secondary_ip=address,
         port=token.port,
         group=group.uuid,
+        pins=(token.fingerprint,),
         **fresh(),
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}

@@ -17,11 +17,11 @@ from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.node import durable
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process, settling
+from . import calm, process, renewing, settling
 from .places import KEPT, SOCKET, MasterPlaces
 from .private import claim
 
@@ -60,8 +60,8 @@ def run(places: MasterPlaces) -> None:
     """
     check_cluster(places)
     claim(places.root, KEPT)
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    calm.write_log()
+    calm.allow_descriptors()
     with process.held(places.lock, f"a master serves {places.root} already"):
         try:
             asyncio.run(_run(places))
@@ -112,6 +112,7 @@ def authority(places: MasterPlaces) -> Authority:
 
 
 async def _run(places: MasterPlaces) -> None:
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -198,9 +199,13 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours.
+
+    As often, see whether certificates are due.
+    """
     await settling.tell_nodes(sources)
     while True:
+        await renewing.renew_due(sources)
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
 

@@ -202,6 +202,9 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         Where the node looks for ExtStorage providers, first one first.
     accelerator
         None where it was not looked at yet, or guests have no processor.
+    certificate_ends
+        When the certificate that it showed is over, in seconds; the master adds that,
+        where nodes are asked over a network.
     """
 
     version: str
@@ -217,6 +220,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     accelerator: Accelerator | None = None
     allowed_directories: tuple[str, ...] | None = None
     extstorage_path: tuple[str, ...] = ()
+    certificate_ends: float | None = None
 
     @property
     def memory_own(self) -> Mib:

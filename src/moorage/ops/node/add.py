@@ -25,7 +25,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     token
-        What the node's agent printed.
+        What the node's agent printed. It names the key that the node is known by from
+        then on, and no other.
     group
         Name of the node group; the only one when there is one.
     readd
@@ -53,7 +54,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         return from_text(self.token)
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the name, or the node that is added again."""
+        """Hold the name, or the node that is added again; and the authority."""
+        yield Lock("cluster", view.config.cluster.uuid, shared=True)
         known = view.config.knows(Node, self.node_name)
         uuid = view.config.node(self.node_name).uuid if known else self.node_name
         yield Lock("node", uuid)
@@ -97,9 +99,9 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the node, then let it in; who is not let in is not recorded.
 
-        A new node that was let in, or perhaps was, leaves again when the job is undone:
-        else it would have keys of a cluster that does not know it, and no door. One
-        that is added again stays in: it is known, before and after.
+        A node that was let in, or perhaps was, leaves again when the job is undone:
+        else it would have a key that the cluster does not know, and no door. One that
+        was to be added again stood behind its door before, too.
         """
         node = self._again(view) if self.readd else self._new(view)
         yield self._recorded(view, node)
@@ -107,7 +109,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             what=f"let {node.name} in",
             node=node.uuid,
             do=Call("node.enrol", {"token": self.token}),
-            undo=None if self.readd else Call("node.expel"),
+            undo=Call("node.expel"),
         )
 
     def _recorded(self, view: View, node: Node) -> Commit:
@@ -127,6 +129,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             master_capable=self.master_capable,
             vm_capable=self.vm_capable,
             ndparams=checked(self.ndparams),
+            pins=(token.fingerprint,),
             ctime=view.now,
             mtime=view.now,
         )
@@ -134,7 +137,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     def _again(self, view: View) -> Node:
         token, old = self._token(), view.config.node(self.node_name)
         address = self.primary_ip or token.address
-        new = successor(old, view.now, primary_ip=address, port=token.port)
+        where = {"primary_ip": address, "port": token.port}
+        new = successor(old, view.now, pins=(token.fingerprint,), **where)
         return replace(new, offline=False, powered=True)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
