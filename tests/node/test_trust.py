@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who could change what is at a path, besides its owner and root."""
 
+import grp
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,23 @@ def test_what_is_ours_alone_is_trusted(tmp_path: Path) -> None:
     assert distrust(tmp_path / "link/script") == ""
 
 
-@pytest.mark.parametrize("mode", [0o775, 0o757, 0o1757])
+def test_the_group_of_one_user_is_that_user(tmp_path: Path) -> None:
+    script = put(tmp_path / "script", mode=0o775)
+    me = pwd.getpwuid(os.geteuid())
+    os.chown(script, me.pw_uid, me.pw_gid)
+    private = grp.getgrgid(me.pw_gid)
+    alone = private.gr_name == me.pw_name and set(private.gr_mem) <= {me.pw_name}
+    assert (distrust(script) == "") is alone
+
+
+@pytest.mark.real
+def test_a_group_of_several_is_others(tmp_path: Path) -> None:
+    script = put(tmp_path / "script", mode=0o775)
+    os.chown(script, 0, 65534)
+    assert distrust(script).endswith("may be written by others (mode 0775)")
+
+
+@pytest.mark.parametrize("mode", [0o757, 0o1757])
 def test_a_file_that_others_may_write_is_named_with_owner_and_mode(
     tmp_path: Path, mode: int
 ) -> None:

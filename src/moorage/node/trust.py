@@ -6,6 +6,7 @@ or may write to it, can put another file in the place of this one. In a director
 the sticky bit, as ``/tmp`` has, that is left to the owner of each entry.
 """
 
+import grp
 import os
 import pwd
 import stat
@@ -52,12 +53,29 @@ def _fault(step: Path, known: os.stat_result, *, last: bool) -> str:
     if known.st_uid not in (0, os.geteuid()):
         return f"{step} belongs to {_name(known.st_uid)} (mode {mode:04o})"
     kept = stat.S_ISLNK(known.st_mode) or (mode & stat.S_ISVTX and not last)
-    if mode & _OTHERS and not kept:
+    alone = not mode & stat.S_IWOTH and _is_private(step, known)
+    if mode & _OTHERS and not kept and not alone:
         return (
             f"{step}, which belongs to {_name(known.st_uid)}, may be written by others "
             f"(mode {mode:04o})"
         )
     return ""
+
+
+def _is_private(step: Path, known: os.stat_result) -> bool:
+    """Whether the group is its owner's own, as many systems give one to each user.
+
+    An access control list shows in the bits of the group, whoever is in it.
+    """
+    with suppress(OSError):
+        os.getxattr(step, "system.posix_acl_access", follow_symlinks=False)
+        return False
+    try:
+        user, group = pwd.getpwuid(known.st_uid), grp.getgrgid(known.st_gid)
+    except KeyError:
+        return False
+    alone = set(group.gr_mem) <= {user.pw_name}
+    return user.pw_gid == known.st_gid and user.pw_name == group.gr_name and alone
 
 
 def _name(uid: int) -> str:
