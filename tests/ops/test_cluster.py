@@ -13,6 +13,7 @@ from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.model import GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.calls import providers_on
+from moorage.ops.certificates import authority_on
 from moorage.ops.cluster.finding import room_and_facts_on
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
@@ -57,6 +58,8 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
             known = answers.get("providers", {})
             san = [Provider(name="san", path="/p/san")]
             found[question] = to_builtins(known.get(question.node, san))
+        elif question.verb == "authority.facts":
+            found[question] = answers.get("authority", {})
         else:
             (_, paths) = question.args[0]
             found[question] = [answers["devices"][question.node] for _ in paths]
@@ -369,6 +372,7 @@ def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
+        authority_on(View(config)),
         room_and_facts_on(config, node),
         providers_on("node1"),
     ]

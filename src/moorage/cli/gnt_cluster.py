@@ -9,7 +9,7 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import invitation, policy_options
+from . import invitation, policy_options, renew_crypto
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
@@ -365,6 +365,7 @@ PROGRAM = Program(
                 ),
             ),
         ),
+        renew_crypto.COMMAND,
         Command(
             "version", show_version, "Show versions of software and interfaces"
         )._replace(options=(DEBUG,)),

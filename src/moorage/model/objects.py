@@ -157,6 +157,10 @@ class Node(Entity, frozen=True, kw_only=True):
     ----------
     primary_ip, port
         Where its agent listens.
+    pins
+        SHA-256 of the public key that it shows, in hex: two while it is given a new
+        one. None for a node that was let in when no key was noted; it is given a new
+        one, which is.
     """
 
     name: str
@@ -171,6 +175,7 @@ class Node(Entity, frozen=True, kw_only=True):
     vm_capable: bool = True
     powered: bool = True
     ndparams: dict[str, Any] = field(default_factory=dict)
+    pins: tuple[str, ...] = ()
 
 
 class NodeGroup(Entity, frozen=True, kw_only=True):

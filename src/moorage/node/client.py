@@ -13,12 +13,14 @@ from typing import Any
 import aiohttp
 from msgspec import json
 
-from moorage.errors import Stale, Unreachable
+from moorage.errors import MoorageError, Stale, Unreachable
 from moorage.jobs import Call, Report
 from moorage.model import Node
 from moorage.model.token import from_text
 
-from . import answers, join, tls, wire
+from . import answers, issuing, join, wire
+from .authority import Authority
+from .pins import Mistrusted, Way
 
 CONNECT = 5.0
 """Seconds to get a connection."""
@@ -26,9 +28,13 @@ SLOW = 3600.0
 """Seconds that any verb may last."""
 QUICK = 15.0
 """Seconds that a reading verb may last."""
-_READING = frozenset({"facts", "guests", "guest", "providers", "oses", "devices"})
+_READING = frozenset(
+    {"facts", "guests", "guest", "providers", "oses", "devices", "keys.request"}
+)
 _UNCOUNTED = _READING | {"instance.console"}
 """Verbs that change nothing: they come at any time, and overtake nobody."""
+_RENEWING = frozenset({"keys.request", "keys.take"})
+"""Verbs for which a certificate may be over, if its key is the one that is known."""
 _TRIES = 3
 """How often a connection is tried: an agent that restarts is back in a second."""
 _LOOK = 0.2
@@ -52,7 +58,7 @@ class HttpNodes:
 
     def __init__(
         self,
-        authority: tls.Authority,
+        authority: Authority,
         connect: float = CONNECT,
         silence: float = wire.SILENCE,
     ) -> None:
@@ -62,19 +68,27 @@ class HttpNodes:
         self._numbers = count(1)
         self._mark = secrets.token_hex(16)
         self._session: aiohttp.ClientSession | None = None
+        self._ways: dict[tuple[str, bool], Way] = {}
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
         """Run a verb on a node.
 
-        Two verbs are the master's own: ``node.enrol`` lets a new node in, and
-        ``node.expel`` takes that back, however far it came.
+        Some verbs are the master's own: ``node.enrol`` lets a new node in,
+        ``node.expel`` takes that back, however far it came; and those of
+        :data:`.issuing.OWN`.
         """
+        if self._authority.keep():
+            self._ways.clear()
+        if call.verb in issuing.OWN:
+            self._ways.clear()
+            return issuing.OWN[call.verb](self._authority)
         if call.verb == "node.enrol":
             token = from_text(str(call.args["token"]))
             await join.let_in(self._authority, token, node.name)
             return await self._first_words(node, term, report)
         if call.verb == "node.expel":
             return await self._expel(node, term, report)
+        call = issuing.outgoing(self._authority, node.name, call)
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._ask(node, call, term, report)
@@ -124,7 +138,6 @@ class HttpNodes:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                ssl=self._authority.asking(),
                 limit=0,
                 limit_per_host=0,
                 socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
@@ -136,6 +149,16 @@ class HttpNodes:
                 headers={"Accept-Encoding": "identity"},
             )
         return self._session
+
+    def _way(self, node: Node, verb: str) -> Way:
+        """Return the way to a node, which is another one when its pins are others."""
+        dated = not (node.pins and verb in _RENEWING)
+        way = self._ways.get((node.uuid, dated))
+        if way is None or way.pins != set(node.pins):
+            clock = self._authority.clock if dated else None
+            way = Way(self._authority.asking(), node.name, node.pins, clock)
+            self._ways[node.uuid, dated] = way
+        return way
 
     async def _ask(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
         patience = QUICK if call.verb in _READING else SLOW
@@ -149,6 +172,7 @@ class HttpNodes:
         limits = aiohttp.ClientTimeout(
             total=patience, connect=self._connect, sock_read=self._silence
         )
+        way = self._way(node, call.verb)
         try:
             async with self._open().post(
                 f"https://{node.primary_ip}:{node.port}/call",
@@ -156,12 +180,17 @@ class HttpNodes:
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
                 timeout=limits,
+                ssl=way.context,
             ) as answer:
-                return await _result(node, call, answer, report)
+                result = await _result(node, call, answer, report)
         except _UNSENT as error:
             raise _unreachable(node, error, sent=False) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreachable(node, error, sent=True) from error
+        if way.shown is not None and call.verb == "facts":
+            result["certificate_ends"] = way.shown.ends
+        shown = way.shown.pin if way.shown else ""
+        return issuing.incoming(node.name, call, result, shown)
 
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -187,10 +216,9 @@ async def _result(
     ------
     Unreachable
         If it does not: whatever was asked for, it may have been done.
-    Stale
-        If the step comes too late.
     MoorageError
-        The one that the answer ends with.
+        The one that the answer ends with, told as the node's: its node may be anybody's
+        by now, and what it advises is not what this program does.
     """
     try:
         return await answers.result(call.verb, answer.content.iter_any(), report)
@@ -206,10 +234,12 @@ async def _result(
         ) from None
     except Stale as error:
         if "term" in error.facts:
-            error.message = (
-                "this is no longer the cluster's master: on node "
-                f"{node.name} {error.message}"
-            )
+            error.message = f"node {node.name} refuses this master: {error.message}"
+            error.hint = "gnt-cluster verify"  # asks the others, too
+        raise
+    except MoorageError as error:
+        if error.hint:
+            error.with_hint(f"node {node.name} suggests: {error.hint}")
         raise
 
 
@@ -246,6 +276,8 @@ def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
         sent=sent,
         silent=timeout or getattr(inner, "errno", None) in _SILENT,
     )
+    if isinstance(inner, Mistrusted):
+        found.with_hint(inner.hint).facts["expired"] = inner.expired
     if isinstance(inner, ssl.SSLCertVerificationError):
         found.facts["foreign"] = True  # it serves, and with another's certificate
     return found

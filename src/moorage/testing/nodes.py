@@ -11,7 +11,9 @@ from msgspec import json
 from moorage.errors import Unreachable
 from moorage.jobs import Call, Report
 from moorage.model import Node
+from moorage.node import issuing
 from moorage.node.agent import Agent
+from moorage.node.keys import Keys
 
 from .guests import SimHypervisor
 from .machine import SimMachine
@@ -19,20 +21,32 @@ from .san import San
 
 
 class SimNode:
-    """One simulated node: its agent, its machine, and whether it has power."""
+    """One simulated node: its agent, its machine, and whether it has power.
 
-    def __init__(self, name: str, directory: Path, san: San) -> None:
+    Parameters
+    ----------
+    keys
+        Where it keeps its keys, if it is to have any.
+    """
+
+    def __init__(
+        self, name: str, directory: Path, san: San, keys: Path | None = None
+    ) -> None:
         self.name = name
         self.powered = True
         self.machine = SimMachine(name, san)
         self._directory = directory
         self._san = san
+        self._keys = keys
         self._boot()
 
     def _boot(self) -> None:
         self.hypervisor = SimHypervisor(self.name, self._san)
         hypervisors = {"kvm": self.hypervisor}
-        self.agent = Agent(self.name, self._directory, self.machine, hypervisors)
+        self.keys = Keys(self._keys) if self._keys else None
+        self.agent = Agent(
+            self.name, self._directory, self.machine, hypervisors, keys=self.keys
+        )
 
     def lose_power(self) -> None:
         """Stop answering, and forget all that was in memory."""
@@ -83,6 +97,8 @@ class SimNodes:
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
         """Run a verb; it goes on when the caller dies, as on another machine."""
+        if call.verb in issuing.OWN:
+            return {}  # nobody is asked over a network, and nobody signs anything
         target = self.nodes[node.name]
         if not target.powered:
             raise Unreachable(f"node {node.name} does not answer", sent=False)

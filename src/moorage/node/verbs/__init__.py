@@ -13,6 +13,8 @@ from .fact import VERBS as FACT_VERBS
 from .fact import FactArgs
 from .guest import VERBS as GUEST_VERBS
 from .guest import GuestArgs
+from .keys import VERBS as KEY_VERBS
+from .keys import KeyArgs
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .station import Station
 
@@ -21,6 +23,7 @@ VERBS: dict[str, tuple[type[Struct], Any]] = {
     **{name: (GuestArgs, verb) for name, verb in GUEST_VERBS.items()},
     **{name: (FactArgs, verb) for name, verb in FACT_VERBS.items()},
     **{name: (FactArgs, verb) for name, verb in MEMBERSHIP_VERBS.items()},
+    **{name: (KeyArgs, verb) for name, verb in KEY_VERBS.items()},
     **{name: (DelayArgs, verb) for name, verb in DELAY_VERBS.items()},
 }
 """Every verb: the shape of its arguments, and what runs it."""

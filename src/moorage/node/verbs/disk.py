@@ -11,7 +11,7 @@ from moorage.errors import CommandFailed, Failed, MoorageError, NotSupported, Wr
 from moorage.model import Device, Disk
 from moorage.node.commands import drive
 from moorage.node.hypervisors.base import Report
-from moorage.node.makings import DENIED, MADE, Making
+from moorage.node.makings import DENIED, MADE, REMOVING, Making
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
@@ -106,10 +106,11 @@ async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     """Destroy the volume, unless a guest here has it."""
     await _check_unused(at, args.disk)
     if args.sought:
-        await _check_found(at, args)
+        await _see_once(at, args)
     outcome = await _drive(at, _template(at, args).remove(args.disk))
     at.held.drop(args.disk.uuid)
-    at.makings.drop(args.disk)
+    if not args.sought:  # else a retry asks again what was seen
+        at.makings.drop(args.disk)
     return outcome
 
 
@@ -268,6 +269,14 @@ def _template(at: Station, args: DiskArgs) -> Template:
             providers=usable(at.machine.providers()) if needed else {},
         )
     )
+
+
+async def _see_once(at: Station, args: DiskArgs) -> None:
+    """Check that the volume is here, or was when an earlier attempt began."""
+    known = at.makings.of(args.disk)
+    if known is None or known.came != REMOVING:
+        await _check_found(at, args)
+        at.makings.remove(args.disk)
 
 
 async def _check_found(at: Station, args: DiskArgs) -> None:
