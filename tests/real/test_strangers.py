@@ -220,6 +220,7 @@ def _said(quay: Any, line: str) -> str:
 def test_a_node_keeps_to_its_own_list_whatever_the_cluster_says(
     quay: Any, shared: Path
 ) -> None:
+    """Of the requirement: a directory that is not in the list."""
     quay.type("gnt-disk add -t sharedfile -s 8M data1")
     listed = quay.path / "file-storage-paths"
     listed.write_text(f"{quay.path}/local\n")

@@ -223,14 +223,14 @@ def _parts(
         images,
         Scripts(places.run / "scripts"),
     )
-    return machine, {settings.hypervisor: _hypervisor(places, settings)}
+    return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 
-def _hypervisor(places: NodePlaces, settings: Settings) -> Hypervisor:
+def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hypervisor:
     if settings.hypervisor == "fake":
         from moorage.node.hypervisors.fake import Fake  # noqa: PLC0415
 
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address)
+    return Kvm(places.run / "kvm", settings.address, images)
