@@ -6,16 +6,16 @@ would obey, and a result must have the shape that its verb has.
 """
 
 from collections.abc import AsyncIterator
-from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
 
 from moorage.errors import Failed, MoorageError, Unreachable, from_json
-from moorage.jobs import Report
+from moorage.protocol import Report, Verb, fitting
 
-from .verbs import VERBS
 from .words import clean_all
+
+R = TypeVar("R")
 
 _LINE = 16 * 1024 * 1024
 """Bytes of a line: the facts of a node with ten thousand guests are a fifth of it."""
@@ -43,8 +43,8 @@ class _Line(Struct, frozen=True):
     alive: bool = False
 
 
-async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any:  # noqa: ANN401
-    """Return the result that an answer ends with.
+async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) -> R:
+    """Return the result that the answer to a call ends with.
 
     Raises
     ------
@@ -64,7 +64,7 @@ async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any
         elif line.error:
             raise _error(line.error)
         elif line.result is not UNSET:
-            return _fitting(verb, line.result)
+            return _fitting(call, line.result)
         elif not line.alive:
             raise Unfit(f"a line says nothing: {text[:60]!r}")
     raise Unfit("it ends without a result")
@@ -95,19 +95,11 @@ def _decoded(text: bytes) -> _Line:
         raise Unfit(f"{error} in {text[:60]!r}") from None
 
 
-def _fitting(verb: str, value: Any) -> Any:  # noqa: ANN401
+def _fitting(call: Verb[R], value: object) -> R:
     try:
-        convert(value, _shape(verb))
+        return fitting(call, value)
     except ValidationError as error:
-        raise Unfit(f"its result of '{verb}' does not fit: {error}") from None
-    return value
-
-
-@cache
-def _shape(verb: str) -> Any:  # noqa: ANN401
-    """Return the type of a verb's result, as the agent's own function has it."""
-    _, function = VERBS[verb]
-    return get_type_hints(function)["return"]
+        raise Unfit(f"its result of '{call.verb}' does not fit: {error}") from None
 
 
 def _error(told: _Error) -> MoorageError:

@@ -8,27 +8,30 @@ import secrets
 import socket
 import ssl
 from itertools import count
-from typing import Any
+from typing import TypeVar, cast
 
 import aiohttp
 from msgspec import json
 
 from moorage.errors import Stale, Unreachable
-from moorage.jobs import Call, Report
-from moorage.model import Node
+from moorage.model import Node, NodeFacts
 from moorage.model.token import from_text
+from moorage.protocol import (
+    EnrolNode,
+    ExpelNode,
+    GetFacts,
+    LeaveCluster,
+    Report,
+    Verb,
+    to_wire,
+)
 
 from . import answers, join, tls, wire
 
+R = TypeVar("R")
+
 CONNECT = 5.0
 """Seconds to get a connection."""
-SLOW = 3600.0
-"""Seconds that any verb may last."""
-QUICK = 15.0
-"""Seconds that a reading verb may last."""
-_READING = frozenset({"facts", "guests", "guest", "providers", "oses", "devices"})
-_UNCOUNTED = _READING | {"instance.console"}
-"""Verbs that change nothing: they come at any time, and overtake nobody."""
 _TRIES = 3
 """How often a connection is tried: an agent that restarts is back in a second."""
 _LOOK = 0.2
@@ -63,18 +66,17 @@ class HttpNodes:
         self._mark = secrets.token_hex(16)
         self._session: aiohttp.ClientSession | None = None
 
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node.
 
-        Two verbs are the master's own: ``node.enrol`` lets a new node in, and
-        ``node.expel`` takes that back, however far it came.
+        Two verbs are the master's own: `EnrolNode` lets a new node in, and
+        `ExpelNode` takes that back, however far it came.
         """
-        if call.verb == "node.enrol":
-            token = from_text(str(call.args["token"]))
-            await join.let_in(self._authority, token, node.name)
-            return await self._first_words(node, term, report)
-        if call.verb == "node.expel":
-            return await self._expel(node, term, report)
+        if isinstance(call, EnrolNode):
+            await join.let_in(self._authority, from_text(call.token), node.name)
+            return cast("R", await self._first_words(node, term, report))
+        if isinstance(call, ExpelNode):
+            return cast("R", await self._expel(node, term, report))
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._ask(node, call, term, report)
@@ -91,11 +93,11 @@ class HttpNodes:
         if self._session is not None:
             await self._session.close()
 
-    async def _first_words(self, node: Node, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def _first_words(self, node: Node, term: int, report: Report) -> NodeFacts:
         """Wait until a node that was let in serves with its new certificate."""
         for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
-                return await self._ask(node, Call("facts"), term, report)
+                return await self._ask(node, GetFacts(), term, report)
             except Unreachable as error:
                 if not left:
                     error.facts["sent"] = True  # it has its keys: that is to be undone
@@ -111,7 +113,7 @@ class HttpNodes:
         """
         for last in (False, True):
             try:
-                await self._ask(node, Call("node.leave"), term, report)
+                await self._ask(node, LeaveCluster(), term, report)
             except Unreachable as error:
                 if error.facts.get("foreign") is not True:
                     raise
@@ -137,17 +139,17 @@ class HttpNodes:
             )
         return self._session
 
-    async def _ask(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
-        patience = QUICK if call.verb in _READING else SLOW
+    async def _ask(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
+        verb, args = to_wire(call)
         asked = {
-            "verb": call.verb,
-            "args": call.args,
+            "verb": verb,
+            "args": args,
             "term": term,
             "mark": self._mark,
-            "number": 0 if call.verb in _UNCOUNTED else next(self._numbers),
+            "number": 0 if call.reads else next(self._numbers),
         }
         limits = aiohttp.ClientTimeout(
-            total=patience, connect=self._connect, sock_read=self._silence
+            total=call.limit, connect=self._connect, sock_read=self._silence
         )
         try:
             async with self._open().post(
@@ -179,8 +181,8 @@ _SILENT = frozenset(
 
 
 async def _result(
-    node: Node, call: Call, answer: aiohttp.ClientResponse, report: Report
-) -> Any:  # noqa: ANN401
+    node: Node, call: Verb[R], answer: aiohttp.ClientResponse, report: Report
+) -> R:
     """Return the result that an answer ends with.
 
     Raises
@@ -193,7 +195,7 @@ async def _result(
         The one that the answer ends with.
     """
     try:
-        return await answers.result(call.verb, answer.content.iter_any(), report)
+        return await answers.result(call, answer.content.iter_any(), report)
     except answers.Unfit as error:
         raise Unreachable(
             f"node {node.name} ({node.primary_ip}:{node.port}) does not answer as an "

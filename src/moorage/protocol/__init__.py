@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a master may ask of a node: a frozen struct a verb, which says all of it.
+
+The master builds them (``ops/calls``), journals keep them, the agent's table is typed
+by them, and limits of time, fences and the reference derive from them.
+"""
+
+from typing import TYPE_CHECKING, Union
+
+from .disk import (
+    AttachDisk,
+    CloseDisk,
+    CreateDisk,
+    DetachDisk,
+    ForgetDisk,
+    GrowDisk,
+    NoteDisk,
+    OpenDisk,
+    RemoveDisk,
+    SnapshotDisk,
+    UnmakeDisk,
+)
+from .guest import (
+    AbortGuest,
+    AwaitGuest,
+    DiscardGuest,
+    Door,
+    FindConsole,
+    InstallSystem,
+    Moved,
+    PlugDisk,
+    PrepareMigration,
+    RebootGuest,
+    ResizeDisk,
+    ResumeGuest,
+    RunMigration,
+    StartGuest,
+    StopGuest,
+    UnplugDisk,
+    VerifySystem,
+    Whole,
+    WithSystem,
+)
+from .node import (
+    EnrolNode,
+    ExpelNode,
+    GetDevices,
+    GetFacts,
+    GetGuest,
+    KillPrograms,
+    LeaveCluster,
+    ListGuests,
+    ListProviders,
+    ListSystems,
+    Pause,
+    TidyNode,
+    TryAccelerator,
+)
+from .verb import (
+    OnDisk,
+    OnGuest,
+    OnSlot,
+    Report,
+    Verb,
+    WithDisks,
+    answer_of,
+    declared,
+    fitting,
+    name_of,
+    one_disk,
+    to_wire,
+)
+
+if TYPE_CHECKING:
+    Call = Verb[object]
+else:
+    Call = Union[declared()]  # noqa: UP007 - a tuple
+    """Any verb. A journal finds out by the name which one it is."""
+
+__all__ = [
+    "AbortGuest",
+    "AttachDisk",
+    "AwaitGuest",
+    "Call",
+    "CloseDisk",
+    "CreateDisk",
+    "DetachDisk",
+    "DiscardGuest",
+    "Door",
+    "EnrolNode",
+    "ExpelNode",
+    "FindConsole",
+    "ForgetDisk",
+    "GetDevices",
+    "GetFacts",
+    "GetGuest",
+    "GrowDisk",
+    "InstallSystem",
+    "KillPrograms",
+    "LeaveCluster",
+    "ListGuests",
+    "ListProviders",
+    "ListSystems",
+    "Moved",
+    "NoteDisk",
+    "OnDisk",
+    "OnGuest",
+    "OnSlot",
+    "OpenDisk",
+    "Pause",
+    "PlugDisk",
+    "PrepareMigration",
+    "RebootGuest",
+    "RemoveDisk",
+    "Report",
+    "ResizeDisk",
+    "ResumeGuest",
+    "RunMigration",
+    "SnapshotDisk",
+    "StartGuest",
+    "StopGuest",
+    "TidyNode",
+    "TryAccelerator",
+    "UnmakeDisk",
+    "UnplugDisk",
+    "Verb",
+    "VerifySystem",
+    "Whole",
+    "WithDisks",
+    "WithSystem",
+    "answer_of",
+    "declared",
+    "fitting",
+    "name_of",
+    "one_disk",
+    "to_wire",
+]
