@@ -38,6 +38,7 @@ CLUSTER = {
     "shared_file_storage_dir": "/srv/shared",
     "default_iallocator": "hail",
     "mac_prefix": "aa:00:00",
+    "uid_pool": [[30000, 30099], [40000, 40000]],
     "enabled_disk_templates": ["sharedfile", "ext"],
     "diskparams": {"ext": {"access": "userspace"}},
 }

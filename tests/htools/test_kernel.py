@@ -21,6 +21,7 @@ from moorage.htools import (
     sample,
     survive,
 )
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.grid import COMPILED
 from moorage.htools.kernel import columns
 from moorage.htools.metrics import score
@@ -30,7 +31,6 @@ from moorage.htools.placement.requests import newcomer
 from moorage.htools.plans.balancing import best_step, candidates, movers
 from moorage.htools.plans.search import supported
 from moorage.htools.survival.losses import Losses
-from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 KINDS = ("drbd", "shared", "mixed")
@@ -69,7 +69,7 @@ def _gains(view, rules):
     for inst in movers(view, rules):
         for move in candidates(view, inst, rules):
             moved = apply(view.nodes, inst, move, force=rules.force)
-            if not isinstance(moved, Fail):
+            if not isinstance(moved, Violation):
                 after = score(view.after(moved).seen)
                 if after < now:
                     found[moved.inst.idx, moved.inst.p, moved.inst.s] = after

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from moorage.htools import Allocate, Asking, load, place, sample
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.grid import COMPILED
 from moorage.htools.placement import placer as placing
 from moorage.htools.placement.allocate import tally, targets, try_allocate
 from moorage.htools.placement.requests import newcomer
-from moorage.htools.placement.spots import on_pair
+from moorage.htools.spots import on_pair
 from moorage.htools.survival.redundancy import Guard
-from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 FILLS = (0.5, 0.65, 0.8)
@@ -62,7 +62,7 @@ def test_what_is_foreseen_is_what_losing_every_node_shows(seed):
     for p, others in targets(state, 2, Asking()):
         for s in others:
             moved = on_pair(state, inst, (p, s), force=False)
-            if not isinstance(moved, Fail):
+            if not isinstance(moved, Violation):
                 known = guard.foresee(state, inst, (p, s))
                 assert known in {None, Guard()(state.placed(moved))}
                 assert known is not None or not COMPILED

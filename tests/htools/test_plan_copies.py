@@ -16,18 +16,18 @@ from moorage.htools import (
     sample,
     total_cost,
 )
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.formats import text
 from moorage.htools.inst import NOWHERE
 from moorage.htools.moves import FA, FR, FRF, RF, F, Move, R, apply
 from moorage.htools.plans.balancing import Step
 from moorage.htools.plans.cost import shown
-from moorage.htools.words import Fail
 
 
 def _step(state, at, move):
     inst = state.insts[at]
     moved = apply(state.nodes, inst, move, force=True)
-    assert not isinstance(moved, Fail)
+    assert not isinstance(moved, Violation)
     return Step(inst, move, moved, 0.0)
 
 

@@ -22,6 +22,7 @@ from moorage.htools import (
     sample,
     total_cost,
 )
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.grid import COMPILED
 from moorage.htools.inst import NOWHERE
 from moorage.htools.metrics import score
@@ -31,7 +32,6 @@ from moorage.htools.plans.compact import direct
 from moorage.htools.plans.lookahead import beam_width
 from moorage.htools.plans.plan import involved, job_sets
 from moorage.htools.plans.steps import careful, legal_step, newly_short, short_nodes
-from moorage.htools.words import Fail
 
 SEEDS = range(1, 46)
 
@@ -74,7 +74,7 @@ def walk(plan, rules=None):
         inst = state.insts[step.before.idx]
         assert (inst.p, inst.s) == (step.before.p, step.before.s)
         moved = apply(state.nodes, inst, step.move, force=bool(rules and rules.force))
-        assert not isinstance(moved, Fail)
+        assert not isinstance(moved, Violation)
         after = state.after(moved)
         yield state, step, after
         state = after
@@ -335,7 +335,7 @@ def test_one_move_is_found_for_every_place_that_one_reaches():
         for inst in movers(state, Rules()):
             for move in candidates(state, inst, Rules()):
                 moved = apply(state.nodes, inst, move, force=True)
-                if not isinstance(moved, Fail):
+                if not isinstance(moved, Violation):
                     assert direct(inst, moved.inst.p, moved.inst.s) == move
 
 

@@ -46,7 +46,8 @@ def test_who_cannot_restart_is_named_with_the_reason(make, some_node, some_inst)
     found = survive(state, 0, thorough=True)
     assert not found
     assert found.stranded == (0,)
-    assert found.restarts[0].reasons == ((1, Fail.MEMORY),)
+    reasons = found.restarts[0].reasons
+    assert [(one.node, one.fail) for one in reasons] == [(1, Fail.MEMORY)]
     assert summed(check(state)).gn1_fail == len(unlosable(state)) == 2
 
 
@@ -96,8 +97,8 @@ def test_a_pool_on_three_of_five_nodes_counts_those_alone(
     ]
     state = load(make(nodes, insts)).state
     found = survive(state, 0, thorough=True)
-    assert [at for at, _ in found.restarts[0].reasons] == [1, 2, 3, 4]
-    assert dict(found.restarts[0].reasons)[3] is Fail.DISK
+    reasons = {one.node: one.constraint for one in found.restarts[0].reasons}
+    assert reasons == {1: "memory", 2: "memory", 3: "no such unit", 4: "no such unit"}
 
 
 def _disk(key: str) -> Disk:

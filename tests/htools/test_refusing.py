@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A refusal is explained by the very check that refused."""
+"""The kernel's refusals are those of the chain of named checks, one by one."""
 
 from dataclasses import replace
 from random import Random
@@ -7,12 +7,24 @@ from random import Random
 import pytest
 
 from moorage.htools import Asking, Disk, InstanceRow, Reading, Rules, Unit, load, sample
-from moorage.htools.moves import apply
+from moorage.htools.grid import (
+    COMPILED,
+    Grid,
+    is_plain,
+    movable_spindles,
+    plain_nodes,
+)
+from moorage.htools.kernel import columns
+from moorage.htools.moves import FA, F, Move, why_move
 from moorage.htools.placement.requests import Allocate, newcomer
 from moorage.htools.plans.balancing import candidates
+from moorage.htools.plans.search import VERBS
+from moorage.htools.spots import why_place
 from moorage.htools.why.explain import place
-from moorage.htools.why.refusing import why_move, why_place
-from moorage.htools.words import Fail
+from moorage.htools.words import Fail, Mirror
+
+needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
+ODD = [(), ("exclusive",), ("units",), ("exclusive", "units")]
 
 
 def _harsh(draw, fleet):
@@ -55,20 +67,71 @@ def test_a_place_is_refused_by_the_check_that_is_named(block):
     assert refused > 100
 
 
-@pytest.mark.parametrize("block", range(4))
-def test_a_move_is_refused_by_the_check_that_is_named(block):
-    seen = set()
-    for seed in range(block * 25, block * 25 + 25):
+def _all_verbs(inst):
+    return 1 << VERBS.index(FA) if inst.mirror is not Mirror.INTERNAL else 0b111101
+
+
+def _moves(inst, view):
+    """Yield every move of an instance that makes sense, as the kernel counts verbs."""
+    others = [at for at in view if at not in (inst.p, inst.s)]
+    for number, verb in enumerate(VERBS):
+        if _all_verbs(inst) >> number & 1:
+            for at in [-1] if verb == F else others:
+                yield number, Move(verb, at)
+
+
+@needs_kernel
+@pytest.mark.parametrize("odd", ODD, ids="+".join)
+def test_the_kernel_refuses_the_moves_that_the_chain_refuses(odd):
+    seen = {}
+    for seed in range(12):
         draw = Random(seed)  # noqa: S311
-        state = load(sample.cluster(seed)).state
-        force = draw.random() < 0.3
-        for inst in state.people:
-            for move in candidates(state, inst, Rules()):
-                done = apply(state.nodes, inst, move, force=force)
-                why = why_move(state, inst, move, force=force)
-                assert (why and why.fail) == (done if isinstance(done, Fail) else None)
-                seen.add(why and why.constraint)
+        reading = Reading(min_disk=draw.choice((0.0, 0.2)))
+        view = load(_crowded(seed, odd), reading).state.group_view(0)
+        for name, done, why in _compared(view, force=draw.random() < 0.3):
+            assert done == (why is None), (seed, name, why)
+            kind = why and why.constraint
+            seen[kind] = seen.get(kind, 0) + 1
+    assert seen.pop(None) > 100
     assert len(seen) > 4
+    assert sum(seen.values()) > 500
+
+
+def _compared(view, *, force):
+    """Yield each move, whether the kernel allows it, and what the chain says."""
+    movers = [inst for inst in view.people if is_plain(inst, set(view.view))]
+    movers = [inst for inst in movers if inst.mirror is not Mirror.NONE]
+    assert plain_nodes(view)
+    assert movable_spindles(view, movers)
+    grid = Grid(view, movers, _all_verbs, force=force)
+    for place_of, inst in enumerate(movers):
+        for verb, move in _moves(inst, view.view):
+            if move.target >= 0 and view.nodes[move.target].offline:
+                continue
+            target = grid.places.get(move.target, -1)
+            score = grid.kernel.tries(place_of, verb, [target], -1.0)[0]
+            why = why_move(view, inst, move, force=force)
+            yield (inst.name, move), score < columns.HUGE, why
+
+
+def _crowded(seed, odd):
+    """Return a cluster on which much is refused, and not everything."""
+    shape = sample.Shape(
+        kind=("drbd", "shared", "mixed")[seed % 3],
+        nodes=6,
+        instances=24,
+        fill=0.8,
+        oddity=0.1 * (seed % 4),
+        uneven=seed % 2 == 0,
+        **dict.fromkeys(odd, True),
+    )
+    fleet = sample.cluster(seed, shape)
+    disks = [
+        tuple(replace(disk, spindles=disk.spindles or 1) for disk in inst.disks)
+        for inst in fleet.instances
+    ]
+    insts = [replace(i, disks=d) for i, d in zip(fleet.instances, disks, strict=True)]
+    return fleet.replaced(instances=tuple(insts))
 
 
 UNCHECKED = Asking(capacity=False)
@@ -126,11 +189,6 @@ def test_a_storage_unit_that_refuses_is_named():
 
 
 def _refused_moves(state):
-    found = set()
-    for inst in state.people:
-        for move in candidates(state, inst, Rules()):
-            done = apply(state.nodes, inst, move)
-            why = why_move(state, inst, move)
-            assert (why and why.fail) == (done if isinstance(done, Fail) else None)
-            found |= {why.constraint} if why else set()
-    return found
+    moves = ((i, m) for i in state.people for m in candidates(state, i, Rules()))
+    whys = (why_move(state, inst, move) for inst, move in moves)
+    return {why.constraint for why in whys if why is not None}

@@ -8,7 +8,7 @@ import pytest
 from moorage.cli.htools import hcheck
 from moorage.htools import Allocate, Asking, Fleet, Group, load, place
 from moorage.htools.formats import text
-from moorage.htools.survival.losing import why_stranded
+from moorage.htools.survival.losing import lose
 
 
 def test_a_node_of_another_group_is_not_called_offline(some_node, some_inst):
@@ -20,7 +20,7 @@ def test_a_node_of_another_group_is_not_called_offline(some_node, some_inst):
     )
     inst = some_inst("a", 0, template="drbd", secondary=1)
     state = load(Fleet(groups, nodes, (inst,))).state.group_view(0)
-    found = list(why_stranded(state, state.insts[0], 0))
+    found = lose(state, 0).stranded[0].reasons
     assert [one.constraint for one in found] == ["in another group"]
 
 
@@ -29,7 +29,7 @@ def test_who_lacks_the_last_mib_is_told_so(make, some_node, some_inst):
     state = load(
         make(nodes, [some_inst("big", 0, 6144), some_inst("b", 1, 2048)])
     ).state
-    found = list(why_stranded(state, state.insts[0], 0))
+    found = lose(state, 0).stranded[0].reasons
     assert [one.sentence() for one in found] == [
         "memory (asked 6144 MiB, unallocated 6144 MiB, to be left at least 1 MiB)"
     ]

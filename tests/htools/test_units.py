@@ -11,8 +11,6 @@ from moorage.htools.formats import iallocator, text
 from moorage.htools.metrics import measure, spread
 from moorage.htools.placement.allocate import targets
 from moorage.htools.placement.space import Filling, Size, fill, model
-from moorage.htools.units import Units, settle
-from moorage.htools.words import Fail
 
 LVM = ("lvm-vg", "xenvg")
 
@@ -62,13 +60,15 @@ def test_a_unit_listed_twice_is_an_error():
         ((6144, 4096), True),
     ],
 )
-def test_disks_settle_one_after_the_other(unit, sizes, fits):
-    units = Units.of([unit(*LVM, 10240)])
-
-    class Bringer:
-        wants = tuple((LVM, size) for size in sizes)
-
-    assert (settle(units, Bringer()) is not Fail.DISK) == fits
+def test_disks_settle_one_after_the_other(
+    make, some_node, some_inst, unit, sizes, fits
+):
+    nodes = [some_node("n0", units=(unit(*LVM, 10240),))]
+    disks = tuple(Disk(size, unit=LVM) for size in sizes)
+    wanted = Allocate(some_inst("a", -1, disks=disks, template="plain"), 1)
+    found = place(load(make(nodes, [])).state, wanted, Asking(capacity=False))
+    assert (found.best is not None) == fits
+    assert fits or found.reasons[0].constraint == "unit"
 
 
 @pytest.mark.requirement("S4-05", "S4-06")

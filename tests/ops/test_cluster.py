@@ -12,10 +12,11 @@ from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.calls import providers_on
+from moorage.ops.certificates import authority_on
 from moorage.ops.cluster.finding import room_and_facts_on
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
-from moorage.protocol import GetFacts, ListProviders
+from moorage.protocol import GetAuthority, GetFacts, ListProviders
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
@@ -55,6 +56,8 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
             known = answers.get("providers", {})
             san = [Provider(name="san", path="/p/san")]
             found[question] = known.get(question.node, san)
+        elif isinstance(question.call, GetAuthority):
+            found[question] = answers.get("authority")
         else:
             device = answers["devices"][question.node]
             found[question] = [device for _ in question.call.paths]
@@ -367,6 +370,7 @@ def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
+        authority_on(View(config)),
         room_and_facts_on(config, node),
         providers_on("node1"),
     ]

@@ -34,6 +34,7 @@ from moorage.daemons import scratch as scratches
 from moorage.daemons.scratch import Scratch
 from moorage.errors import MoorageError
 from moorage.node import tls
+from moorage.node.authority import Authority
 
 BOMB = gzip.compress(bytes(512 * 1024 * 1024), 1)
 """512 MiB that arrive as two."""
@@ -182,7 +183,7 @@ class Soak:
 
     def calls(self) -> Callable[[], None]:
         """Call an agent with the master's certificate, but never as a later master."""
-        authority = tls.Authority(self._scratch.master.keys)
+        authority = Authority(self._scratch.master.keys)
         name = self._scratch.names[-1]
         made = iter(_connections(self._scratch, name, authority.asking()))
 

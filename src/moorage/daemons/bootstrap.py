@@ -28,16 +28,18 @@ from moorage.model import (
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.ops.cluster import defaults, image_directories
+from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, GetFacts, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create, require_cluster
 
 from . import master
-from .places import MasterPlaces, master_places
+from .places import KEPT, MasterPlaces, master_places
+from .private import claim
 
 R = TypeVar("R")
 
@@ -101,7 +103,7 @@ def _check_free(places: MasterPlaces) -> None:
 
 def _begin(places: MasterPlaces) -> None:
     """Leave a mark until the cluster is whole: what is here is ours alone."""
-    places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    claim(places.root, KEPT)
     try:
         os.close(os.open(places.founding, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
@@ -185,6 +187,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
         secondary_ip=address,
         port=token.port,
         group=group.uuid,
+        pins=(token.fingerprint,),
         **fresh(),
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
@@ -219,6 +222,7 @@ def _check_address(word: str) -> None:
         ip_address(word)
     except ValueError:
         raise BadInput(f"the primary IP is an address, not '{word}'") from None
+    check_reachable(word)
 
 
 def destroy() -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from pathlib import Path
 
 from moorage import ops
 from moorage.api.luxi import LuxiClient
@@ -15,12 +16,14 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.node import durable
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process, settling
-from .places import MasterPlaces
+from . import calm, process, renewing, settling
+from .places import KEPT, SOCKET, MasterPlaces
+from .private import claim
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -51,13 +54,14 @@ def run(places: MasterPlaces) -> None:
     NotFound
         If there is no cluster.
     WrongState
-        If its master runs already.
+        If its master runs already, or others could write to its directory.
     Damaged
         If its store is none.
     """
     check_cluster(places)
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    claim(places.root, KEPT)
+    calm.write_log()
+    calm.allow_descriptors()
     with process.held(places.lock, f"a master serves {places.root} already"):
         try:
             asyncio.run(_run(places))
@@ -108,10 +112,14 @@ def authority(places: MasterPlaces) -> Authority:
 
 
 async def _run(places: MasterPlaces) -> None:
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if places.socket == Path(SOCKET):
+        claim(places.socket.parent, "the master's socket")
+    else:
+        durable.make(places.socket.parent)
     server = LuxiServer(None, places.socket)
     await server.start()
     _tell_pid(places)
@@ -191,9 +199,13 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours.
+
+    As often, see whether certificates are due.
+    """
     await settling.tell_nodes(sources)
     while True:
+        await renewing.renew_due(sources)
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
 
@@ -209,11 +221,12 @@ def start(places: MasterPlaces) -> int:
     Raises
     ------
     MoorageError
-        If there is no cluster, or its store is damaged.
+        If there is no cluster, its store is damaged, or others could write to it.
     Failed
         If it does not come up; the sentence ends with its last words.
     """
     check_cluster(places)
+    claim(places.root, KEPT)
     supervisor = process.holder(places.supervisor)
     if supervisor:
         os.kill(supervisor, signal.SIGHUP)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Instance policies: which sizes a group accepts."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from moorage.htools.words import TEMPLATES, Fail
 
@@ -72,36 +73,90 @@ DEFAULT = Policy(
 )
 
 
-def breach(policy: Policy, asked: Sized, *, exclusive: bool) -> Fail | None:
-    """Return why `policy` refuses `asked`, or None.
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A bound of a policy that an instance breaks.
 
-    With several ranges the first one's reason is given when none fits.
+    Attributes
+    ----------
+    of : str
+        The bound's name, a field of `Spec`.
+    fail : Fail
+        The word that Ganeti's tools use for it.
+    asked : int or None
+        What the instance has; None where that is unknown.
     """
-    found: Fail | None = None
+
+    of: str
+    fail: Fail
+    asked: int | None
+
+    @property
+    def constraint(self) -> str:
+        """Its name in a sentence."""
+        return _NAMES[self.of]
+
+    def allowed(self, policy: Policy) -> list[list[int]]:
+        """Return what each range of the policy allows, least and most."""
+        return [
+            [getattr(low, self.of), getattr(high, self.of)]
+            for low, high in policy.ranges
+        ]
+
+
+_FAILS: Final = {
+    "memory": Fail.MEMORY,
+    "disk": Fail.DISK,
+    "cpus": Fail.CPU,
+    "spindles": Fail.SPINDLES,
+    "disks": Fail.DISK_COUNT,
+}
+"""The bounds of a policy, in the order in which they are looked at."""
+_NAMES: Final = {
+    "memory": "policy memory",
+    "disk": "policy disk size",
+    "cpus": "policy vcpus",
+    "spindles": "policy spindles",
+    "disks": "policy disk count",
+}
+
+
+def breach(policy: Policy, asked: Sized, *, exclusive: bool) -> Fail | None:
+    """Return why `policy` refuses `asked`, or None."""
+    limit = broken_limit(policy, asked, exclusive=exclusive)
+    if limit is not None:
+        return limit.fail
+    return None if asked.template in policy.templates else Fail.DISK
+
+
+def broken_limit(policy: Policy, asked: Sized, *, exclusive: bool) -> Limit | None:
+    """Return which bound of `policy` an instance breaks; None where a range fits.
+
+    With several ranges it is one of the first.
+    """
+    spindles = asked.total_spindles if exclusive else asked.spindle_use
+    amounts: tuple[Sequence[int | None], ...] = (
+        (asked.mem,),
+        asked.sizes,
+        (asked.vcpus,),
+        (spindles,),
+        () if asked.template == "diskless" else (len(asked.sizes),),
+    )
+    found: Limit | None = None
     for low, high in reversed(policy.ranges):
-        found = _outside(low, high, asked, exclusive=exclusive)
+        found = _outside(low, amounts, 1) or _outside(high, amounts, -1)
         if found is None:
             break
-    if found is None and asked.template not in policy.templates:
-        return Fail.DISK
     return found
 
 
-def _outside(low: Spec, high: Spec, asked: Sized, *, exclusive: bool) -> Fail | None:
-    """Return the first bound of one range that `asked` breaks."""
-    sizes = asked.sizes
-    counted = asked.template != "diskless"
-    spindles = asked.total_spindles if exclusive else asked.spindle_use
-    checks = (
-        (Fail.MEMORY, asked.mem < low.memory),
-        (Fail.DISK, any(size < low.disk for size in sizes)),
-        (Fail.CPU, asked.vcpus < low.cpus),
-        (Fail.SPINDLES, spindles is None or spindles < low.spindles),
-        (Fail.DISK_COUNT, counted and len(sizes) < low.disks),
-        (Fail.MEMORY, asked.mem > high.memory),
-        (Fail.DISK, any(size > high.disk for size in sizes)),
-        (Fail.CPU, asked.vcpus > high.cpus),
-        (Fail.SPINDLES, spindles is None or spindles > high.spindles),
-        (Fail.DISK_COUNT, counted and len(sizes) > high.disks),
-    )
-    return next((fail for fail, broken in checks if broken), None)
+def _outside(
+    bounds: Spec, amounts: Iterable[Sequence[int | None]], sign: int
+) -> Limit | None:
+    """Return the first bound that is broken: downwards, or upwards if `sign` is -1."""
+    for (name, fail), amount in zip(_FAILS.items(), amounts, strict=True):
+        bound = getattr(bounds, name)
+        for asked in amount:
+            if asked is None or sign * (bound - asked) > 0:
+                return Limit(name, fail, asked)
+    return None

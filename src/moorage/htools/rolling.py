@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from moorage.errors import NoCapacity
 from moorage.htools.colouring import Colouring, Edge, Graph
+from moorage.htools.constraints.admission import reach
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.moves import Moved
 from moorage.htools.node import Node
@@ -22,7 +24,7 @@ from moorage.htools.verbs import (
     drop_primary,
     drop_secondary,
 )
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.words import Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Batch:
 Who = Callable[[State, int], list[int]]
 """Returns the instances that must leave a node."""
 
-Placing = Callable[[State, Inst, int], Moved | Fail]
+Placing = Callable[[State, Inst, int], Moved | Violation | None]
 """Moves an instance to a node, or says why not."""
 
 
@@ -172,12 +174,13 @@ def _relocated(
     return state
 
 
-def _moved(state: State, inst: Inst, at: int) -> Moved | Fail:
+def _moved(state: State, inst: Inst, at: int) -> Moved | Violation:
     """Run an instance on another node for a while: only what is hard counts."""
-    if inst.reach is not None and at not in inst.reach:
-        return Fail.DISK
+    barred = reach(state.nodes[at], inst)
+    if barred is not None:
+        return barred
     there = add_primary(state.nodes[at], inst, force=True)
-    if isinstance(there, Fail):
+    if isinstance(there, Violation):
         return there
     left = drop_primary(state.nodes[inst.p], inst)
     return Moved((left, there), inst.moved(at, inst.s))
@@ -187,12 +190,12 @@ def _seconds(state: State, at: int) -> list[int]:
     return list(state.nodes[at].secondaries)
 
 
-def _replaced(state: State, inst: Inst, at: int) -> Moved | Fail:
+def _replaced(state: State, inst: Inst, at: int) -> Moved | Violation | None:
     """Keep the second copy of an instance on another node."""
     if at == inst.p:
-        return Fail.INTERNAL
+        return None
     there = add_secondary(state.nodes[at], inst, inst.p, force=True)
-    if isinstance(there, Fail):
+    if isinstance(there, Violation):
         return there
     left = drop_secondary(state.nodes[inst.s], inst)
     return Moved((left, there), inst.moved(inst.p, at))
@@ -209,19 +212,19 @@ def _failed_over(batch: Batch) -> State:
     ]
     for idx in people:
         moved = _swapped(state, state.insts[idx])
-        if isinstance(moved, Fail):
+        if isinstance(moved, Violation):
             raise NoCapacity("Failed to migrate instances off nodes")
         state = state.after(moved)
     return state
 
 
-def _swapped(state: State, inst: Inst) -> Moved | Fail:
+def _swapped(state: State, inst: Inst) -> Moved | Violation:
     p, s = state.nodes[inst.p], state.nodes[inst.s]
     new_p = add_primary(drop_secondary(s, inst), inst, force=True)
-    if isinstance(new_p, Fail):
+    if isinstance(new_p, Violation):
         return new_p
     new_s = add_secondary(drop_primary(p, inst), inst, inst.s, force=True)
-    if isinstance(new_s, Fail):
+    if isinstance(new_s, Violation):
         return new_s
     return Moved((new_s, new_p), inst.moved(inst.s, inst.p))
 

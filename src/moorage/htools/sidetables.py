@@ -7,20 +7,20 @@ Each is made only where somebody uses it; without it the kernel does not ask.
 from array import array
 from collections.abc import Sequence
 
+from moorage.htools.constraints.admission import migration
 from moorage.htools.fleet import UnitName
 from moorage.htools.inst import Inst
 from moorage.htools.kernel.columns import BOUNDLESS, COUNTED
 from moorage.htools.metrics import merged_domains
 from moorage.htools.node import Node
 from moorage.htools.state import State
-from moorage.htools.verbs import migrates
 
 
 def paths(nodes: Sequence[Node]) -> "array[int] | None":
     """Return where live migration may go, shape (n * n,); None for everywhere."""
     if not any(node.mig_from or node.mig_into for node in nodes):
         return None
-    return array("i", [int(migrates(a, b)) for a in nodes for b in nodes])
+    return array("i", [int(migration(a, b) is None) for a in nodes for b in nodes])
 
 
 def reach(

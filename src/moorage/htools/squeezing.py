@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import floor, inf
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.inst import NOWHERE, Inst, from_row
 from moorage.htools.node import Node
@@ -18,7 +19,6 @@ from moorage.htools.plans.balancing import Plan, Rules, Search, balance, best_st
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
 from moorage.htools.verbs import add_primary
-from moorage.htools.words import Fail
 
 STANDBY: Final = "htools:standby:"
 """How the tags begin that mark a node that waits switched off."""
@@ -84,7 +84,9 @@ def can_return(state: State) -> list[Node]:
 
 def has_room(state: State, room: Inst) -> bool:
     """Say whether every node, offline ones too, could take one more instance."""
-    return not any(isinstance(add_primary(node, room), Fail) for node in state.nodes)
+    return not any(
+        isinstance(add_primary(node, room), Violation) for node in state.nodes
+    )
 
 
 def switched(state: State, nodes: Sequence[int], *, offline: bool) -> State:

@@ -11,10 +11,9 @@ only new disks take (`Units.spent`).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from moorage.htools.fleet import InstanceRow, NodeRow, Unit, UnitName
-from moorage.htools.words import Fail
 
 TYPE_OF: Final = {
     "drbd": "drbd8",
@@ -28,12 +27,6 @@ POOLED: Final = frozenset({"ext", "rbd", "gluster"})
 """Templates whose disks without a wish are in the only unit of that type, if any."""
 
 Wants = tuple[tuple[UnitName | None, int], ...]
-
-
-class Settler(Protocol):
-    """Whoever brings disks."""
-
-    wants: Wants
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,52 +84,32 @@ class Units:
             return None
         return free / total if total else 1.0
 
+    def taken(self, wants: Wants) -> Self:
+        """Return the units after disks came; nothing is checked."""
+        return self._changed(wants, -1, shared=False)
+
     def released(self, wants: Wants) -> Self:
         """Return the units after disks left."""
-        free = list(self.free)
-        for name, size in wants:
-            at = None if name is None else self.place(name)
-            room = None if at is None or self.shared[at] else free[at]
-            if at is not None and room is not None:
-                free[at] = room + size
-        return self._with(free)
+        return self._changed(wants, 1, shared=False)
 
     def spent(self, wants: Wants) -> Self:
         """Return the units after new disks took their room of the shared ones."""
+        return self._changed(wants, -1, shared=True)
+
+    def _changed(self, wants: Wants, sign: int, *, shared: bool) -> Self:
+        """Return the units with the room of the shared, or of the other ones, changed.
+
+        The same object, where that changes nothing.
+        """
         free = list(self.free)
         for name, size in wants:
             at = None if name is None else self.place(name)
-            room = None if at is None or not self.shared[at] else free[at]
+            room = None if at is None or self.shared[at] is not shared else free[at]
             if at is not None and room is not None:
-                free[at] = room - size
-        return self if free == list(self.free) else self._with(free)
-
-    def _with(self, free: list[int | None]) -> Self:
+                free[at] = room + sign * size
+        if free == list(self.free):
+            return self
         return type(self)(self.names, tuple(free), self.total, self.shared, self.floor)
-
-
-def settle(units: Units, inst: Settler, *, force: bool = False) -> Units | Fail:
-    """Return `units` with the disks of `inst`, or say that they do not fit.
-
-    Parameters
-    ----------
-    force
-        Use the room that should stay free, too.
-    """
-    free = list(units.free)
-    for name, size in inst.wants:
-        if name is None:
-            continue
-        at = units.place(name)
-        if at is None:
-            return Fail.DISK
-        room = free[at]
-        if room is None or units.shared[at]:
-            continue
-        free[at] = room - size
-        if room - size < (0 if force else units.floor[at]):
-            return Fail.DISK
-    return units._with(free)  # noqa: SLF001 - the same module
 
 
 def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:

@@ -2,23 +2,25 @@
 """Coming and going: the four verbs that change a node.
 
 `add_primary`, `add_secondary`, `drop_primary` and `drop_secondary` return a new
-node, or the reason that forbids it. They are plain functions of numbers, in
-Ganeti's order of arithmetic and of checks, so that two planners that start
+node, or the check of `moorage.htools.constraints` that forbids it. They are plain
+functions of numbers, in Ganeti's order of arithmetic, so that two planners that start
 alike end alike, to the last digit.
 """
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+from moorage.htools.constraints.checks import COPYING, RUNNING, Arrival
+from moorage.htools.constraints.violation import Names, Violation
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
-from moorage.htools.units import settle
-from moorage.htools.words import Fail, Mirror, ratio
 
 K = TypeVar("K")
 
 
-def add_primary(node: Node, inst: Inst, *, force: bool = False) -> Node | Fail:
+def add_primary(
+    node: Node, inst: Inst, *, force: bool = False, names: Names | None = None
+) -> Node | Violation:
     """Run `inst` on `node`, or say why not.
 
     Parameters
@@ -26,31 +28,26 @@ def add_primary(node: Node, inst: Inst, *, force: bool = False) -> Node | Fail:
     force
         Skip what protects comfort (N+1, ratios, tags, floors), keep what
         cannot be (no memory, no disk).
+    names
+        For the violation, to name others.
     """
+    found = RUNNING.violation(Arrival(node, inst, None, force, names=names))
+    if found is not None:
+        return found
     changes = _primary_all(node, inst)
     if inst.forthcoming:
-        fail = None if force else _primary_all_fail(node, inst, changes)
-        return fail or node.copy(**changes)
+        return node.copy(**changes)
     mem_inst = node.mem_inst + inst.mem if inst.uses_mem else node.mem_inst
-    disk = node.disk_free - inst.dsk if inst.local else node.disk_free
-    now = {
-        "mem_inst": mem_inst,
-        "fails_n1": node.mem_base - mem_inst <= node.reserved,
-        "disk_free": disk,
-        "spindles_free": spindles_after(node, inst, node.spindles_free),
-        "spindles_used": _spindle_use(node, inst, node.spindles_used, 1),
-        "cpu_used": node.cpu_used + inst.vcpus if inst.counts_cpu else node.cpu_used,
-        "units": node.units and settle(node.units, inst, force=force),
-    }
-    fail = _primary_fail(node, inst, now, force=force)
-    if fail is None and not force:
-        fail = _primary_all_fail(node, inst, changes)
-    if fail is not None:
-        return fail
     load, more = node.load, inst.load
     return node.copy(
         **changes,
-        **now,
+        mem_inst=mem_inst,
+        fails_n1=node.mem_base - mem_inst <= node.reserved,
+        disk_free=node.disk_free - inst.dsk if inst.local else node.disk_free,
+        spindles_free=spindles_after(node, inst, node.spindles_free),
+        spindles_used=_spindle_use(node, inst, node.spindles_used, 1),
+        cpu_used=node.cpu_used + inst.vcpus if inst.counts_cpu else node.cpu_used,
+        units=node.units and node.units.taken(inst.wants),
         primaries=(inst.idx, *node.primaries),
         load=(
             load[0] + more[0],
@@ -61,42 +58,6 @@ def add_primary(node: Node, inst: Inst, *, force: bool = False) -> Node | Fail:
         location=node.location + inst.location + _missed(node, inst),
         domains=_count(node.domains, _domains(node, inst)),
     )
-
-
-def _primary_fail(
-    node: Node, inst: Inst, now: dict[str, Any], *, force: bool
-) -> Fail | None:
-    """Return the first check of a new primary that fails."""
-    if node.mem_base - now["mem_inst"] <= 0:
-        return Fail.MEMORY
-    if _lacks_room(node, inst, now, force=force):
-        return Fail.DISK
-    if inst.local and node.exclusive and now["spindles_free"] < 0:
-        return Fail.SPINDLES
-    return None if force else _primary_discomfort(node, inst, now)
-
-
-def _lacks_room(node: Node, inst: Inst, now: dict[str, Any], *, force: bool) -> bool:
-    """Say whether a disk finds no room, in its unit or on the node as a whole."""
-    if node.units is not None:
-        return isinstance(now["units"], Fail)
-    return inst.local and _no_disk(node, now["disk_free"], force=force)
-
-
-def _primary_discomfort(node: Node, inst: Inst, now: dict[str, Any]) -> Fail | None:
-    """Return the first check that only protects comfort and fails."""
-    if inst.local and now["spindles_used"] > node.spindle_limit:
-        return Fail.DISK
-    if now["fails_n1"] and not node.fails_n1:
-        return Fail.MEMORY
-    limit = node.policy.vcpu_ratio
-    if 0 <= limit < ratio(now["cpu_used"], node.cpus):
-        return Fail.CPU
-    return Fail.TAGS if any(tag in node.excl for tag in inst.excl_tags) else None
-
-
-def _no_disk(node: Node, left: int, *, force: bool) -> bool:
-    return left <= 0 or (not force and left < node.disk_floor)
 
 
 def _primary_all(node: Node, inst: Inst) -> dict[str, Any]:
@@ -111,23 +72,6 @@ def _primary_all(node: Node, inst: Inst) -> dict[str, Any]:
         "spindles_used_all": _spindle_use(node, inst, node.spindles_used_all, 1),
         "spindles_free_all": spindles_after(node, inst, node.spindles_free_all),
     }
-
-
-def _primary_all_fail(node: Node, inst: Inst, after: dict[str, Any]) -> Fail | None:
-    """Return the first check that fails with forthcoming instances counted."""
-    if after["mem_free_all"] <= 0:
-        return Fail.MEMORY
-    if inst.local:
-        left = after["disk_free_all"]
-        if node.units is None and _no_disk(node, left, force=False):
-            return Fail.DISK
-        if node.exclusive and after["spindles_free_all"] < 0:
-            return Fail.SPINDLES
-        if after["spindles_used_all"] > node.spindle_limit:
-            return Fail.DISK
-    limit = node.policy.vcpu_ratio
-    over = 0 <= limit < ratio(after["cpu_used_all"], node.cpus)
-    return Fail.CPU if over else None
 
 
 def drop_primary(node: Node, inst: Inst) -> Node:
@@ -172,90 +116,45 @@ def add_secondary(
     primary: int,
     *,
     force: bool = False,
-    ignore_disk: bool = False,
-) -> Node | Fail:
+    copied: bool = False,
+    names: Names | None = None,
+) -> Node | Violation:
     """Keep the second copy of `inst`, which runs on `primary`, on `node`.
 
     Parameters
     ----------
-    ignore_disk
+    force
+        Skip what protects comfort.
+    copied
         The copy is there already: its node was the primary until now.
+    names
+        For the violation, to name others.
     """
-    changes = _secondary_all(node, inst)
-    if inst.forthcoming:
-        fail = None if force else _secondary_all_fail(node, inst, changes)
-        return fail or node.copy(**changes)
-    needed = inst.mem if inst.uses_sec_mem else 0
-    peers = dict(node.peers)
-    peers[primary] = peers.get(primary, 0) + needed
-    reserved = max(node.reserved, peers[primary])
-    now = {
-        "disk_free": node.disk_free - inst.dsk,
-        "spindles_free": spindles_after(node, inst, node.spindles_free),
-        "spindles_used": _spindle_use(node, inst, node.spindles_used, 1),
-        "reserved": reserved,
-        "fails_n1": node.unallocated <= reserved,
-        "units": node.units and settle(node.units, inst, force=force or ignore_disk),
-    }
-    fail = _secondary_fail(node, inst, now, force=force, ignore_disk=ignore_disk)
-    if fail is None and not force:
-        fail = _secondary_all_fail(node, inst, changes)
-    if fail is not None:
-        return fail
-    return node.copy(
-        **changes,
-        **now,
-        peers=peers,
-        secondaries=(inst.idx, *node.secondaries),
-        load=(*node.load[:2], node.load[2] + inst.load[2], node.load[3]),
-    )
-
-
-def _secondary_fail(
-    node: Node, inst: Inst, now: dict[str, Any], *, force: bool, ignore_disk: bool
-) -> Fail | None:
-    """Return the first check of a new secondary that fails."""
-    if inst.mirror is not Mirror.INTERNAL or isinstance(now["units"], Fail):
-        return Fail.DISK
-    if node.units is None:
-        left = now["disk_free"]
-        full = not ignore_disk and left <= 0
-        if full or (not force and left < node.disk_floor):
-            return Fail.DISK
-    if node.exclusive and now["spindles_free"] < 0:
-        return Fail.SPINDLES
-    return None if force else _secondary_discomfort(node, inst, now)
-
-
-def _secondary_discomfort(node: Node, inst: Inst, now: dict[str, Any]) -> Fail | None:
-    """Return the first check that only protects comfort and fails."""
-    if now["spindles_used"] > node.spindle_limit:
-        return Fail.DISK
-    if (inst.mem if inst.uses_sec_mem else 0) >= node.unallocated:
-        return Fail.MEMORY
-    return Fail.MEMORY if now["fails_n1"] and not node.fails_n1 else None
-
-
-def _secondary_all(node: Node, inst: Inst) -> dict[str, Any]:
-    return {
+    found = COPYING.violation(Arrival(node, inst, primary, force, copied, names))
+    if found is not None:
+        return found
+    changes = {
         "disk_free_all": node.disk_free_all - inst.dsk,
         "spindles_used_all": _spindle_use(node, inst, node.spindles_used_all, 1),
         "spindles_free_all": spindles_after(node, inst, node.spindles_free_all),
     }
-
-
-def _secondary_all_fail(node: Node, inst: Inst, after: dict[str, Any]) -> Fail | None:
-    """Return the first check that fails with forthcoming instances counted."""
-    if inst.mirror is not Mirror.INTERNAL:
-        return Fail.DISK
-    if node.units is None and _no_disk(node, after["disk_free_all"], force=False):
-        return Fail.DISK
-    if node.exclusive and after["spindles_free_all"] < 0:
-        return Fail.SPINDLES
-    if after["spindles_used_all"] > node.spindle_limit:
-        return Fail.DISK
-    needed = inst.mem if inst.uses_sec_mem else 0
-    return Fail.MEMORY if needed >= node.mem_free_all else None
+    if inst.forthcoming:
+        return node.copy(**changes)
+    peers = dict(node.peers)
+    peers[primary] = peers.get(primary, 0) + (inst.mem if inst.uses_sec_mem else 0)
+    reserved = max(node.reserved, peers[primary])
+    return node.copy(
+        **changes,
+        disk_free=node.disk_free - inst.dsk,
+        spindles_free=spindles_after(node, inst, node.spindles_free),
+        spindles_used=_spindle_use(node, inst, node.spindles_used, 1),
+        reserved=reserved,
+        fails_n1=node.unallocated <= reserved,
+        units=node.units and node.units.taken(inst.wants),
+        peers=peers,
+        secondaries=(inst.idx, *node.secondaries),
+        load=(*node.load[:2], node.load[2] + inst.load[2], node.load[3]),
+    )
 
 
 def drop_secondary(node: Node, inst: Inst) -> Node:
@@ -292,11 +191,6 @@ def _unreserve(node: Node, inst: Inst) -> tuple[dict[int, int], int]:
     if before < node.reserved:
         return peers, node.reserved
     return peers, max([0, *peers.values()])
-
-
-def migrates(source: Node, target: Node) -> bool:
-    """Say whether live migration between two nodes is allowed by their tags."""
-    return source.mig_from <= target.mig_into
 
 
 def _spindle_use(node: Node, inst: Inst, before: float, sign: int) -> float:

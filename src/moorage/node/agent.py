@@ -18,6 +18,7 @@ from moorage.protocol import Report
 from .fence import Fence
 from .held import Shelf
 from .hypervisors.base import Hypervisor
+from .keys import Keys
 from .machine import Machine
 from .makings import Makings, volume_key
 from .turns import CURRENT, Step, Turns, Work
@@ -35,6 +36,8 @@ class Agent:
         What the agent must find again when it is killed and started.
     leave
         Called when the node leaves its cluster.
+    keys
+        What it serves with; None where it is not asked over a network.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Agent:
         machine: Machine,
         hypervisors: Mapping[str, Hypervisor],
         leave: Callable[[], None] = lambda: None,
+        keys: Keys | None = None,
     ) -> None:
         self._machine = machine
         self._fence = Fence(run_dir / "fence")
@@ -56,6 +60,7 @@ class Agent:
             makings=Makings(run_dir / "makings"),
             fence=self._fence,
             leave=leave,
+            keys=keys,
         )
 
     def hear(self, term: int, mark: str) -> None:

@@ -10,15 +10,19 @@ from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
 
-from moorage.errors import Failed, MoorageError, Unreachable, from_json
+from moorage.errors import MoorageError, Unreachable, from_json
 from moorage.protocol import Report, Verb, fitting
 
 from .words import clean_all
 
 R = TypeVar("R")
 
-_LINE = 16 * 1024 * 1024
+_LINE, _SHORT_LINE = 16 * 1024 * 1024, 1024 * 1024
 """Bytes of a line: the facts of a node with ten thousand guests are a fifth of it."""
+_MOST = 2 * _LINE
+"""Bytes of a whole answer: progress, twenty times a second for an hour, is a tenth."""
+_MESSAGE, _HINT, _FACTS = 20_000, 500, 64 * 1024
+"""Characters of an error's texts; bytes of its facts, which are dropped beyond."""
 _NOTES, _NOTE = 1000, 2000
 """Notes that one verb may leave in the log of its job, and characters of each."""
 
@@ -54,7 +58,7 @@ async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) ->
         The error that it ends with.
     """
     notes = 0
-    async for text in _lines(chunks):
+    async for text in _lines(chunks, _LINE if call.long else _SHORT_LINE):
         line = _decoded(text)
         if line.progress:
             done, total, unit, note = line.progress
@@ -70,19 +74,22 @@ async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) ->
     raise Unfit("it ends without a result")
 
 
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
     """Yield whole lines; they may be longer than aiohttp's own limit."""
     pending: list[bytes] = []
-    size = 0
+    size = total = 0
     async for chunk in chunks:
+        total += len(chunk)
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             yield b"".join([*pending, end])
             pending, size = [], 0
         pending.append(rest)
         size += len(rest)
-        if size > _LINE:
-            raise Unfit(f"a line is longer than {_LINE >> 20} MiB")
+        if size > longest:
+            raise Unfit(f"a line is longer than {longest >> 20} MiB")
+        if total > _MOST:
+            raise Unfit(f"it is longer than {_MOST >> 20} MiB")
 
 
 def _decoded(text: bytes) -> _Line:
@@ -104,11 +111,12 @@ def _fitting(call: Verb[R], value: object) -> R:
 
 def _error(told: _Error) -> MoorageError:
     """Return the error that a node told; that nobody is there, it cannot tell."""
+    code = told.code if told.code not in (Unreachable.code, MoorageError.code) else ""
     return from_json(
         {
-            "code": told.code if told.code != Unreachable.code else Failed.code,
-            "message": told.message,
-            "hint": told.hint,
-            "facts": told.facts,
+            "code": code,
+            "message": told.message[:_MESSAGE],
+            "hint": told.hint[:_HINT],
+            "facts": told.facts if len(json.encode(told.facts)) <= _FACTS else {},
         }
     )

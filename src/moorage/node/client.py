@@ -12,8 +12,9 @@ from typing import TypeVar, cast
 
 import aiohttp
 from msgspec import json
+from msgspec.structs import replace
 
-from moorage.errors import Stale, Unreachable
+from moorage.errors import MoorageError, Stale, Unreachable
 from moorage.model import Node, NodeFacts
 from moorage.model.token import from_text
 from moorage.protocol import (
@@ -26,7 +27,9 @@ from moorage.protocol import (
     to_wire,
 )
 
-from . import answers, join, tls, wire
+from . import answers, issuing, join, wire
+from .authority import Authority
+from .pins import Mistrusted, Way
 
 R = TypeVar("R")
 
@@ -55,7 +58,7 @@ class HttpNodes:
 
     def __init__(
         self,
-        authority: tls.Authority,
+        authority: Authority,
         connect: float = CONNECT,
         silence: float = wire.SILENCE,
     ) -> None:
@@ -65,18 +68,31 @@ class HttpNodes:
         self._numbers = count(1)
         self._mark = secrets.token_hex(16)
         self._session: aiohttp.ClientSession | None = None
+        self._ways: dict[tuple[str, bool], Way] = {}
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node.
 
-        Two verbs are the master's own: `EnrolNode` lets a new node in, and
-        `ExpelNode` takes that back, however far it came.
+        Some verbs are the master's own: `EnrolNode` lets a new node in, `ExpelNode`
+        takes that back, however far it came; and those of :mod:`.issuing`.
         """
+        if self._authority.keep():
+            self._ways.clear()
+        if type(call) in issuing.OWN:
+            self._ways.clear()
+            return cast("R", issuing.OWN[type(call)](self._authority))
         if isinstance(call, EnrolNode):
             await join.let_in(self._authority, from_text(call.token), node.name)
             return cast("R", await self._first_words(node, term, report))
         if isinstance(call, ExpelNode):
             return cast("R", await self._expel(node, term, report))
+        asked = issuing.outgoing(self._authority, node.name, call)
+        result = await self._tried(node, asked, term, report)
+        shown = self._way(node, asked).shown
+        pin = shown.pin if shown else ""
+        return cast("R", issuing.incoming(node.name, call, result, pin))
+
+    async def _tried(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._ask(node, call, term, report)
@@ -126,7 +142,6 @@ class HttpNodes:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                ssl=self._authority.asking(),
                 limit=0,
                 limit_per_host=0,
                 socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
@@ -138,6 +153,16 @@ class HttpNodes:
                 headers={"Accept-Encoding": "identity"},
             )
         return self._session
+
+    def _way(self, node: Node, call: Verb[object]) -> Way:
+        """Return the way to a node, which is another one when its pins are others."""
+        dated = not (node.pins and call.lapsed)
+        way = self._ways.get((node.uuid, dated))
+        if way is None or way.pins != set(node.pins):
+            clock = self._authority.clock if dated else None
+            way = Way(self._authority.asking(), node.name, node.pins, clock)
+            self._ways[node.uuid, dated] = way
+        return way
 
     async def _ask(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         verb, args = to_wire(call)
@@ -151,6 +176,7 @@ class HttpNodes:
         limits = aiohttp.ClientTimeout(
             total=call.limit, connect=self._connect, sock_read=self._silence
         )
+        way = self._way(node, call)
         try:
             async with self._open().post(
                 f"https://{node.primary_ip}:{node.port}/call",
@@ -158,12 +184,16 @@ class HttpNodes:
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
                 timeout=limits,
+                ssl=way.context,
             ) as answer:
-                return await _result(node, call, answer, report)
+                result = await _result(node, call, answer, report)
         except _UNSENT as error:
             raise _unreachable(node, error, sent=False) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreachable(node, error, sent=True) from error
+        if way.shown is not None and isinstance(result, NodeFacts):
+            return cast("R", replace(result, certificate_ends=way.shown.ends))
+        return result
 
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -189,10 +219,9 @@ async def _result(
     ------
     Unreachable
         If it does not: whatever was asked for, it may have been done.
-    Stale
-        If the step comes too late.
     MoorageError
-        The one that the answer ends with.
+        The one that the answer ends with, told as the node's: its node may be anybody's
+        by now, and what it advises is not what this program does.
     """
     try:
         return await answers.result(call, answer.content.iter_any(), report)
@@ -208,10 +237,12 @@ async def _result(
         ) from None
     except Stale as error:
         if "term" in error.facts:
-            error.message = (
-                "this is no longer the cluster's master: on node "
-                f"{node.name} {error.message}"
-            )
+            error.message = f"node {node.name} refuses this master: {error.message}"
+            error.hint = "gnt-cluster verify"  # asks the others, too
+        raise
+    except MoorageError as error:
+        if error.hint:
+            error.with_hint(f"node {node.name} suggests: {error.hint}")
         raise
 
 
@@ -248,6 +279,8 @@ def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
         sent=sent,
         silent=timeout or getattr(inner, "errno", None) in _SILENT,
     )
+    if isinstance(inner, Mistrusted):
+        found.with_hint(inner.hint).facts["expired"] = inner.expired
     if isinstance(inner, ssl.SSLCertVerificationError):
         found.facts["foreign"] = True  # it serves, and with another's certificate
     return found

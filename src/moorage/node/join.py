@@ -7,6 +7,7 @@ its token, and to two requests only: show your certificate, and take this one.
 
 import asyncio
 import hmac
+import re
 import secrets
 import ssl
 from pathlib import Path
@@ -20,6 +21,9 @@ from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.token import Token, to_text
 
 from . import durable, tls
+from .authority import Authority
+from .doorkeeper import Limits
+from .pins import Way
 from .server import listen
 
 _SECONDS = 20.0
@@ -27,7 +31,10 @@ _PATIENCE = 10.0
 """Seconds that a request at the door may take to arrive."""
 _LARGEST = 64 * 1024
 """Bytes of a request at the door."""
+_STRANGERS = Limits(greeted=64, waiting=256, life=30.0)
+"""Nobody shows a certificate at the door."""
 _PORTS = 1 << 16
+_PIN = re.compile("[0-9a-f]{64}")
 
 T = TypeVar("T")
 
@@ -61,12 +68,9 @@ def taken_by(directory: Path) -> str:
     return tls.fingerprint(authority)
 
 
-def forget(directory: Path) -> None:
-    """Forget the cluster: what it gave the node, and the key that it knew."""
-    durable.remove(*(directory / n for n in ("node.pem", "node.key", "ca.pem", "name")))
-
-
-async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
+async def open_door(
+    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
     Parameters
@@ -76,6 +80,8 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     shown
         File that gets the token; only its owner can read it, and it goes away with
         the door.
+    told
+        The address in the token, where that is another one.
 
     Raises
     ------
@@ -94,9 +100,9 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     await runner.setup()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
-    token = Token(address, port, tls.fingerprint(certificate), secret)
+    token = Token(told or address, port, tls.pin(key.public_key()), secret)
     try:
-        await listen(runner, address, port, context)
+        await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
@@ -155,7 +161,7 @@ def _door(
 def _understood(body: bytes, kind: type[T]) -> T:
     try:
         return json.decode(body, type=kind)
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise web.HTTPBadRequest(text=f"the request is off: {error}") from None
 
 
@@ -170,7 +176,7 @@ def _check(given: _Given, certificate: tls.Certificate) -> None:
         raise web.HTTPBadRequest(text="the certificate is for another key")
 
 
-async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
+async def let_in(authority: Authority, token: Token, name: str) -> None:
     """Let the node of `token` into the cluster, as `name`.
 
     Raises
@@ -195,7 +201,7 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
             signed = authority.sign_node(shown, name)
             given = said | {
                 "name": name,
-                "authority": tls.pem(authority.certificate).decode(),
+                "authority": tls.bundle(authority.trusted).decode(),
                 "certificate": tls.pem(signed).decode(),
             }
             sent = True
@@ -212,18 +218,19 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
         ) from error
 
 
-def _pinned(token: Token) -> aiohttp.Fingerprint:
-    """Return what the certificate behind the door must be."""
+def _pinned(token: Token) -> ssl.SSLContext:
+    """Return a context that knows the node behind the door by its key alone."""
     hint = "the node's agent keeps it in its file join-token"
     if not 0 < token.port < _PORTS:
         raise BadInput(
             f"the token is damaged: there is no port {token.port}", hint=hint
         )
-    try:
-        return aiohttp.Fingerprint(bytes.fromhex(token.fingerprint))
-    except ValueError:
-        said = "the token is damaged: it names no certificate"
-        raise BadInput(said, hint=hint) from None
+    if not _PIN.fullmatch(token.fingerprint):
+        raise BadInput("the token is damaged: it names no key", hint=hint)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # it has got no name yet, and no certificate
+    context.verify_mode = ssl.CERT_NONE
+    return Way(context, "this token", (token.fingerprint,), clock=None).context
 
 
 def _accepted(answer: aiohttp.ClientResponse, name: str) -> None:

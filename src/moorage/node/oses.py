@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
-from moorage.storage import Command, Output, Where
+from moorage.storage import Command, Opened, Output, Where
 from moorage.storage.provider import FileFact, parse_parameters
 from moorage.storage.words import check_parameter_name, text
 from moorage.units import Mib
@@ -126,7 +126,9 @@ def _lacking(entry: Path, name: str, found: FileFact) -> str:
     told = f"File '{name}' under path '{entry}'"
     if found.missing:
         return f"{told} is missing ({found.missing})"
-    return "" if found.regular else f"{told} is not a regular file"
+    if not found.regular:
+        return f"{told} is not a regular file"
+    return f"{told} is not trusted: {found.distrust}" if found.distrust else ""
 
 
 def _api(entry: Path) -> tuple[int, str]:
@@ -210,7 +212,15 @@ def command(
         cwd=definition.path,
         log=f"{action}-{label}-{install.instance}",
         failure=f"OS {action} script",
+        images=_images(install),
     )
+
+
+def _images(install: Install) -> dict[str, Opened]:
+    """Return the image files that the script gets: as files that are open already."""
+    places = [disk.where for disk in install.disks]
+    found = [one.path for one in places if one.path and not one.block]
+    return dict.fromkeys(found, Opened.FILE)
 
 
 def _variant(definition: Os, wanted: str) -> str:

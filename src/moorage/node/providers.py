@@ -18,6 +18,8 @@ from moorage.storage.provider import (
 )
 from moorage.storage.words import is_provider_name
 
+from .trust import distrust
+
 
 def scan(search_path: Iterable[Path]) -> list[Provider]:
     """Return a record of every visible entry of every directory, in order.
@@ -51,9 +53,13 @@ def visible(folder: Path) -> list[Path]:
 
 
 def fact(path: Path) -> FileFact:
-    """Return what is at a path, links followed."""
+    """Return what is at a path, links followed, and who could change it."""
     try:
         mode = path.stat().st_mode
     except OSError as error:
         return FileFact(missing=os.strerror(error.errno or 0))
-    return FileFact(regular=stat.S_ISREG(mode), executable=bool(mode & stat.S_IXUSR))
+    return FileFact(
+        regular=stat.S_ISREG(mode),
+        executable=bool(mode & stat.S_IXUSR),
+        distrust=distrust(path),
+    )

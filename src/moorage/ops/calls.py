@@ -21,6 +21,7 @@ from moorage.model import (
     Os,
     Provider,
 )
+from moorage.model.uidpool import UidPool
 from moorage.protocol import (
     AttachDisk,
     CreateDisk,
@@ -82,6 +83,7 @@ class OfWhole(OfGuest):
     vcpus: int
     hvparams: dict[str, Any]
     nics: tuple[Nic, ...]
+    uid_pool: UidPool
 
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
@@ -113,6 +115,7 @@ def of_whole(config: Config, instance: Instance) -> OfWhole:
         "vcpus": backend["vcpus"],
         "hvparams": hvparams(config, instance),
         "nics": instance.nics,
+        "uid_pool": config.cluster.uid_pool,
     }
 
 

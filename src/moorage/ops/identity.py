@@ -84,9 +84,8 @@ def check_at_rest(view: View, disk: Disk, node: Node, at: Where) -> None:
     wanted = "block" if at.block else "file"
     if found.kind != wanted:
         word = "block device" if at.block else "file"
-        raise WrongState(
-            f"node {node.name} has no {word} {at.path}", disk=disk.uuid, node=node.name
-        )
+        told = found.problem or f"node {node.name} has no {word} {at.path}"
+        raise WrongState(told, disk=disk.uuid, node=node.name)
     if not at.block and found.size < disk.size:
         raise WrongState(
             f"file {at.path} of disk {disk.label} has {found.size} MiB on node "

@@ -35,8 +35,7 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ip
         What the OS's scripts are told.
     mode, link
-        ``bridged`` and the bridge; without a bridge the card reaches out through its
-        node.
+        ``bridged`` and the bridge; without a bridge the card has no cable.
     """
 
     mac: str | None = None
@@ -70,6 +69,16 @@ def check(config: Config, given: Sequence[Mapping[str, Any]]) -> None:
             raise Exists(f"{what}: {taken[mac]} has the MAC address {mac} already")
         if mac:
             taken[mac] = what
+
+
+def warnings(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each card that is connected to nothing."""
+    for number, one in enumerate(given):
+        if not one.get("link"):
+            yield (
+                f"network card {number} names no bridge and is connected to nothing; "
+                f"--net {number}:link=BRIDGE names one"
+            )
 
 
 def new(view: View, given: Sequence[Mapping[str, Any]]) -> tuple[Nic, ...]:

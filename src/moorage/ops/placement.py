@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.placement.requests import newcomer
-from moorage.htools.why.constraints import primary_finding
+from moorage.htools.verbs import add_primary
 from moorage.htools.why.explain import Answer
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Instance, Node, NodeFacts, NodeGroup
@@ -182,8 +183,8 @@ def check_arrival(view: View, wanted: Newcomer, node: Node) -> None:
     row = fleet.newcomer(wanted, how)
     state = fleet.state(view, how)
     inst = newcomer(state, row)
-    found = primary_finding(state, state.nodes[0], inst, force=True)
-    if found is not None:
+    found = add_primary(state.nodes[0], inst, force=True, names=state)
+    if isinstance(found, Violation):
         raise NoCapacity(
             f"node {node.name} cannot take instance {wanted.name}: {found.sentence()}",
             hint=ANYWAY,

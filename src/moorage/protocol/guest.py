@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from msgspec import Meta, Struct
 
 from moorage.model import Nic
+from moorage.model.uidpool import STANDARD, UidPool
 from moorage.units import Mib
 
 from .verb import OnGuest, OnSlot, WithDisks
@@ -55,12 +56,15 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
         In MiB.
     hvparams
         Hypervisor parameters; what is not given has its default.
+    uid_pool
+        The user-ids that guests run as.
     """
 
     memory: Mib = Mib(0)
     vcpus: int = 1
     hvparams: dict[str, Any] = {}
     nics: tuple[Nic, ...] = ()
+    uid_pool: UidPool = STANDARD
 
 
 class StartGuest(Whole[None], frozen=True, tag="instance.start"):

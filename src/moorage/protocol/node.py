@@ -10,7 +10,7 @@ from moorage.model import (
     Provider,
 )
 
-from .verb import Reading, Verb
+from .verb import AtMaster, Reading, Verb
 
 
 class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
@@ -25,12 +25,15 @@ class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
         Leave out guests and held disks: they may be thousands.
     """
 
+    long = True
     directories: tuple[tuple[str, str], ...] = ()
     brief: bool = False
 
 
 class ListGuests(Reading[list[GuestState]], frozen=True, tag="guests"):
     """Return every guest that has a process here."""
+
+    long = True
 
 
 class GetGuest(Reading[GuestState | None], frozen=True, kw_only=True, tag="guest"):
@@ -42,9 +45,13 @@ class GetGuest(Reading[GuestState | None], frozen=True, kw_only=True, tag="guest
 class ListProviders(Reading[list[Provider]], frozen=True, tag="providers"):
     """Return every entry of the ExtStorage search path."""
 
+    long = True
+
 
 class ListSystems(Reading[list[Os]], frozen=True, tag="oses"):
     """Return every entry of the search path of OS definitions."""
+
+    long = True
 
 
 class GetDevices(Reading[list[Device]], frozen=True, kw_only=True, tag="devices"):
@@ -56,6 +63,7 @@ class GetDevices(Reading[list[Device]], frozen=True, kw_only=True, tag="devices"
         Of devices and files.
     """
 
+    long = True
     paths: tuple[str, ...] = ()
 
 
@@ -103,8 +111,8 @@ class Pause(Verb[None], frozen=True, kw_only=True, tag="delay"):
     seconds: float = 0.0
 
 
-class EnrolNode(Verb[NodeFacts], frozen=True, kw_only=True, tag="node.enrol"):
-    """Let a new node in: the master's own, for the node serves nothing yet.
+class EnrolNode(AtMaster[NodeFacts], frozen=True, kw_only=True, tag="node.enrol"):
+    """Let a new node in, which serves nothing but its door yet.
 
     Attributes
     ----------
@@ -115,5 +123,5 @@ class EnrolNode(Verb[NodeFacts], frozen=True, kw_only=True, tag="node.enrol"):
     token: str
 
 
-class ExpelNode(Verb[None], frozen=True, tag="node.expel"):
-    """Take back that a node was let in, however far it came: the master's own."""
+class ExpelNode(AtMaster[None], frozen=True, tag="node.expel"):
+    """Take back that a node was let in, however far it came."""

@@ -42,10 +42,16 @@ class Verb(
         Whether it changes nothing: it comes at any time, and overtakes nobody.
     limit
         Seconds that the answer may take.
+    long
+        Whether the answer grows with what a node has.
+    lapsed
+        Whether the node's certificate may be over, if its key is the one that is known.
     """
 
     reads: ClassVar[bool] = False
     limit: ClassVar[float] = SLOW
+    long: ClassVar[bool] = False
+    lapsed: ClassVar[bool] = False
 
     @property
     def verb(self) -> str:
@@ -88,6 +94,10 @@ class Reading(Verb[R_co], Generic[R_co], frozen=True):
 
     reads = True
     limit = QUICK
+
+
+class AtMaster(Verb[R_co], Generic[R_co], frozen=True):
+    """A verb of the master's own: a node gets it, if at all, as another one."""
 
 
 class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):

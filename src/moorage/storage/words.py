@@ -75,7 +75,26 @@ def flag(name: str, value: object) -> bool:
     return words in _YES
 
 
-_SYSTEM = ("bin", "boot", "dev", "etc", "lib", "proc", "root", "sbin", "sys", "usr")
+_SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32"})
+_SYSTEM |= {"proc", "root", "run", "sbin", "sys", "usr"}
+_STATE = tuple(
+    PurePosixPath("/var/lib", name) for name in ("ganeti", "moorage", "moorage-node")
+)
+"""Where this system and its forerunner keep their keys and records."""
+
+
+def is_of_the_system(path: PurePosixPath) -> bool:
+    """Say whether a path is none that images can be kept at: the system's, or ours.
+
+    >>> is_of_the_system(PurePosixPath("/usr/lib"))
+    True
+    >>> is_of_the_system(PurePosixPath("/srv/images"))
+    False
+    """
+    parts = path.parts
+    if not path.is_absolute() or len(parts) < 2 or ".." in parts:
+        return True
+    return parts[1] in _SYSTEM or any(path.is_relative_to(one) for one in _STATE)
 
 
 def check_image_directory(setting: str, path: str) -> None:
@@ -90,5 +109,5 @@ def check_image_directory(setting: str, path: str) -> None:
     option = setting.replace("_", "-")
     if path and not pure.is_absolute():
         raise BadInput(f"{option} is an absolute path, not '{path}'")
-    if path and (len(pure.parts) < 2 or pure.parts[1] in _SYSTEM or ".." in pure.parts):
+    if path and is_of_the_system(pure):
         raise BadInput(f"{option} cannot be {path}: system directories hold no images")

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.state import State
 from moorage.htools.survival.certificate import (
     ANEW,
@@ -14,9 +15,9 @@ from moorage.htools.survival.certificate import (
     second_copies,
     without_data,
 )
-from moorage.htools.survival.losing import Loss, Outcome
+from moorage.htools.survival.losing import Loss
 from moorage.htools.survival.pool import Pool, disks_in, stranded_without, unsaid
-from moorage.htools.why.constraints import Finding
+from moorage.htools.survival.redundancy import Restart
 from moorage.htools.words import Mirror
 
 _ANEW: Final = ("set up anew", "made anew, without its data")
@@ -103,7 +104,7 @@ def _outcomes(state: State, loss: Loss, verbose: int) -> Iterator[str]:
         yield from _way(state, loss)
 
 
-def _restart(state: State, one: Outcome, verbose: int) -> str:
+def _restart(state: State, one: Restart, verbose: int) -> str:
     inst = state.insts[one.inst]
     notes = [_ANEW[inst.mirror is Mirror.NONE]] if how(inst) == ANEW else []
     notes += [f"{one.left} MiB of memory left there"] if verbose > 1 else []
@@ -111,21 +112,21 @@ def _restart(state: State, one: Outcome, verbose: int) -> str:
     return f"{inst.name} -> {state.nodes[one.node].name}{about}"
 
 
-def _stranded(state: State, one: Outcome, verbose: int) -> Iterator[str]:
+def _stranded(state: State, one: Restart, verbose: int) -> Iterator[str]:
     name = state.insts[one.inst].name
-    if not one.findings:
+    if not one.reasons:
         yield f"  {name} is stranded: no node is left"
         return
     yield f"  {name} is stranded"
     # Nodes that lack least first: that is where an operator would look.
-    order = sorted(one.findings, key=lambda found: (not found.short, found.short))
+    order = sorted(one.reasons, key=lambda found: (not found.short, found.short))
     shown = order if verbose > 1 else order[:_SHOWN]
     yield from (f"    {_why(state, found)}" for found in shown)
     if len(order) > len(shown):
         yield f"    and {len(order) - len(shown)} more nodes (-v shows them)"
 
 
-def _why(state: State, found: Finding) -> str:
+def _why(state: State, found: Violation) -> str:
     who = f"{state.nodes[found.node].name}: " if found.node >= 0 else ""
     return who + found.sentence()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.moves import Moved
 from moorage.htools.placement.allocation import (
@@ -17,16 +18,15 @@ from moorage.htools.placement.allocation import (
     Allocation,
     Asking,
     Batch,
-    Placement,
     Places,
     Refusal,
     described,
     targets,
 )
 from moorage.htools.placement.placer import Placer, Scored, Shelf, Spot
-from moorage.htools.placement.spots import Half, on_one, on_pair, place_one
-from moorage.htools.placement.sums import Sums
+from moorage.htools.spots import Half, Placement, on_one, on_pair, place_one
 from moorage.htools.state import State
+from moorage.htools.sums import Sums
 from moorage.htools.words import Fail, Mirror
 
 __all__ = [
@@ -138,15 +138,15 @@ def _whys(
         yield _number(on_one(state, inst, p, force=force)), 1
         return
     half = Half(state, inst, p, force=force)
-    if half.fail is not None:
-        yield _number(half.fail), len(others)
+    if half.barred is not None:
+        yield _number(half.barred), len(others)
         return
     for s in others:
         yield _number(half.joined(s)), 1
 
 
-def _number(found: Moved | Fail) -> int:
-    return FAILS.index(found, 1) if isinstance(found, Fail) else 0
+def _number(found: Moved | Placement | Violation) -> int:
+    return FAILS.index(found.fail, 1) if isinstance(found, Violation) else 0
 
 
 def _parts(
@@ -178,7 +178,7 @@ def _plain_parts(
 ) -> "Iterator[_PlainPart]":
     """Yield the parts with every place tried in full."""
     if not mirrored:
-        ones: dict[Spot, Placement | Fail] = {}
+        ones: dict[Spot, Placement | Violation] = {}
         for at, _ in places:
             ones[at,] = place_one(state, inst, at, force=asking.force)
         yield _PlainPart(ones)
@@ -189,9 +189,9 @@ def _plain_parts(
         yield _PlainPart({(p, s): _pair(half, sums, s) for s in others})
 
 
-def _pair(half: Half, sums: Sums, s: int) -> Placement | Fail:
+def _pair(half: Half, sums: Sums, s: int) -> Placement | Violation:
     moved = half.joined(s)
-    if isinstance(moved, Fail):
+    if isinstance(moved, Violation):
         return moved
     return Placement(moved, half.score(sums, moved))
 
@@ -200,13 +200,13 @@ def _pair(half: Half, sums: Sums, s: int) -> Placement | Fail:
 class _PlainPart:
     """Places tried in full."""
 
-    made: dict[Spot, Placement | Fail]
+    made: dict[Spot, Placement | Violation]
 
     @property
     def counts(self) -> list[int]:
         counts = [0] * len(FAILS)
         for one in self.made.values():
-            counts[FAILS.index(one, 1) if isinstance(one, Fail) else 0] += 1
+            counts[_number(one)] += 1
         return counts
 
     @property
@@ -224,9 +224,9 @@ class _PlainPart:
 
     def refusals(self) -> list[Refusal]:
         return [
-            Refusal(spot, one)
+            Refusal(spot, one.fail)
             for spot, one in self.made.items()
-            if isinstance(one, Fail)
+            if isinstance(one, Violation)
         ]
 
 
@@ -269,7 +269,7 @@ def _placed(state: State, inst: Inst, spot: Spot, force: bool) -> Moved:
         made = on_one(state, inst, spot[0], force=force)
     else:
         made = on_pair(state, inst, (spot[0], spot[1]), force=force)
-    if isinstance(made, Fail):
+    if isinstance(made, Violation):
         # Two answers to one question: better no answer.
         raise RuntimeError(f"two answers for {spot}: {made}")  # noqa: TRY004
     return made

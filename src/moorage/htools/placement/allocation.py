@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from moorage.htools.moves import Moved
+from moorage.htools.spots import Placement
 from moorage.htools.state import State
 from moorage.htools.words import Fail, fixed
 
@@ -16,27 +16,6 @@ class Refusal:
 
     nodes: tuple[int, ...]
     reason: Fail
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """One way to place an instance.
-
-    Attributes
-    ----------
-    moved : Moved
-        The instance on its nodes, and the nodes with it, primary first.
-    score : float
-        The score with it.
-    """
-
-    moved: Moved
-    score: float
-
-    @property
-    def nodes(self) -> tuple[int, ...]:
-        """Indices of its nodes, primary first."""
-        return tuple(node.idx for node in self.moved.nodes)
 
 
 FAILS: Final = (Fail.INTERNAL, *Fail)

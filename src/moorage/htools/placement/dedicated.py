@@ -9,6 +9,8 @@ it loses, for the sizes with the largest disk first, then by the disk it leaves.
 from collections.abc import Sequence
 
 from moorage.htools import inst as insts_of
+from moorage.htools.constraints.admission import policy
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.inst import Inst
 from moorage.htools.moves import Moved, shared_domains
@@ -20,10 +22,10 @@ from moorage.htools.placement.allocate import (
     Refusal,
     described,
 )
-from moorage.htools.policy import Policy, breach
+from moorage.htools.policy import Policy
 from moorage.htools.state import State
 from moorage.htools.verbs import add_primary, add_secondary
-from moorage.htools.words import Fail, fixed
+from moorage.htools.words import fixed
 
 Loss = tuple[tuple[int, ...], int]
 """Instances that no longer fit, per size; and the free disk left, MiB."""
@@ -67,8 +69,8 @@ def room(node: Node, sizes: Sequence[Inst]) -> tuple[int, ...]:
 
 def _count(node: Node, inst: Inst) -> int:
     count = -1
-    after: Node | Fail = node
-    while not isinstance(after, Fail):
+    after: Node | Violation = node
+    while not isinstance(after, Violation):
         count += 1
         after = add_primary(after, inst)
     return count
@@ -98,8 +100,8 @@ def _try_primary(
     places: list[tuple[int, ...]] = [(p, s) for s in others]
     for nodes in places or [(p,)]:
         result = _place(state, inst, nodes, force=asking.force)
-        if isinstance(result, Fail):
-            found.refused.append(Refusal(nodes, result))
+        if isinstance(result, Violation):
+            found.refused.append(Refusal(nodes, result.fail))
             continue
         moved, loss = result
         found.successes += 1
@@ -110,22 +112,22 @@ def _try_primary(
 
 def _place(
     state: State, inst: Inst, nodes: tuple[int, ...], *, force: bool
-) -> tuple[Moved, Loss] | Fail:
+) -> tuple[Moved, Loss] | Violation:
     p = state.nodes[nodes[0]]
-    fail = breach(p.policy, inst, exclusive=p.exclusive)
-    if fail is not None:
-        return fail
+    barred = policy(p, inst)
+    if barred is not None:
+        return barred
     sizes = probes(p.policy)
     s = state.nodes[nodes[1]] if len(nodes) > 1 else None
     new = inst.moved(p.idx, -1 if s is None else s.idx, _domains(p, s))
     new_p = add_primary(p, new, force=force)
-    if isinstance(new_p, Fail):
+    if isinstance(new_p, Violation):
         return new_p
     lost, left = _lost(p, new_p, sizes), new_p.disk_free
     if s is None:
         return Moved((new_p,), new), (lost, left)
     new_s = add_secondary(s, new, p.idx)
-    if isinstance(new_s, Fail):
+    if isinstance(new_s, Violation):
         return new_s
     more = _lost(s, new_s, sizes)
     both = tuple(a + b for a, b in zip(lost, more, strict=True))

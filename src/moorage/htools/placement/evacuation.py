@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply
@@ -175,8 +176,8 @@ def _send(state: State, at: int, way: _Way) -> tuple[Away, State]:
 
 def _failover(state: State, inst: Inst, force: bool) -> tuple[Away, State]:
     moved = apply(state.nodes, inst, FAILOVER, force=force)
-    if isinstance(moved, Fail):
-        raise _Stuck(moved.value)
+    if isinstance(moved, Violation):
+        raise _Stuck(moved.fail.value)
     return Away(moved.inst, (FAILOVER,)), state.after(moved)
 
 
@@ -200,7 +201,7 @@ def _best_node(state: State, inst: Inst, verb: str, way: _Way) -> int | None:
     least = 0.0
     for at in way.open_nodes:
         moved = apply(state.nodes, inst, Move(verb, at), force=way.force)
-        if isinstance(moved, Fail):
+        if isinstance(moved, Violation):
             continue
         after = group_score(state, moved, way.group)
         if best is None or not least < after:
@@ -213,14 +214,14 @@ def _refusals(state: State, inst: Inst, verb: str, way: _Way) -> str:
     text = ""
     for at in way.open_nodes:
         fail = apply(state.nodes, inst, Move(verb, at), force=way.force)
-        if isinstance(fail, Fail):
-            text += f" Node {state.nodes[at].name} failed: {fail.value};"
+        if isinstance(fail, Violation):
+            text += f" Node {state.nodes[at].name} failed: {fail.fail.value};"
     return text
 
 
-def _done(moved: Moved | Fail) -> Moved:
+def _done(moved: Moved | Violation) -> Moved:
     """Return what a move changes that must be possible."""
-    if isinstance(moved, Fail):
+    if isinstance(moved, Violation):
         # Two answers to one question: better no answer.
         raise RuntimeError(f"refused after all: {moved}")  # noqa: TRY004
     return moved
@@ -255,7 +256,7 @@ def _best_pair(state: State, inst: Inst, way: _Way) -> tuple[int, int] | None:
             continue
         for s in (at for at in way.open_nodes if at != p):
             moved = _to_secondary(there, inst, s, way.force)
-            if isinstance(moved, Fail):
+            if isinstance(moved, Violation):
                 continue
             after = group_score(there, moved, way.group)
             if best is None or not least < after:
@@ -272,7 +273,7 @@ def _no_pair(state: State, inst: Inst, way: _Way) -> str:
     if isinstance(there, str):
         return f"Allocation failed: {there}"
     fail = _to_secondary(there, inst, s, way.force)
-    why = fail.value if isinstance(fail, Fail) else Fail.INTERNAL.value
+    why = fail.fail.value if isinstance(fail, Violation) else Fail.INTERNAL.value
     return f"Allocation failed: Changing secondary to final secondary: {why}"
 
 
@@ -291,13 +292,13 @@ def _to_primary(state: State, inst: Inst, p: int, force: bool) -> State | str:
     """Bring an instance to its new primary; a text says what failed."""
     for what, move in _steps(state, inst, p):
         moved = apply(state.nodes, state.insts[inst.idx], move, force=force)
-        if isinstance(moved, Fail):
-            return f"{what}: {moved.value}"
+        if isinstance(moved, Violation):
+            return f"{what}: {moved.fail.value}"
         state = state.after(moved)
     return state
 
 
-def _to_secondary(there: State, inst: Inst, s: int, force: bool) -> Moved | Fail:
+def _to_secondary(there: State, inst: Inst, s: int, force: bool) -> Moved | Violation:
     return apply(there.nodes, there.insts[inst.idx], Move(R, s), force=force)
 
 

@@ -9,8 +9,8 @@ from moorage.htools.grid import COMPILED, Grid, changed_nodes, plain_nodes
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
 from moorage.htools.placement.allocation import FAILS, Places, Refusal
-from moorage.htools.placement.spots import shared_room
 from moorage.htools.policy import breach
+from moorage.htools.spots import full_pool
 from moorage.htools.state import State
 from moorage.htools.words import Fail
 
@@ -104,7 +104,7 @@ def _reached(state: State, inst: Inst) -> frozenset[int] | None:
         at
         for at in state.view
         if (inst.reach is None or at in inst.reach)
-        and shared_room(state, inst, state.nodes[at])
+        and full_pool(state, inst, state.nodes[at]) is None
     )
 
 

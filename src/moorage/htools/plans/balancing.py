@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import least_score, score
 from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, F, Move, Moved, R, apply
 from moorage.htools.node import Node
 from moorage.htools.state import State
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.words import Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def best_step(
     for inst in movers(state, rules):
         for move in candidates(state, inst, rules):
             moved = apply(state.nodes, inst, move, force=rules.force)
-            if isinstance(moved, Fail):
+            if isinstance(moved, Violation):
                 continue
             after = score(_seen_after(state, moved))
             if after < (best.score if best else current) and (

@@ -18,7 +18,7 @@ from typing import Final
 
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import least_score, score
-from moorage.htools.moves import Move, apply
+from moorage.htools.moves import Move, Moved, apply
 from moorage.htools.plans.balancing import (
     DEFAULT_RULES,
     Filter,
@@ -33,7 +33,7 @@ from moorage.htools.plans.search import VERBS, Searcher, supported
 from moorage.htools.plans.steps import after, careful
 from moorage.htools.state import State
 from moorage.htools.survival.keeping import Losing
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.words import Mirror
 
 BUDGET: Final = 25_600
 """First moves times instances, in one sweep."""
@@ -189,7 +189,7 @@ class _Walk:
         for value, at, verb, target in nsmallest(width, self._offers(state)):
             inst, move = state.insts[at], Move(VERBS[verb], target)
             moved = apply(state.nodes, inst, move, force=self.rules.force)
-            if not isinstance(moved, Fail):
+            if isinstance(moved, Moved):
                 yield Step(inst, move, moved, value)
 
     def _offers(self, state: State) -> Iterator[First]:
@@ -235,5 +235,5 @@ def _all_steps(state: State, rules: Rules) -> Iterator[Step]:
     for inst in movers(state, rules):
         for move in candidates(state, inst, rules):
             moved = apply(state.nodes, inst, move, force=rules.force)
-            if not isinstance(moved, Fail):
+            if isinstance(moved, Moved):
                 yield Step(inst, move, moved, after(state, moved))

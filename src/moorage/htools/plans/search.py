@@ -10,6 +10,7 @@ tags, storage units, exclusive storage, unknown sizes) is left to
 from math import inf
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.grid import (
     COMPILED,
     Grid,
@@ -23,7 +24,6 @@ from moorage.htools.moves import FA, FR, FRF, RF, F, Move, R, apply
 from moorage.htools.plans import balancing
 from moorage.htools.plans.balancing import Filter, Rules, Step
 from moorage.htools.state import State
-from moorage.htools.words import Fail
 
 VERBS: Final = (F, FA, R, RF, FRF, FR)
 
@@ -138,7 +138,7 @@ def _step(
     inst = state.insts[grid.movers[place]]
     move = Move(VERBS[verb], state.view[target] if target >= 0 else -1)
     moved = apply(state.nodes, inst, move, force=rules.force)
-    if isinstance(moved, Fail):
+    if isinstance(moved, Violation):
         # Two answers to one question: better no answer.
         raise RuntimeError(  # noqa: TRY004 - a contradiction, not a type
             f"kernel and definition differ on {inst.name}: {move}"

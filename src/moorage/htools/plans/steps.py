@@ -9,12 +9,12 @@ can be lost stays losable, whatever the disks are
 
 from collections.abc import Container, Sequence
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.metrics import score
 from moorage.htools.moves import Move, Moved, apply
 from moorage.htools.node import Node
 from moorage.htools.plans.balancing import Filter, Rules, Step
 from moorage.htools.state import State
-from moorage.htools.words import Fail
 
 
 def newly_short(state: State, moved: Moved) -> set[int]:
@@ -74,7 +74,7 @@ def legal_step(state: State, at: int, move: Move, rules: Rules) -> Step | None:
     moved = apply(state.nodes, inst, move, force=rules.force)
     return (
         None
-        if isinstance(moved, Fail)
+        if isinstance(moved, Violation)
         else Step(inst, move, moved, after(state, moved))
     )
 

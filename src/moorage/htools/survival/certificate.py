@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.state import State
-from moorage.htools.survival.losing import Homes, Loss, Outcome, lose, lose_unit
+from moorage.htools.survival.losing import Homes, Loss, lose, lose_unit
 from moorage.htools.survival.losses import is_shared
 from moorage.htools.survival.pool import Pool, disks_in, pools, stranded_without, unsaid
-from moorage.htools.why.constraints import Finding
+from moorage.htools.survival.redundancy import Restart
 from moorage.htools.words import Mirror
 
 FAILOVER, RESTART, ANEW = "failover", "restart", "anew"
@@ -92,15 +93,15 @@ class Certificate:
             for inst, node in loss.way
         ]
 
-    def _restart(self, one: Outcome) -> dict[str, Any]:
+    def _restart(self, one: Restart) -> dict[str, Any]:
         inst = self.state.insts[one.inst]
         told: dict[str, Any] = {"instance": inst.name, "node": None}
         if one.node >= 0:
             told |= {"node": self.state.nodes[one.node].name, "how": how(inst)}
             return told | {"memory_left": one.left}
-        return told | {"reasons": [self._why(found) for found in one.findings]}
+        return told | {"reasons": [self._why(found) for found in one.reasons]}
 
-    def _why(self, found: Finding) -> dict[str, Any]:
+    def _why(self, found: Violation) -> dict[str, Any]:
         name = self.state.nodes[found.node].name if found.node >= 0 else None
         told = {"node": name, "constraint": found.constraint, **found.facts}
         return told | {"text": found.sentence()}

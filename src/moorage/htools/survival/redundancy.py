@@ -10,12 +10,14 @@ count. Nobody restarts on an offline or drained node, nor where one of their
 disks cannot be used. Instances of other nodes do not move.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from moorage.htools.inst import Inst
+from moorage.htools.constraints.violation import Violation, is_away
+from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
+from moorage.htools.spots import Placement, place_one
 from moorage.htools.state import State
 from moorage.htools.survival.losses import Losses, in_order, is_shared
 from moorage.htools.words import Fail, Mirror
@@ -31,13 +33,16 @@ class Restart:
         The instance.
     node : int
         Where it runs then; -1 when nobody can take it.
-    reasons : tuple of (int, Fail)
-        For a stranded one: why each node cannot.
+    left : int
+        Memory that its node has left then, MiB.
+    reasons : tuple of Violation
+        For a stranded one: why each node that is left cannot take it.
     """
 
     inst: int
     node: int
-    reasons: tuple[tuple[int, Fail], ...] = ()
+    left: int = 0
+    reasons: tuple[Violation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,49 +111,63 @@ class _Walk:
         return done
 
     def _failover(self, inst: Inst) -> Restart:
-        nodes = self.state.nodes
-        if inst.s not in self.refuges:
-            return Restart(inst.idx, -1, ((inst.s, Fail.N1),))
-        moved = apply(nodes, inst, FAILOVER, force=True)
-        if isinstance(moved, Fail):
-            return Restart(inst.idx, -1, ((inst.s, moved),))
-        self.state = self.state.after(moved)
-        return Restart(inst.idx, inst.s)
+        barred = self._no_second(inst)
+        if barred is not None:
+            return Restart(inst.idx, -1, reasons=(barred,))
+        state = self.state
+        moved = apply(state.nodes, inst, FAILOVER, force=True, names=state)
+        if isinstance(moved, Violation):
+            return Restart(inst.idx, -1, reasons=(moved,))
+        return self._restarted(inst, inst.s, state.after(moved))
+
+    def _no_second(self, inst: Inst) -> Violation | None:
+        """Return why there is nobody to fail over to."""
+        if inst.s == NOWHERE:
+            return Violation(-1, Fail.N1, "no second node")
+        node = self.state.nodes[inst.s]
+        if node.group != self.state.nodes[self.lost].group:
+            return Violation(inst.s, Fail.N1, "in another group")
+        return None if inst.s in self.refuges else is_away(inst.s, Fail.N1)
+
+    def _restarted(self, inst: Inst, at: int, after: State) -> Restart:
+        self.state = after
+        return Restart(inst.idx, at, after.nodes[at].unallocated)
+
+    def _stranded(self, inst: Inst, refusals: Mapping[int, Violation]) -> Restart:
+        """Return that nobody takes an instance; who is offline was not asked."""
+        others = [at for at in self.mates if at != self.lost]
+        reasons = [refusals.get(at) or is_away(at, Fail.N1) for at in others]
+        return Restart(inst.idx, -1, reasons=tuple(reasons))
 
     def _elsewhere(self, inst: Inst) -> Restart:
         best: Moved | None = None
         least = 0.0
-        reasons: list[tuple[int, Fail]] = []
+        state = self.state
+        refusals: dict[int, Violation] = {}
         for at in self.refuges:
-            moved = apply(self.state.nodes, inst, Move(FA, at), force=True)
-            if isinstance(moved, Fail):
-                reasons.append((at, moved))
+            moved = apply(state.nodes, inst, Move(FA, at), force=True, names=state)
+            if isinstance(moved, Violation):
+                refusals[at] = moved
                 continue
             after = self._group_score(moved)
             if best is None or not least < after:
                 best, least = moved, after
         if best is None:
-            return Restart(inst.idx, -1, tuple(reasons))
-        self.state = self.state.after(best)
-        return Restart(inst.idx, best.inst.p)
+            return self._stranded(inst, refusals)
+        return self._restarted(inst, best.inst.p, state.after(best))
 
     def _group_score(self, moved: Moved) -> float:
         nodes = moved.on(self.state.nodes)
         return score([nodes[at] for at in self.mates])
 
     def _anew(self, inst: Inst) -> Restart:
-        from moorage.htools.placement.spots import place_one  # noqa: PLC0415 - start-up
-
-        results = [
-            (at, place_one(self.state, inst, at, force=True)) for at in self.refuges
-        ]
-        good = [(at, one) for at, one in results if not isinstance(one, Fail)]
+        made = {at: place_one(self.state, inst, at, force=True) for at in self.refuges}
+        good = [(at, one) for at, one in made.items() if isinstance(one, Placement)]
         if not good:
-            bad = tuple((at, one) for at, one in results if isinstance(one, Fail))
-            return Restart(inst.idx, -1, bad)
+            refusals = {at: o for at, o in made.items() if isinstance(o, Violation)}
+            return self._stranded(inst, refusals)
         at, best = min(reversed(good), key=lambda pair: pair[1].score)
-        self.state = self.state.with_nodes(best.moved.nodes)
-        return Restart(inst.idx, at)
+        return self._restarted(inst, at, self.state.with_nodes(best.moved.nodes))
 
 
 def is_redundant(

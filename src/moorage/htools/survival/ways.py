@@ -11,9 +11,10 @@ from typing import Final
 
 from moorage.htools.inst import Inst
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
+from moorage.htools.spots import Placement, place_one
 from moorage.htools.state import State
 from moorage.htools.survival.losses import in_order, is_shared
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.words import Mirror
 
 Way = tuple[tuple[int, int], ...]
 """Instances, and the nodes on which they restart, in order."""
@@ -25,12 +26,10 @@ TRIES: Final = 20_000
 def restarted(state: State, inst: Inst, at: int) -> State | None:
     """Return the state after a restart on a node; None when that cannot be."""
     if not (inst.mirror is Mirror.INTERNAL or is_shared(inst)):
-        from moorage.htools.placement.spots import place_one  # noqa: PLC0415 - start-up
-
         placed = place_one(state, inst, at, force=True)
-        if isinstance(placed, Fail):
-            return None
-        return state.with_nodes(placed.moved.nodes)
+        if isinstance(placed, Placement):
+            return state.with_nodes(placed.moved.nodes)
+        return None
     move = FAILOVER if inst.mirror is Mirror.INTERNAL else Move(FA, at)
     moved = apply(state.nodes, inst, move, force=True)
     return state.after(moved) if isinstance(moved, Moved) else None

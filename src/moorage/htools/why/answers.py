@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from moorage.htools.constraints.violation import Violation, is_away
 from moorage.htools.inst import NOWHERE, Inst
-from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply
+from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply, why_move
 from moorage.htools.placement.allocate import Asking, as_drbd
 from moorage.htools.placement.evacuation import (
     ALL,
@@ -30,11 +31,9 @@ from moorage.htools.placement.requests import (
 )
 from moorage.htools.state import State
 from moorage.htools.verbs import drop_primary
-from moorage.htools.why.constraints import Finding
 from moorage.htools.why.explain import Explanation, explain_place, refusal_reasons
 from moorage.htools.why.mending import node_change
 from moorage.htools.why.reason import Reason
-from moorage.htools.why.refusing import why_move
 from moorage.htools.why.untried import untried
 from moorage.htools.words import Fail, Mirror
 
@@ -114,7 +113,7 @@ def _second(
     yield Explanation(tuple(told), change, old.name)
 
 
-def _checks(told: Sequence[Reason]) -> list[Finding]:
+def _checks(told: Sequence[Reason]) -> list[Violation]:
     return [reason.finding for reason in told if reason.finding is not None]
 
 
@@ -122,10 +121,10 @@ def _offline(state: State, group: int, but: set[int]) -> Iterator[Reason]:
     for at in state.view:
         node = state.nodes[at]
         if node.offline and node.group == group and at not in but:
-            yield _reason(state, Finding(at, Fail.INTERNAL, "offline or drained"))
+            yield _reason(state, is_away(at))
 
 
-def _reason(state: State, found: Finding, *nodes: int, step: str = "") -> Reason:
+def _reason(state: State, found: Violation, *nodes: int, step: str = "") -> Reason:
     names = tuple(state.nodes[at].name for at in nodes or (found.node,) if at >= 0)
     facts = found.facts | ({"step": step} if step else {})
     if step:
@@ -277,7 +276,7 @@ def _being_left(
     for at in sorted(leaving.closed - {inst.p}):
         node = state.nodes[at]
         if node.group == group and not node.offline:
-            yield _reason(state, Finding(at, Fail.INTERNAL, "being left itself"))
+            yield _reason(state, Violation(at, Fail.INTERNAL, "being left itself"))
 
 
 def _chains(
@@ -307,12 +306,10 @@ def _to_primary(state: State, inst: Inst, p: int, *, force: bool) -> State | Rea
         steps.insert(0, ("fail over first", FAILOVER))
     for step, move in steps:
         now = state.insts[inst.idx]
-        found = why_move(state, now, move, force=force)
-        if found is not None:
-            return _reason(state, found, p, step=step)
-        moved = apply(state.nodes, now, move, force=force)
-        if isinstance(moved, Moved):
-            state = state.after(moved)
+        moved = apply(state.nodes, now, move, force=force, names=state)
+        if isinstance(moved, Violation):
+            return _reason(state, moved, p, step=step)
+        state = state.after(moved)
     return state
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
-from moorage.htools.moves import Moved, shared_domains
+from moorage.htools.moves import Moved
 from moorage.htools.placement.allocate import (
     DEFAULT_ASKING,
     Allocation,
@@ -19,15 +20,13 @@ from moorage.htools.placement.allocate import (
     Refusal,
 )
 from moorage.htools.placement.requests import Allocate, answer, find_place, newcomer
+from moorage.htools.spots import on_one, on_pair, why_place
 from moorage.htools.state import State
 from moorage.htools.survival.losing import Breach
 from moorage.htools.survival.redundancy import Guard
-from moorage.htools.verbs import add_primary, add_secondary
 from moorage.htools.why.changes import Change, Part, smallest_change
-from moorage.htools.why.constraints import Finding
 from moorage.htools.why.mending import node_change
 from moorage.htools.why.reason import Reason, named, together
-from moorage.htools.why.refusing import why_place
 from moorage.htools.why.untried import untried
 from moorage.htools.words import Fail
 
@@ -92,7 +91,7 @@ def refusal_reasons(
 def _refused(state: State, inst: Inst, refusal: Refusal, *, force: bool) -> Reason:
     found = why_place(state, inst, refusal.nodes, force=force)
     if found is None or found.fail is not refusal.reason:
-        found = Finding(refusal.nodes[0], refusal.reason, NAMES[refusal.reason])
+        found = Violation(refusal.nodes[0], refusal.reason, NAMES[refusal.reason])
     if len(refusal.nodes) == 1:
         return named(state, refusal.nodes, found)
     if found.node == refusal.nodes[0]:
@@ -108,23 +107,17 @@ def _lost(
     """Return whom a place would strand when some node is lost."""
     moved = _moved(state, inst, nodes, force=force)
     found = None if moved is None else breach.finding(state.placed(moved))
-    return named(state, nodes, found or Finding(-1, Fail.N1, NAMES[Fail.N1]))
+    return named(state, nodes, found or Violation(-1, Fail.N1, NAMES[Fail.N1]))
 
 
 def _moved(
     state: State, inst: Inst, nodes: Sequence[int], *, force: bool
 ) -> Moved | None:
-    p = state.nodes[nodes[0]]
     if len(nodes) == 1:
-        new_p = add_primary(p, inst, force=force)
-        new = inst.moved(p.idx, -1)
-        return None if isinstance(new_p, Fail) else Moved((new_p,), new)
-    s = state.nodes[nodes[1]]
-    new = inst.moved(p.idx, s.idx, shared_domains(p, s))
-    new_p, new_s = add_primary(p, new, force=force), add_secondary(s, new, p.idx)
-    if isinstance(new_p, Fail) or isinstance(new_s, Fail):
-        return None
-    return Moved((new_p, new_s), new)
+        made = on_one(state, inst, nodes[0], force=force)
+    else:
+        made = on_pair(state, inst, (nodes[0], nodes[1]), force=force)
+    return made if isinstance(made, Moved) else None
 
 
 # -- an answer with its reasons --------------------------------------------------------

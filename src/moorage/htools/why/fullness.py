@@ -4,16 +4,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from moorage.htools.constraints.violation import is_away
 from moorage.htools.fleet import Disk, InstanceRow
 from moorage.htools.placement.allocate import Asking, Predicate, try_allocate
 from moorage.htools.placement.requests import Allocate, newcomer
 from moorage.htools.placement.space import Filled, Filling, Safety, Size
 from moorage.htools.state import State
 from moorage.htools.survival.redundancy import Guard
-from moorage.htools.why.constraints import Finding
 from moorage.htools.why.explain import Explanation, mended, refusal_reasons, unchecked
 from moorage.htools.why.reason import Reason, named, of_group
-from moorage.htools.words import Fail
 
 
 def explain_full(
@@ -78,7 +77,7 @@ def _left_out(state: State, needed: int, tried: set[int]) -> Iterator[Reason]:
     """Yield the nodes, and the groups, that are not filled."""
     for node in state.seen:
         if node.offline:
-            off = Finding(node.idx, Fail.INTERNAL, "offline or drained")
+            off = is_away(node.idx)
             yield named(state, (node.idx,), off)
     for at, view in state.split():
         usable = [node.idx for node in view.seen if not node.offline]

@@ -5,31 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.node import Node
 from moorage.htools.state import State
 from moorage.htools.units import Units
 from moorage.htools.why.changes import Change, Part, between
-from moorage.htools.why.constraints import Finding
 
 Holds = Callable[[State], bool]
 """Says whether, in a cluster like this, the request can be met."""
 
-_KINDS: Final = {
-    "memory": "memory",
-    "failover memory": "memory",
-    "planned memory": "memory",
-    "disk": "disk",
-    "disk floor": "disk",
-    "planned disk": "disk",
-    "cpu": "processors",
-    "planned cpu": "processors",
-    "spindles": "spindles",
-    "planned spindles": "spindles",
-    "spindle ratio": "spindles",
-    "planned spindle ratio": "spindles",
-    "offline or drained": "online",
-}
-"""What of a node a constraint is about."""
 _TRIED: Final = 8
 """Nodes that are tried for each kind, those that lack least first."""
 
@@ -51,19 +35,16 @@ class Lack:
     short: int
 
 
-def lacks(findings: Iterable[Finding]) -> Iterator[Lack]:
+def lacks(findings: Iterable[Violation]) -> Iterator[Lack]:
     """Yield what nodes lack, by the constraints that refused them."""
     for one in findings:
-        what = _KINDS.get(one.constraint)
-        if one.constraint in ("unit", "unit floor", "pool"):
-            what = one.facts["pool" if one.constraint == "pool" else "unit"]
-        if what is not None and one.node >= 0 and (one.short or what == "online"):
-            yield Lack(one.node, what, one.short)
+        if one.lacks and one.node >= 0 and (one.short or one.lacks == "online"):
+            yield Lack(one.node, one.lacks, one.short)
         yield from lacks(one.because)
 
 
 def node_change(
-    state: State, holds: Holds, findings: Iterable[Finding]
+    state: State, holds: Holds, findings: Iterable[Violation]
 ) -> Change | None:
     """Return the least change of one node that helps; None when none does.
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.state import State
-from moorage.htools.why.constraints import Finding
 from moorage.htools.words import Fail
 
 
@@ -28,7 +28,7 @@ class Reason:
         the other one is.
     group : str
         The group, where no node of it was tried.
-    finding : Finding or None
+    finding : Violation or None
         The check that failed, with indices.
     """
 
@@ -37,7 +37,7 @@ class Reason:
     facts: dict[str, Any]
     role: str = ""
     group: str = ""
-    finding: Finding | None = field(default=None, repr=False, compare=False)
+    finding: Violation | None = field(default=None, repr=False, compare=False)
 
     @property
     def who(self) -> str:
@@ -54,7 +54,9 @@ class Reason:
 
     def what(self) -> str:
         """Return the constraint with its numbers, in words."""
-        shown = self.finding or Finding(-1, Fail.INTERNAL, self.constraint, self.facts)
+        shown = self.finding or Violation(
+            -1, Fail.INTERNAL, self.constraint, self.facts
+        )
         return (f"as {self.role}: " if self.role else "") + shown.sentence()
 
     def sentence(self) -> str:
@@ -70,7 +72,9 @@ class Reason:
         return found | {"text": self.sentence()}
 
 
-def named(state: State, nodes: Sequence[int], found: Finding, role: str = "") -> Reason:
+def named(
+    state: State, nodes: Sequence[int], found: Violation, role: str = ""
+) -> Reason:
     """Return the reason that a failed check gives."""
     names = tuple(state.nodes[at].name for at in nodes)
     return Reason(names, found.constraint, found.facts, role, finding=found)

@@ -4,11 +4,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.node import Node
 from moorage.htools.state import State
-from moorage.htools.survival.losing import Outcome, lose
-from moorage.htools.survival.redundancy import unlosable
-from moorage.htools.why.constraints import Finding
+from moorage.htools.survival.losing import lose
+from moorage.htools.survival.redundancy import Restart, unlosable
 
 N1, TAGS, PRIMARY, SECONDARY, LOSS = (
     "n1_fail",
@@ -105,12 +105,12 @@ def _loss(state: State, at: int) -> Trouble:
     )
 
 
-def _why(state: State, one: Outcome) -> Iterator[str]:
+def _why(state: State, one: Restart) -> Iterator[str]:
     name = state.insts[one.inst].name
-    if not one.findings:
+    if not one.reasons:
         yield f"{name}: no node is left"
     # Nodes that lack least first: that is where an operator would look.
-    order = sorted(one.findings, key=lambda found: (not found.short, found.short))
+    order = sorted(one.reasons, key=lambda found: (not found.short, found.short))
     yield from (f"{name}: {_here(state, found)}" for found in order[:_SHOWN])
     if len(order) > _SHOWN:
         yield f"{name}: and {len(order) - _SHOWN} more nodes (--survive -v)"
@@ -119,6 +119,6 @@ def _why(state: State, one: Outcome) -> Iterator[str]:
 _SHOWN = 3
 
 
-def _here(state: State, found: Finding) -> str:
+def _here(state: State, found: Violation) -> str:
     who = f"{state.nodes[found.node].name}: " if found.node >= 0 else ""
     return who + found.sentence()

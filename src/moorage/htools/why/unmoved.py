@@ -7,11 +7,11 @@ from heapq import nsmallest
 from math import inf
 from typing import Final
 
+from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
-from moorage.htools.moves import Move, Moved, apply
+from moorage.htools.moves import Move, Moved, apply, why_move
 from moorage.htools.node import Node
-from moorage.htools.placement.sums import Sums
 from moorage.htools.plans.balancing import (
     DEFAULT_RULES,
     Rules,
@@ -23,13 +23,12 @@ from moorage.htools.plans.balancing import (
 from moorage.htools.plans.plan import letters, place
 from moorage.htools.plans.search import Searcher, supported
 from moorage.htools.state import State
+from moorage.htools.sums import Sums
 from moorage.htools.survival.keeping import Keeper
 from moorage.htools.survival.losing import strands
 from moorage.htools.units import Units
-from moorage.htools.why.constraints import Finding
 from moorage.htools.why.reason import listed
-from moorage.htools.why.refusing import why_move
-from moorage.htools.words import MOVABLE, Fail, fixed
+from moorage.htools.words import MOVABLE, fixed
 
 SHOWN: Final = 5
 """Refused moves that are told."""
@@ -46,13 +45,13 @@ class Stuck:
         Who.
     why : str
         What holds it.
-    findings : tuple of Finding
+    findings : tuple of Violation
         Or why each move of it is refused.
     """
 
     inst: Inst
     why: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Violation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +64,13 @@ class RefusedMove:
         The move, with the score after it.
     gain : float
         By how much the score would fall.
-    finding : Finding or None
+    finding : Violation or None
         What refuses it; None when it only gains too little.
     """
 
     step: Step
     gain: float
-    finding: Finding | None
+    finding: Violation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class Unmoved:
         )
         return told if one.finding is None else f"{told}: {self._why(one.finding)}"
 
-    def _why(self, found: Finding) -> str:
+    def _why(self, found: Violation) -> str:
         if "strands" in found.facts or found.node < 0:
             return f"refused, {found.sentence()}"
         return f"{self.state.nodes[found.node].alias} refuses, {found.sentence()}"
@@ -212,7 +211,7 @@ def _by_constraint(
     """Return the best moves that a node refuses; note who has no other."""
     sums = Sums.of(state.seen)
 
-    def tried() -> Iterator[tuple[float, Inst, Move, Finding]]:
+    def tried() -> Iterator[tuple[float, Inst, Move, Violation]]:
         for inst in movers(state, rules):
             moves = list(candidates(state, inst, rules))
             findings = [why_move(state, inst, one, force=rules.force) for one in moves]
@@ -242,7 +241,7 @@ def _roughly(state: State, sums: Sums, inst: Inst, move: Move) -> float | None:
 
 
 def _exactly(
-    state: State, now: float, inst: Inst, move: Move, found: Finding
+    state: State, now: float, inst: Inst, move: Move, found: Violation
 ) -> RefusedMove | None:
     moved = _against_all(state, inst, move)
     if moved is None:
@@ -263,7 +262,7 @@ def _against_all(state: State, inst: Inst, move: Move) -> Moved | None:
         nodes[at] = _eased(nodes[at])
     free = replace(inst, reach=None)
     moved = apply(nodes, free, move, force=True)
-    if isinstance(moved, Fail):
+    if isinstance(moved, Violation):
         return None
     return Moved(tuple(_restored(node) for node in moved.nodes), moved.inst)
 

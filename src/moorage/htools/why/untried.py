@@ -3,14 +3,13 @@
 
 from collections.abc import Iterator
 
+from moorage.htools.constraints.violation import is_away
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import Asking
 from moorage.htools.placement.grouping import lacks_network
 from moorage.htools.placement.requests import Allocate
 from moorage.htools.state import State
-from moorage.htools.why.constraints import Finding
 from moorage.htools.why.reason import Reason, named, of_group
-from moorage.htools.words import Fail
 
 
 def untried(
@@ -44,7 +43,7 @@ def _closed_nodes(
     name = view.groups[at].name
     for node in view.seen:
         if node.offline:
-            found = Finding(node.idx, Fail.INTERNAL, "offline or drained")
+            found = is_away(node.idx)
             yield named(view, (node.idx,), found)
     usable = [node.name for node in view.seen if not node.offline]
     if allowed is not None:

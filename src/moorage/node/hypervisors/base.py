@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from moorage.model import Accelerator, GuestState
+from moorage.model.uidpool import STANDARD, UidPool
 from moorage.protocol import Door, Moved, Report
 from moorage.storage import Where
 from moorage.units import Mib
@@ -43,7 +44,10 @@ class Drive(Struct, frozen=True, kw_only=True):
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """A network card as a guest has it; ``link`` names a bridge."""
+    """A network card as a guest has it; ``link`` names a bridge.
+
+    Without one the card has no cable.
+    """
 
     mac: str
     link: str = ""
@@ -61,6 +65,8 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     ports
         For a guest that waits for a migration: the ports of the source
         (`GuestState.ports`). A drive that is not named goes to the port of its slot.
+    uid_pool
+        The cluster's user-ids, for guests that run as users of their own.
     """
 
     uuid: str
@@ -71,6 +77,7 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     drives: tuple[Drive, ...] = ()
     cards: tuple[Card, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
+    uid_pool: UidPool = STANDARD
 
 
 class Hypervisor(Protocol):

@@ -7,6 +7,7 @@ from .delay import VERBS as DELAY_VERBS
 from .disk import VERBS as DISK_VERBS
 from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
+from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .station import Station
 
@@ -17,6 +18,7 @@ VERBS = {
         *GUEST_VERBS,
         *FACT_VERBS,
         *MEMBERSHIP_VERBS,
+        *KEY_VERBS,
         *DELAY_VERBS,
     )
 }

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import CommandFailed, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
 from moorage.node.commands import drive
-from moorage.node.makings import DENIED, MADE, Making
+from moorage.node.makings import DENIED, MADE, REMOVING, Making
 from moorage.protocol import (
     AttachDisk,
     CloseDisk,
@@ -65,21 +65,25 @@ async def unmake(at: Station, args: UnmakeDisk, report: Report) -> Outcome:
         _check_own(at, args.disk, making)
     disk = replace(args.disk, name=None) if making.copy else args.disk
     await _check_unused(at, disk)
-    return await _remove(at, args, disk)
+    outcome = await _remove(at, args, disk)
+    at.makings.drop(disk)
+    return outcome
 
 
 async def remove(at: Station, args: RemoveDisk, _report: Report) -> Outcome:
     """Destroy the volume, unless a guest here has it."""
     await _check_unused(at, args.disk)
     if args.sought:
-        await _check_found(at, args)
-    return await _remove(at, args, args.disk)
+        await _see_once(at, args)
+    outcome = await _remove(at, args, args.disk)
+    if not args.sought:  # else a retry asks again what was seen
+        at.makings.drop(args.disk)
+    return outcome
 
 
 async def _remove(at: Station, args: OnDisk[Outcome], disk: Disk) -> Outcome:
     outcome = await _drive(at, _template(at, args).remove(disk))
     at.held.drop(disk.uuid)
-    at.makings.drop(disk)
     return outcome
 
 
@@ -238,6 +242,14 @@ def _template(at: Station, args: OnDisk[object]) -> Template:
             providers=usable(at.machine.providers()) if needed else {},
         )
     )
+
+
+async def _see_once(at: Station, args: RemoveDisk) -> None:
+    """Check that the volume is here, or was when an earlier attempt began."""
+    known = at.makings.of(args.disk)
+    if known is None or known.came != REMOVING:
+        await _check_found(at, args)
+        at.makings.remove(args.disk)
 
 
 async def _check_found(at: Station, args: OnDisk[object]) -> None:

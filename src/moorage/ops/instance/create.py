@@ -313,6 +313,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes():
             yield from birth.warnings(view, wanted, node)
+        yield from nics.warnings(self.nics)
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self._adopts():
             yield (

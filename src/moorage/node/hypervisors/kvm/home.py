@@ -24,8 +24,8 @@ class Home:
     """A guest's directory below the run directory.
 
     Files: ``spec.json``; ``pid``; the sockets ``monitor``, ``console``, ``channel``;
-    what the TLS of its migration needs; the logs ``log``, ``consolelog`` and
-    ``errors``.
+    what the TLS of its migration needs; the logs ``log`` (QEMU's) and ``consolelog``.
+    QEMU works in it, and may read what is shared with its group, and write nothing.
     """
 
     def __init__(self, run_dir: Path, uuid: str) -> None:
@@ -106,11 +106,32 @@ class Home:
         except FileNotFoundError:
             return ""
 
-    def write(self, name: str, text: str) -> None:
-        """Write a file, whole or not at all."""
+    def write(self, name: str, text: str, *, shared: bool = False) -> None:
+        """Write a file, whole or not at all.
+
+        Parameters
+        ----------
+        shared
+            Whether the guest's QEMU may read it.
+        """
         scratch = self.file(f"{name}.part")
+        scratch.unlink(missing_ok=True)
+        scratch.touch(mode=0o600)
         scratch.write_text(text)
+        if shared:
+            os.chown(scratch, -1, self.path.stat().st_gid)
+            scratch.chmod(0o640)
         scratch.rename(self.file(name))
+
+    def share(self, group: int) -> None:
+        """Let a group find shared files in the directory."""
+        os.chown(self.path, -1, group)
+        self.path.chmod(0o710)
+
+    def log(self, name: str) -> int:
+        """Return a descriptor that appends to a log."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        return os.open(self.file(name), flags, 0o600)
 
     def write_spec(self, spec: GuestSpec) -> None:
         """Keep what the guest was started with."""

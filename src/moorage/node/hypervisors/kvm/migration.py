@@ -103,7 +103,7 @@ async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
 
     async def take(connection: socket) -> None:
         async with talk() as monitor:
-            await monitor.give(_NAME, connection)
+            await monitor.give(_NAME, connection.fileno())
             await monitor.ask("migrate-incoming", uri=f"fd:{_NAME}")
 
     ports = range(first, min(first + _TRIES, _PORTS))
@@ -151,7 +151,7 @@ async def _go(monitor: Monitor, way: Way) -> None:
             family(way.address), way.address, way.door.port, way.door.key
         ) as connection:
             await secrecy.send(monitor, way.home, way.door.key)
-            await monitor.give(_NAME, connection)
+            await monitor.give(_NAME, connection.fileno())
             await monitor.ask("migrate", uri=f"fd:{_NAME}")
     except Failed as error:
         raise _stays(monitor, way, error.message) from error

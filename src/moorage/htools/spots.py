@@ -1,84 +1,96 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One new instance on given nodes: what that changes, or why it cannot be.
 
-A pair of nodes is scored from running sums (`moorage.htools.placement.sums.Sums`), one
+A pair of nodes is scored from running sums (`moorage.htools.sums.Sums`), one
 node by a full score; the two differ in their last digits, and so do decisions, which is
 why both exist.
 """
 
-from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from moorage.htools.fleet import UnitName
+from moorage.htools.constraints.admission import policy, pool, reach
+from moorage.htools.constraints.violation import Violation, violation_in
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import Moved, shared_domains
 from moorage.htools.node import Node
-from moorage.htools.placement.allocation import Placement
-from moorage.htools.placement.sums import Sums
-from moorage.htools.policy import breach
 from moorage.htools.state import State
+from moorage.htools.sums import Sums
 from moorage.htools.verbs import add_primary, add_secondary
-from moorage.htools.words import Fail
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One way to place an instance.
+
+    Attributes
+    ----------
+    moved : Moved
+        The instance on its nodes, and the nodes with it, primary first.
+    score : float
+        The score with it.
+    """
+
+    moved: Moved
+    score: float
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Indices of its nodes, primary first."""
+        return tuple(node.idx for node in self.moved.nodes)
 
 
 def place_one(
     state: State, inst: Inst, at: int, *, force: bool = False
-) -> Placement | Fail:
+) -> Placement | Violation:
     """Return the placement of an instance on one node, or why not."""
     moved = on_one(state, inst, at, force=force)
-    if isinstance(moved, Fail):
+    if isinstance(moved, Violation):
         return moved
     seen = [moved.nodes[0] if idx == at else state.nodes[idx] for idx in state.view]
     return Placement(moved, score(seen))
 
 
-def on_one(state: State, inst: Inst, at: int, *, force: bool) -> Moved | Fail:
+def on_one(state: State, inst: Inst, at: int, *, force: bool) -> Moved | Violation:
     """Return what an instance changes on one node, or why it cannot be there."""
-    found = _admitted(state, inst, state.nodes[at], force=force)
-    return (
-        found if isinstance(found, Fail) else Moved((found,), inst.moved(at, NOWHERE))
+    node = state.nodes[at]
+    barred = (
+        policy(node, inst) or reach(node, inst, state) or full_pool(state, inst, node)
     )
+    if barred is not None:
+        return barred
+    made = add_primary(node, inst, force=force, names=state)
+    if isinstance(made, Violation):
+        return made
+    return Moved((made,), inst.moved(at, NOWHERE))
 
 
-def _admitted(state: State, inst: Inst, node: Node, *, force: bool) -> Node | Fail:
-    """Return the node with the instance as primary, policy and reach observed."""
-    fail = breach(node.policy, inst, exclusive=node.exclusive)
-    if fail is not None:
-        return fail
-    if inst.reach is not None and node.idx not in inst.reach:
-        return Fail.DISK
-    if not shared_room(state, inst, node):
-        return Fail.DISK
-    return add_primary(node, inst, force=force)
-
-
-def shared_room(state: State, inst: Inst, node: Node) -> bool:
-    """Say whether shared units have room for disks that do not exist yet."""
-    return full_pool(state, inst, node) is None
-
-
-def full_pool(state: State, inst: Inst, node: Node) -> tuple[UnitName, int, int] | None:
-    """Return a shared unit without room for new disks, what they ask, what is free."""
-    if node.units is None or inst.idx < len(state.insts):
-        return None
-    need: Counter[UnitName] = Counter()
-    for name, size in inst.wants:
-        if name is not None:
-            need[name] += size
-    for name, size in need.items():
-        at = node.units.place(name)
-        free = None if at is None else node.units.free[at]
-        if at is None or free is None or not node.units.shared[at] or free >= size:
-            continue
-        return name, size, free
-    return None
+def full_pool(state: State, inst: Inst, node: Node) -> Violation | None:
+    """Return which shared unit has no room for a newcomer; others have theirs."""
+    return None if inst.idx < len(state.insts) else pool(node, inst)
 
 
 def on_pair(
     state: State, inst: Inst, pair: tuple[int, int], *, force: bool
-) -> Moved | Fail:
+) -> Moved | Violation:
     """Return what a mirrored instance changes on two nodes, or why it cannot."""
     return Half(state, inst, pair[0], force=force).joined(pair[1])
+
+
+def why_place(
+    state: State, inst: Inst, nodes: Sequence[int], *, force: bool = False
+) -> Violation | None:
+    """Return why a new instance cannot go to one node, or to a pair.
+
+    Parameters
+    ----------
+    nodes
+        The node, or primary and secondary.
+    """
+    if len(nodes) == 1:
+        return violation_in(on_one(state, inst, nodes[0], force=force))
+    return violation_in(on_pair(state, inst, (nodes[0], nodes[1]), force=force))
 
 
 class Half:
@@ -86,7 +98,7 @@ class Half:
 
     Attributes
     ----------
-    fail : Fail or None
+    barred : Violation or None
         Why it cannot run there, whatever its secondary.
     """
 
@@ -95,22 +107,22 @@ class Half:
         self.node = state.nodes[at]
         self.hosts: dict[int, Node] = {}
         self.sums: dict[int, Sums] = {}
-        self.fail = breach(self.node.policy, inst, exclusive=self.node.exclusive)
-        if self.fail is None:
-            host = add_primary(self.node, inst, force=force)
-            if isinstance(host, Fail):
-                self.fail = host
+        self.barred = policy(self.node, inst)
+        if self.barred is None:
+            host = add_primary(self.node, inst, force=force, names=state)
+            if isinstance(host, Violation):
+                self.barred = host
             else:
                 self.hosts[inst.location] = host
 
-    def joined(self, at: int) -> Moved | Fail:
+    def joined(self, at: int) -> Moved | Violation:
         """Return what the instance changes with a secondary, or why it cannot."""
-        if self.fail is not None:
-            return self.fail
+        if self.barred is not None:
+            return self.barred
         other = self.state.nodes[at]
         new = self.inst.moved(self.at, at, shared_domains(self.node, other))
-        new_s = add_secondary(other, new, self.at)
-        if isinstance(new_s, Fail):
+        new_s = add_secondary(other, new, self.at, names=self.state)
+        if isinstance(new_s, Violation):
             return new_s
         return Moved((self._host(new), new_s), new)
 
@@ -119,7 +131,7 @@ class Half:
         host = self.hosts.get(inst.location)
         if host is None:
             made = add_primary(self.node, inst, force=self.force)
-            assert not isinstance(made, Fail)  # noqa: S101 - nor was it before
+            assert not isinstance(made, Violation)  # noqa: S101 - nor was it before
             host = self.hosts[inst.location] = made
         return host
 
