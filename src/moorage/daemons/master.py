@@ -176,10 +176,11 @@ async def _serve(
     engine = Engine(truth, nodes, ops.parse)
     await engine.start(records)
     sources = server.sources = Sources(truth, nodes, engine)
-    tidying = asyncio.create_task(_tidy(sources))
+    chores = [asyncio.create_task(one(sources)) for one in (_tidy, renewing.watch)]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost)
-    tidying.cancel()
+    for chore in chores:
+        chore.cancel()
     if not truth.lost.is_set():
         await engine.leave(_LEAVE)
     if truth.lost.is_set():
@@ -199,13 +200,9 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours.
-
-    As often, see whether certificates are due.
-    """
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
     await settling.tell_nodes(sources)
     while True:
-        await renewing.renew_due(sources)
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
 
