@@ -89,6 +89,7 @@ class HttpNodes:
             return await self._first_words(node, term, report)
         if call.verb == "node.expel":
             return await self._expel(node, term, report)
+        node = issuing.believed(node, call)
         call = issuing.outgoing(self._authority, node.name, call)
         for attempt in range(1, _TRIES + 1):
             try:

@@ -13,9 +13,16 @@ from moorage.jobs import Call, Question, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 
 
-def request_on(node: Node) -> Question:
-    """Ask a node for the request for a certificate of a new key."""
-    return Question(node.uuid, "keys.request")
+def request_on(node: Node, *, any_key: bool = False) -> Question:
+    """Ask a node for the request for a certificate of a new key.
+
+    Parameters
+    ----------
+    any_key
+        Ask whoever has the authority's certificate for the node.
+    """
+    args = (("any_key", True),) if any_key else ()
+    return Question(node.uuid, "keys.request", args)
 
 
 def authority_on(view: View) -> Question:
@@ -23,15 +30,23 @@ def authority_on(view: View) -> Question:
     return Question(view.config.cluster.master_node, "authority.facts")
 
 
-def renewal(view: View, node: Node, **how: Any) -> Iterator[Task]:  # noqa: ANN401
+def renewal(
+    view: View,
+    node: Node,
+    *,
+    any_key: bool = False,
+    **how: Any,  # noqa: ANN401
+) -> Iterator[Task]:
     """Yield what gives a node a new key and certificate; there is no way back.
 
     Parameters
     ----------
+    any_key
+        As it was asked for the request.
     how
         ``by_next`` if the next authority signs it.
     """
-    said = view.answer(request_on(node))
+    said = view.answer(request_on(node, any_key=any_key))
     both = successor(node, view.now, pins=(said["shown"], said["pin"]))
     alone = successor(both, view.now, pins=(said["pin"],))
     yield commit(
