@@ -4,6 +4,7 @@
 The nodes are simulated, their agents and the master are not.
 """
 
+import asyncio
 import io
 import json
 import os
@@ -21,6 +22,8 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import process, scratch
 from moorage.daemons.scratch import Scratch
+from moorage.model import Change, Node, successor
+from moorage.store import SqliteStore, Truth
 
 pytestmark = pytest.mark.slow
 
@@ -203,14 +206,7 @@ def test_a_cluster_of_long_ago_gets_keys_that_are_known(
 ) -> None:
     """Its master gives every node a new one, as soon as it serves."""
     hands.type("moorage master stop")
-    with sqlite3.connect(town.master.root / "state.sqlite") as store:
-        rows = store.execute("SELECT name, value FROM records WHERE kind = 'node'")
-        for name, value in rows.fetchall():
-            fields = json.loads(value)
-            del fields["pins"]
-            put = "UPDATE records SET value = ? WHERE kind = 'node' AND name = ?"
-            store.execute(put, (json.dumps(fields).encode(), name))
-    store.close()
+    asyncio.run(_note_no_keys(town))
     hands.type("moorage master start")
 
     def known() -> bool:
@@ -219,6 +215,13 @@ def test_a_cluster_of_long_ago_gets_keys_that_are_known(
     assert process.wait_until(known, 60)
     assert process.wait_until(lambda: all_ended(hands), 60)
     assert verified(hands) == []
+
+
+async def _note_no_keys(town: Scratch) -> None:
+    truth, _ = await Truth.open(SqliteStore(town.master.store))
+    nodes = truth.config.named(Node)
+    await truth.commit(Change(tuple(successor(n, n.mtime, pins=()) for n in nodes)))
+    await truth.close()
 
 
 def test_who_let_a_node_in_is_said_on_both_sides(tmp_path: Path) -> None:

@@ -108,6 +108,19 @@ async def test_both_keys_are_believed_while_one_follows_the_other(
     await call(nodes, replace(node, pins=("0" * 64, *node.pins)))
 
 
+async def test_a_person_can_say_that_the_certificate_is_enough(
+    served: Served, nodes: HttpNodes, other_authority: Authority, tmp_path: Path
+) -> None:
+    """And that it is the authority's, is looked at all the same."""
+    unknown = replace(served.node, pins=("0" * 64,))
+    found = await call(nodes, unknown, "keys.request", any_key=True)
+    assert found["shown"] == pin_of(served.keys)
+    lodge(other_authority, tmp_path / "strange", served.name)
+    async with rogue(served, tmp_path / "strange"):
+        with pytest.raises(Unreachable, match="certificate"):
+            await call(nodes, unknown, "keys.request", any_key=True)
+
+
 # -- a new key -------------------------------------------------------------------------
 
 

@@ -47,7 +47,10 @@ COMMAND = Command(
         ),
         moot("--new-ssh-keys", _NO_SSH),
         moot("--no-ssh-key-check", _NO_SSH),
-        FORCE,
+        FORCE._replace(
+            help="believe nodes by their certificates alone, whatever keys they have; "
+            "with a new authority, shut out nodes that are marked offline"
+        ),
         *JOB,
     ),
     examples=(

@@ -87,6 +87,7 @@ class HttpNodes:
             return cast("R", await self._first_words(node, term, report))
         if isinstance(call, ExpelNode):
             return cast("R", await self._expel(node, term, report))
+        node = issuing.believed(node, call)
         asked = issuing.outgoing(self._authority, node.name, call)
         result = await self._tried(node, asked, term, report)
         shown = self._way(node, asked).shown
