@@ -113,12 +113,12 @@ async def test_a_person_can_say_that_the_certificate_is_enough(
 ) -> None:
     """And that it is the authority's, is looked at all the same."""
     unknown = replace(served.node, pins=("0" * 64,))
-    found = await call(nodes, unknown, "keys.request", any_key=True)
-    assert found["shown"] == pin_of(served.keys)
+    found = await call(nodes, unknown, "authority.request", any_key=True)
+    assert found.shown == pin_of(served.keys)
     lodge(other_authority, tmp_path / "strange", served.name)
     async with rogue(served, tmp_path / "strange"):
         with pytest.raises(Unreachable, match="certificate"):
-            await call(nodes, unknown, "keys.request", any_key=True)
+            await call(nodes, unknown, "authority.request", any_key=True)
 
 
 # -- a new key -------------------------------------------------------------------------
@@ -345,7 +345,7 @@ async def test_an_expired_authority_stops_nothing_and_can_be_followed(
     try:
         await call(nodes, node)
         await call(nodes, node, "authority.prepare")
-        await call(nodes, node, "keys.trust")
+        await call(nodes, node, "authority.announce")
         node = await renewed(nodes, node, by_next=True)
         await call(nodes, node, "authority.switch")
         await call(nodes, node, "authority.retire")

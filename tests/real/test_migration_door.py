@@ -166,6 +166,19 @@ async def test_a_destination_that_says_nothing_is_given_up(
     assert await state(lab.one, victim) == "running"
 
 
+async def test_a_gate_that_went_with_its_agent_is_a_clean_failure(lab, victim):
+    """The target's agent was killed behind the preparation; its QEMU still waits."""
+    door = await lab.two.incoming(victim)
+    lab.two._gates.pop(victim.uuid).close()
+    with pytest.raises(Failed, match="runs here as before"):
+        await lab.one.migrate(victim.uuid, THERE, door, silent)
+    assert await state(lab.one, victim) == "running"
+    again = await lab.two.incoming(victim)
+    assert again.key != door.key
+    await lab.two.abort(victim.uuid)
+    assert await state(lab.two, victim) is None
+
+
 async def _cut_short(*_):
     raise KeyError
 

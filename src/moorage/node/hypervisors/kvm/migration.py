@@ -105,7 +105,7 @@ async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
 
     async def take(connection: socket) -> None:
         async with talk() as monitor:
-            await monitor.give(_NAME, connection.fileno())
+            await _hand(monitor, connection)
             await monitor.ask("migrate-incoming", uri=f"fd:{_NAME}")
 
     ports = range(first, min(first + _TRIES, _PORTS))
@@ -185,12 +185,22 @@ async def _go(monitor: Monitor, way: Way) -> socket:
     connection = await knock(*where, way.door.key)
     try:
         await secrecy.send(monitor, way.home, way.door.key)
-        await monitor.give(_NAME, connection.fileno())
+        await _hand(monitor, connection)
         await monitor.ask("migrate", uri=f"fd:{_NAME}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+async def _hand(monitor: Monitor, connection: socket) -> None:
+    """Give QEMU a connection that does not make it wait.
+
+    QEMU makes what it is given a blocking one. During TLS it would stand still with
+    its monitor, and before long with its guest, while the other side says nothing.
+    """
+    await monitor.give(_NAME, connection.fileno())
+    connection.setblocking(False)
 
 
 def _label(ports: dict[str, int]) -> str:
