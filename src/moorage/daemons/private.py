@@ -35,5 +35,5 @@ def _check(directory: Path, what: str) -> None:
         raise WrongState(
             f"{what} cannot be kept in {directory}: {told}, and who writes there could "
             "do what this user can",
-            hint=f"namei --long {directory}",
+            hint=f"namei -lx {directory}",
         )
