@@ -52,8 +52,8 @@ def common() -> Iterator[Path]:
     at = Path(tempfile.mkdtemp(prefix="common-"))
     at.chmod(0o1777)
     yield at
-    if (at / "c/scratch.json").exists():
-        scratch.down(at / "c")
+    for note in list(at.rglob("scratch.json")):
+        scratch.down(note.parent)
     shutil.rmtree(at)
 
 
