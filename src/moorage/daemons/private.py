@@ -40,5 +40,5 @@ def _check(directory: Path, what: str) -> None:
         raise WrongState(
             f"{what} cannot be kept in {directory}: {told}, and who writes there could "
             "do what this user can",
-            hint=f"namei -om {directory}",
+            hint=f"namei -lx {directory}",
         )
