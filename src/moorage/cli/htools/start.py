@@ -14,6 +14,7 @@ from typing import Any, Final
 from moorage.cli.declaration import Option, Options, Program
 from moorage.cli.htools.declared import ASKED, COMPLETION, HELP, OURS
 from moorage.cli.htools.getopt import Given, Misspelled, spelled
+from moorage.cli.htools.values import one_line
 from moorage.errors import BadInput, MoorageError
 
 _INTERRUPTED: Final = 130
@@ -44,7 +45,7 @@ def _values(
     command = program.commands[0]
     values = {option.name: _unset(option) for option in command.options}
     for option, text in given:
-        value = option.read(text) if option.metavar else True
+        value = _read(option, text) if option.metavar else True
         if option.repeats:
             value = [*values[option.name], value]
         elif option.counts:
@@ -53,6 +54,14 @@ def _values(
     if operands and not command.operands:
         raise BadInput("This program doesn't take any arguments.")
     return Options(**values, words=operands, typed=typed)
+
+
+def _read(option: Option, text: str) -> Any:  # noqa: ANN401 - of any type
+    try:
+        return option.read(text)
+    except BadInput as error:
+        error.message = one_line(error.message)
+        raise
 
 
 def _unset(option: Option) -> Any:  # noqa: ANN401 - of any type
