@@ -27,7 +27,8 @@ from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
-from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, declared, name_of
+from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, name_of
+from moorage.protocol import declared as declared_verbs
 from moorage.storage import TEMPLATES, Can, Site, Template
 from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
 from moorage.storage.templates.ext import Ext
@@ -165,7 +166,7 @@ def _errors(kind: type[errors.MoorageError], depth: int) -> Iterator[list[str]]:
 
 def agent() -> Lines:
     """Yield the verbs of the protocol, by what they are about."""
-    every = sorted(declared(), key=name_of)
+    every = sorted(declared_verbs(), key=name_of)
     disks = [one for one in every if issubclass(one, OnDisk)]
     guests = [one for one in every if issubclass(one, OnGuest)]
     nodes = [one for one in every if one not in disks + guests]
