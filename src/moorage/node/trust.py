@@ -53,13 +53,14 @@ def _fault(step: Path, known: os.stat_result, *, last: bool) -> str:
     if known.st_uid not in (0, os.geteuid()):
         return f"{step} belongs to {_name(known.st_uid)} (mode {mode:04o})"
     kept = stat.S_ISLNK(known.st_mode) or (mode & stat.S_ISVTX and not last)
-    alone = not mode & stat.S_IWOTH and _is_private(step, known)
-    if mode & _OTHERS and not kept and not alone:
-        return (
-            f"{step}, which belongs to {_name(known.st_uid)}, may be written by others "
-            f"(mode {mode:04o})"
-        )
-    return ""
+    if not mode & _OTHERS or kept:
+        return ""
+    if not mode & stat.S_IWOTH and _is_private(step, known):
+        return ""
+    return (
+        f"{step}, which belongs to {_name(known.st_uid)}, may be written by others "
+        f"(mode {mode:04o})"
+    )
 
 
 def _is_private(step: Path, known: os.stat_result) -> bool:

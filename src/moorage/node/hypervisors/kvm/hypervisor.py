@@ -11,7 +11,8 @@ from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import Parameters, parameters
 from moorage.model.standstill import NO_ANSWER
-from moorage.node.hypervisors.base import Door, Drive, GuestSpec, Moved, Report
+from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.protocol import Door, Moved, Report
 
 from . import (
     accelerator,
