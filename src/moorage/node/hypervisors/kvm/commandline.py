@@ -24,6 +24,8 @@ CHANNEL = "moorage"
 
 _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS, _FIRST_CARD_ADDRESS = 0x3, 0x4, 0x10
 _FUNCTIONS = 8
+_WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
+"""What the machine would have, and no guest needs."""
 _DESCRIPTORS = "/proc/self/fd/"
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
@@ -90,7 +92,7 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
     return [
         *("-name", _value(spec.name)),
         *(("-uuid", spec.uuid) if _is_uuid(spec.uuid) else ()),
-        *("-machine", f"{given.machine},usb=off,vmport=off{acpi}"),
+        *("-machine", f"{given.machine},{_WITHOUT}{acpi}"),
         *("-accel", launch.accel, "-cpu", cpu),
         *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
         *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),

@@ -10,6 +10,7 @@ import re
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
+from socket import socket, socketpair
 
 from moorage.errors import Failed
 
@@ -39,35 +40,37 @@ async def launch(
     Failed
         With QEMU's words, if it did not start.
     """
-    life, inherited = os.pipe()
+    life, inherited = socketpair()
+    with life:
+        with inherited:
+            await _detach(home, argv, (*keep, inherited.fileno()))
+        if not await _came_up(home, life):
+            raise Failed(f"guest {name} did not start: {_last_words(home)}")
+
+
+async def _detach(home: Home, argv: Sequence[str], keep: Sequence[int]) -> None:
     log = home.log("log")
     try:
-        child = await asyncio.create_subprocess_exec(
+        parent = await asyncio.create_subprocess_exec(
             *(*_DETACHED, *argv),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=log,
-            pass_fds=(*keep, inherited),
+            pass_fds=keep,
             cwd=home.path,
         )
-        os.close(inherited)
-        inherited = -1
-        await child.wait()
-        if not await _came_up(home, life):
-            raise Failed(f"guest {name} did not start: {_last_words(home)}")
+        await parent.wait()
     finally:
-        for one in (life, log, inherited):
-            if one >= 0:
-                os.close(one)
+        os.close(log)
 
 
-async def _came_up(home: Home, life: int) -> bool:
+async def _came_up(home: Home, life: socket) -> bool:
     """Whether QEMU's monitor answers before QEMU ends, or the time is up.
 
     Parameters
     ----------
     life
-        A pipe whose other end QEMU has: it tells when QEMU ends.
+        QEMU has the other end: so it tells when QEMU ends.
     """
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
