@@ -7,12 +7,13 @@ A class is named after its method; its fields are the positional arguments.
 import asyncio
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from msgspec import Struct, ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Job
+from moorage.jobs import Call, Job
 from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
 
@@ -295,6 +296,10 @@ class QueryGroups(_OldQuery, frozen=True):
     resource = "group"
 
 
+_AUTHORITY = Call("authority.facts")
+"""What the cluster's certificate authority says of itself; no node is asked."""
+
+
 class QueryClusterInfo(Method, frozen=True):
     """Return the cluster's settings."""
 
@@ -303,7 +308,12 @@ class QueryClusterInfo(Method, frozen=True):
         config = at.truth.config
         master = config.cluster.master_node
         said = (await ask(at, config, [master])).get(master)
-        return cluster_info(config, said if isinstance(said, NodeFacts) else None)
+        found = cluster_info(config, said if isinstance(said, NodeFacts) else None)
+        with suppress(MoorageError):
+            found["authority"] = await at.nodes.call(
+                config.node(master), _AUTHORITY, at.truth.term, lambda *_: None
+            )
+        return found
 
 
 class QueryConfigValues(Method, frozen=True):
