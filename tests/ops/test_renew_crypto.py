@@ -8,10 +8,10 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from moorage.errors import BadInput, MoorageError, Unreachable, WrongState
-from moorage.jobs import Call, Report
 from moorage.model import Change, Node, successor
 from moorage.node import durable, issuing, tls
 from moorage.node.authority import Authority
+from moorage.protocol import Call, GetFacts, Report
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
 from moorage.testing.nodes import SimNode, SimNodes
 
@@ -38,8 +38,8 @@ class KeyedNodes(SimNodes):
         return node
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:
-        if call.verb in issuing.OWN:
-            return issuing.OWN[call.verb](self.authority)
+        if type(call) in issuing.OWN:
+            return issuing.OWN[type(call)](self.authority)
         node = issuing.believed(node, call)
         shown = self._shown(node)
         sent = issuing.outgoing(self.authority, node.name, call)
@@ -91,7 +91,7 @@ async def renew(cluster: SimCluster, **fields: Any) -> list[MoorageError]:
 async def reached(cluster: SimCluster) -> None:
     """Fail unless the master reaches every node."""
     for node in cluster.config.named(Node):
-        facts = Call("facts")
+        facts = GetFacts()
         await cluster.nodes.call(node, facts, cluster.truth.term, lambda *_: None)
 
 

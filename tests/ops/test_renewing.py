@@ -9,6 +9,8 @@ import pytest
 from moorage.api.query import Sources
 from moorage.daemons.renewing import renew_due
 from moorage.errors import Unreachable
+from moorage.model import NodeFacts
+from moorage.protocol import GetFacts
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 DAY = 86400.0
@@ -23,12 +25,12 @@ class Showing:
         self._days = days
 
     async def call(self, _node: Any, call: Any, *_: Any) -> Any:
-        if call.verb == "keys.request":
+        if not isinstance(call, GetFacts):
             raise SILENT
         if isinstance(self._days, Exception):
             raise self._days
         ends = None if self._days is None else self._days * DAY
-        return {"version": "1", "certificate_ends": ends}
+        return NodeFacts(version="1", certificate_ends=ends)
 
 
 async def asked_for(

@@ -10,7 +10,7 @@ import pytest
 from moorage.api.query import Sources
 from moorage.daemons.standing import Standing
 from moorage.errors import MoorageError, Stale, Unreachable
-from moorage.jobs import Call
+from moorage.protocol import GetFacts
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 REFUSED = Stale("a master of term 9 has spoken", term=3, seen=9)
@@ -56,7 +56,7 @@ async def test_what_nodes_say_of_their_master(
         standing.watch(Sources(cluster.truth, standing, cluster.engine))
     )
     with pytest.raises(Stale):
-        await standing.call(cluster.config.node("node1"), Call("facts"), 3, print)
+        await standing.call(cluster.config.node("node1"), GetFacts(), 3, print)
     await nodes.all_asked.wait()
     await asyncio.sleep(0.01)
     assert standing.over.is_set() is over

@@ -7,12 +7,15 @@ followed by another, and it ends.
 """
 
 import asyncio
-from typing import Any
+from typing import TypeVar
 
 from moorage.api.query import Sources
 from moorage.errors import MoorageError, Stale, Unreachable, WrongState
-from moorage.jobs import Call, Nodes, Report
+from moorage.jobs import Nodes
 from moorage.model import Node
+from moorage.protocol import GetFacts, Report, Verb
+
+R = TypeVar("R")
 
 _PAUSE = 10.0
 """Seconds between two times that all nodes are asked."""
@@ -34,7 +37,7 @@ class Standing:
         self.over = asyncio.Event()
         self._nodes = nodes
 
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node, as :meth:`moorage.jobs.Nodes.call` does."""
         try:
             return await self._nodes.call(node, call, term, report)
@@ -57,7 +60,7 @@ class Standing:
 
     async def _obeys(self, at: Sources, node: Node) -> bool | None:
         """Return whether a node takes orders; None where it says nothing."""
-        call = Call("facts", {"brief": True})
+        call = GetFacts(brief=True)
         try:
             await self._nodes.call(node, call, at.truth.term, lambda *_: None)
         except Stale as error:
