@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One node's word that another master leads stops nobody; the word of all does."""
+"""What a node claims hurts nobody else.
+
+One node's word that another master leads stops nobody; the word of all does. Numbers
+that no machine has fail no command that is about others.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -66,3 +70,31 @@ async def test_a_request_that_is_refused_ends_with_the_reason(
     assert "node node2 refuses this master" in told.message
     assert "stop" not in told.hint
     await found.stop()
+
+
+@pytest.mark.parametrize("number", [1 << 70, -1, 0], ids=["huge", "negative", "none"])
+@pytest.mark.parametrize("what", ["memory_total", "memory_free", "cpus", "units"])
+async def test_odd_numbers_of_one_node_fail_no_command(
+    tmp_path: Path, what: str, number: int
+) -> None:
+    found = await SimCluster.start(tmp_path, ClusterBuilder(3).instance("web", "node2"))
+    call = found.nodes.call
+
+    async def ask(node: Any, *more: Any) -> Any:
+        told = await call(node, *more)
+        if node.name != "node3" or more[0].verb != "facts":
+            return told
+        units = [_spoilt(one, number) for one in told["units"]]
+        return {**told, what: units if what == "units" else number}
+
+    found.nodes.call = ask  # type: ignore[method-assign]
+    await found.run("OP_CLUSTER_VERIFY")
+    await found.run("OP_INSTANCE_STARTUP", instance_name="web")
+    made = {"instance_name": "new", "disk_template": "diskless", "disks": []}
+    await found.run("OP_INSTANCE_CREATE", mode="create", nics=[], start=False, **made)
+    await found.run("OP_NODE_EVACUATE", node_name="node2", mode="all")
+    await found.stop()
+
+
+def _spoilt(unit: dict[str, Any], number: int) -> dict[str, Any]:
+    return {k: number if type(v) is int else v for k, v in unit.items()}
