@@ -12,12 +12,12 @@ import pytest
 
 from moorage.daemons import agent, process
 from moorage.daemons.places import NodePlaces
-from moorage.jobs import Call
 from moorage.model import Node
 from moorage.model.token import from_text
 from moorage.node import durable, join, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.protocol import GetFacts
 
 MANY = 3000
 HERE = "127.0.0.1"
@@ -121,8 +121,8 @@ async def crowd(stack: ExitStack, port: int, said: bytes = b"") -> None:
 async def ask(nodes: HttpNodes, port: int) -> None:
     fields = {"primary_ip": HERE, "secondary_ip": HERE, "group": "g"}
     node = Node(uuid="node1", name="node1", port=port, **fields)
-    facts = await nodes.call(node, Call("facts"), 1, lambda *_: None)
-    assert facts["version"]
+    facts = await nodes.call(node, GetFacts(), 1, lambda *_: None)
+    assert facts.version
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16\x03\x01\x02"], ids=["silent", "half TLS"])

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from moorage.jobs import Call
 from moorage.node import doorkeeper, durable, server, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.doorkeeper import Limits
+from moorage.protocol import GetFacts
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
 FEW = Limits(greeted=4, waiting=8, handshake=60.0, hurry=60.0)
@@ -61,8 +61,8 @@ async def ended(connection: socket.socket) -> None:
 
 
 async def ask(served: Any, nodes: HttpNodes) -> None:
-    facts = await nodes.call(served.node, Call("facts"), 1, lambda *_: None)
-    assert facts["version"]
+    facts = await nodes.call(served.node, GetFacts(), 1, lambda *_: None)
+    assert facts.version
 
 
 async def test_whoever_shows_no_certificate_is_not_waited_for(served: Any) -> None:

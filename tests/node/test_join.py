@@ -14,7 +14,6 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
-from moorage.jobs import Call
 from moorage.model import Node
 from moorage.model.token import Token, from_text, to_text
 from moorage.node import join, server, tls
@@ -22,6 +21,7 @@ from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
+from moorage.protocol import EnrolNode
 from moorage.testing.machine import SimMachine
 from moorage.testing.san import San
 
@@ -264,10 +264,10 @@ async def test_enrolling_through_the_masters_way(
         uuid="u", name="node3", primary_ip=ip, secondary_ip=ip, group="g", port=port
     )
     serving = asyncio.create_task(go_in())
-    call = Call("node.enrol", {"token": word})
+    call = EnrolNode(token=word)
     try:
         found = await nodes.call(node, call, 1, lambda *_: None)
     finally:
         await nodes.close()
         await (await serving).cleanup()
-    assert found["version"]
+    assert found.version

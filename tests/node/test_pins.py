@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, Unreachable, WrongState, may_be_off
-from moorage.jobs import Call
 from moorage.node import durable, issuing, server, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
+from moorage.protocol import Call, RequestKey
 
 from .conftest import Served, lodge
 
@@ -41,7 +42,9 @@ def known(served: Served) -> Any:
 
 
 async def call(nodes: HttpNodes, node: Any, verb: str = "facts", **args: Any) -> Any:
-    return await nodes.call(node, Call(verb, args), 1, lambda *_: None)
+    return await nodes.call(
+        node, convert({"verb": verb, **args}, Call), 1, lambda *_: None
+    )
 
 
 async def unreachable(nodes: HttpNodes, node: Any, verb: str = "facts") -> Unreachable:
@@ -105,15 +108,28 @@ async def test_both_keys_are_believed_while_one_follows_the_other(
     await call(nodes, replace(node, pins=("0" * 64, *node.pins)))
 
 
+async def test_a_person_can_say_that_the_certificate_is_enough(
+    served: Served, nodes: HttpNodes, other_authority: Authority, tmp_path: Path
+) -> None:
+    """And that it is the authority's, is looked at all the same."""
+    unknown = replace(served.node, pins=("0" * 64,))
+    found = await call(nodes, unknown, "authority.request", any_key=True)
+    assert found.shown == pin_of(served.keys)
+    lodge(other_authority, tmp_path / "strange", served.name)
+    async with rogue(served, tmp_path / "strange"):
+        with pytest.raises(Unreachable, match="certificate"):
+            await call(nodes, unknown, "authority.request", any_key=True)
+
+
 # -- a new key -------------------------------------------------------------------------
 
 
 async def renewed(nodes: HttpNodes, node: Any, **more: Any) -> Any:
     """Give a node a new key; return its record with that one alone."""
-    asked = await call(nodes, node, "keys.request")
-    both = replace(node, pins=(asked["shown"], asked["pin"]))
-    await call(nodes, both, "keys.take", request=asked["request"], **more)
-    return replace(node, pins=(asked["pin"],))
+    asked = await call(nodes, node, "authority.request")
+    both = replace(node, pins=(asked.shown, asked.pin))
+    await call(nodes, both, "authority.sign", request=asked.request, **more)
+    return replace(node, pins=(asked.pin,))
 
 
 async def test_a_node_takes_a_new_key_while_it_serves(
@@ -144,14 +160,14 @@ async def test_a_request_is_the_same_until_it_was_granted(
     served: Served, nodes: HttpNodes
 ) -> None:
     node = known(served)
-    first = await call(nodes, node, "keys.request")
+    first = await call(nodes, node, "authority.request")
     await served.stop()
     await served.start()
-    assert (await call(nodes, node, "keys.request"))["pin"] == first["pin"]
+    assert (await call(nodes, node, "authority.request")).pin == first.pin
     done = await renewed(nodes, node)
-    again = await call(nodes, done, "keys.take", request=first["request"])
+    again = await call(nodes, done, "authority.sign", request=first.request)
     assert again is None  # a step that comes twice
-    assert (await call(nodes, done, "keys.request"))["pin"] != first["pin"]
+    assert (await call(nodes, done, "authority.request")).pin != first.pin
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
@@ -159,12 +175,10 @@ async def test_a_power_cut_leaves_the_old_pair_or_the_new_one(
     cut: str, served: Served, nodes: HttpNodes, authority: Authority
 ) -> None:
     node = known(served)
-    asked = await call(nodes, node, "keys.request")
-    both = replace(node, pins=(asked["shown"], asked["pin"]))
+    asked = await call(nodes, node, "authority.request")
+    both = replace(node, pins=(asked.shown, asked.pin))
     if cut == "after":  # node.pem was written, and nothing else
-        signed = authority.sign_node(
-            tls.load_request(asked["request"].encode()), "node1"
-        )
+        signed = authority.sign_node(tls.load_request(asked.request.encode()), "node1")
         pair = (served.keys / "next.key").read_bytes() + tls.pem(signed)
         durable.write(served.keys / "node.pem", pair)
     await served.stop()
@@ -193,7 +207,7 @@ def test_a_request_of_somebody_else_is_not_signed() -> None:
     lines = text.splitlines()
     forged = "\n".join([*lines[:-2], "A" * len(lines[-2]), lines[-1]])
     with pytest.raises(BadInput, match="what node node1 wants to have signed"):
-        issuing.incoming("node1", Call("keys.request"), forged, "")
+        issuing.incoming("node1", RequestKey(), forged, "")
 
 
 # -- dates -----------------------------------------------------------------------------
@@ -234,7 +248,7 @@ async def test_a_stranger_gets_no_certificate_because_the_old_one_expired(
     now = authority.clock()
     later = HttpNodes(Authority(tmp_path / "master", lambda: now + 400 * DAY))
     try:
-        await unreachable(later, served.node, "keys.request")
+        await unreachable(later, served.node, "authority.request")
     finally:
         await later.close()
 
@@ -304,16 +318,41 @@ async def test_an_authority_follows_another_while_nodes_serve(
 ) -> None:
     node, old = known(served), authority.certificate
     await call(nodes, node, "authority.prepare")
-    await call(nodes, node, "keys.trust")
+    await call(nodes, node, "authority.announce")
     node = await renewed(nodes, node, by_next=True)
     await call(nodes, node)
     await call(nodes, node, "authority.switch")
     await call(nodes, node)
     assert authority.certificate != old
-    await call(nodes, node, "keys.trust", only_present=True)
+    await call(nodes, node, "authority.announce", only_present=True)
     await call(nodes, node, "authority.retire")
     await call(nodes, node)
     assert authority.trusted == [authority.certificate]
+
+
+async def test_an_expired_authority_stops_nothing_and_can_be_followed(
+    served: Served, authority: Authority, tmp_path: Path
+) -> None:
+    """It is an error of verify, not the end of the cluster."""
+    now = authority.clock()
+    later = Authority(tmp_path / "master", lambda: now + 3700 * DAY)
+    assert tls.ends(later.certificate) < later.clock()
+    await served.stop()
+    old = tls.load_certificate((served.keys / "node.pem").read_bytes())
+    durable.write(served.keys / "node.pem", tls.pem(later.sign_node(old, "node1")))
+    await served.start()
+    nodes, node = HttpNodes(later), known(served)
+    try:
+        await call(nodes, node)
+        await call(nodes, node, "authority.prepare")
+        await call(nodes, node, "authority.announce")
+        node = await renewed(nodes, node, by_next=True)
+        await call(nodes, node, "authority.switch")
+        await call(nodes, node, "authority.retire")
+        await call(nodes, node)
+    finally:
+        await nodes.close()
+    assert tls.ends(later.certificate) > later.clock()
 
 
 async def test_each_step_of_the_authority_can_be_repeated(

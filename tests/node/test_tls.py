@@ -11,10 +11,10 @@ import aiohttp
 import pytest
 
 from moorage.errors import Unreachable
-from moorage.jobs import Call
 from moorage.node import durable, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.protocol import GetFacts
 
 ASKED = b'{"verb": "facts", "args": {}, "term": 1}'
 
@@ -53,9 +53,9 @@ async def told(served: Any, context: ssl.SSLContext) -> Any:
 
 async def test_the_master_gets_an_answer(served: Any) -> None:
     nodes = HttpNodes(served.authority)
-    found = await nodes.call(served.node, Call("facts"), 1, silent)
+    found = await nodes.call(served.node, GetFacts(), 1, silent)
     await nodes.close()
-    assert found["hypervisors"] == ["kvm"]
+    assert found.hypervisors == ("kvm",)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ async def test_the_master_does_not_believe_others(
     await served.start()
     nodes = HttpNodes(served.authority)
     with pytest.raises(Unreachable, match="certificate") as caught:
-        await nodes.call(served.node, Call("facts"), 1, silent)
+        await nodes.call(served.node, GetFacts(), 1, silent)
     await nodes.close()
     assert caught.value.facts["sent"] is False
     assert "\n" not in caught.value.message

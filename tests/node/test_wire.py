@@ -10,17 +10,26 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from msgspec import json
+from msgspec import convert, json
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Failed, Stale, Unreachable, may_be_off
-from moorage.jobs import Call
+from moorage.errors import Failed, NotFound, Stale, Unreachable, may_be_off
 from moorage.model import Disk
 from moorage.node import answers, server, tls, wire
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.doorkeeper import Limits
-from moorage.node.verbs import VERBS
+from moorage.protocol import (
+    Call,
+    CreateDisk,
+    GetFacts,
+    RebootGuest,
+    UnmakeDisk,
+    Verb,
+    answer_of,
+    declared,
+)
+from moorage.storage import Outcome
 from moorage.units import Mib
 
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
@@ -65,7 +74,8 @@ async def answering(served: Any, *pieces: bytes) -> AsyncIterator[None]:
 
 async def told(nodes: HttpNodes, served: Any, verb: str = "disk.create") -> Any:
     notes: list[Any] = []
-    call = Call(verb, {"disk": disk()} if verb.startswith("disk.") else {})
+    args = {"disk": disk()} if verb.startswith("disk.") else {"uuid": "u"}
+    call: Verb[object] = convert({"verb": verb, **args}, Call)
     result = await nodes.call(served.node, call, 1, lambda *one: notes.append(one))
     return result, notes
 
@@ -79,8 +89,8 @@ async def unreachable(nodes: HttpNodes, served: Any, verb: str) -> Unreachable:
     return caught.value
 
 
-def disk() -> Any:
-    made = Disk(
+def disk() -> Disk:
+    return Disk(
         uuid="d",
         name="d",
         dev_type="ext",
@@ -88,7 +98,6 @@ def disk() -> Any:
         params={"provider": "san"},
         size=Mib(64),
     )
-    return json.decode(json.encode(made))
 
 
 # -- silence -------------------------------------------------------------------------
@@ -131,7 +140,7 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     done, _ = await asyncio.wait({call}, timeout=2.5)
     assert not done
     go_on.set()
-    assert await call == ("changed", [])
+    assert await call == (Outcome.CHANGED, [])
     await nodes.close()
     await runner.cleanup()
 
@@ -205,10 +214,10 @@ async def holding(served: Any) -> AsyncIterator[Any]:
 async def test_a_create_that_arrives_behind_its_undo_makes_nothing(
     served: Any, nodes: HttpNodes
 ) -> None:
-    create, undo = (Call(f"disk.{v}", {"disk": disk()}) for v in ("create", "unmake"))
+    create, undo = CreateDisk(disk=disk()), UnmakeDisk(disk=disk())
     async with holding(served) as (port, hold, held, go_on):
         behind = replace(served.node, port=port)
-        await nodes.call(behind, Call("facts"), 1, lambda *_: None)  # it is connected
+        await nodes.call(behind, GetFacts(), 1, lambda *_: None)  # it is connected
         hold.set()
         late = asyncio.create_task(nodes.call(behind, create, 1, lambda *_: None))
         await held.wait()
@@ -222,9 +231,9 @@ async def test_a_create_that_arrives_behind_its_undo_makes_nothing(
 async def test_a_master_whose_term_is_over_says_so(
     served: Any, nodes: HttpNodes
 ) -> None:
-    await nodes.call(served.node, Call("facts"), 5, lambda *_: None)
+    await nodes.call(served.node, GetFacts(), 5, lambda *_: None)
     with pytest.raises(Stale) as caught:
-        await nodes.call(served.node, Call("facts"), 4, lambda *_: None)
+        await nodes.call(served.node, GetFacts(), 4, lambda *_: None)
     assert caught.value.message == (
         "node node1 refuses this master: a master of term 5 has spoken: term 4 is over"
     )
@@ -307,7 +316,7 @@ async def test_a_terminal_obeys_no_node(served: Any, nodes: HttpNodes) -> None:
     note = {"progress": [0, 0, "log", EVIL]}
     async with answering(served, HEAD + b"\r\n" + lines(note, {"error": error})):
         notes: list[Any] = []
-        call = Call("disk.create", {"disk": disk()})
+        call = CreateDisk(disk=disk())
         with pytest.raises(Failed) as caught:
             await nodes.call(served.node, call, 1, lambda *one: notes.append(one))
     assert notes == [(0, 0, "log", SPELLED)]
@@ -357,14 +366,14 @@ async def test_a_node_cannot_say_that_nobody_is_there(
     error = {"code": "unreachable", "message": "x", "facts": {"sent": False}}
     async with answering(served, HEAD + b"\r\n" + lines({"error": error})):
         with pytest.raises(Failed) as caught:
-            await nodes.call(served.node, Call("facts"), 1, lambda *_: None)
+            await nodes.call(served.node, GetFacts(), 1, lambda *_: None)
     assert not isinstance(caught.value, Unreachable)
     assert not may_be_off(caught.value)
 
 
 def test_every_verb_says_what_its_answer_looks_like() -> None:
-    for verb in VERBS:
-        assert answers._shape(verb) is not Any
+    for verb in declared():
+        assert answer_of(verb) is not Any
 
 
 async def test_a_copied_store_does_not_speak_beside_the_original(
@@ -374,14 +383,14 @@ async def test_a_copied_store_does_not_speak_beside_the_original(
     silent = lambda *_: None  # noqa: E731
     try:
         for _ in range(2):
-            await nodes.call(served.node, Call("facts"), 7, silent)
+            await nodes.call(served.node, GetFacts(), 7, silent)
         with pytest.raises(Stale, match="another master of term 7 has spoken"):
-            await copy.call(served.node, Call("facts"), 7, silent)
-        await copy.call(served.node, Call("facts"), 8, silent)
+            await copy.call(served.node, GetFacts(), 7, silent)
+        await copy.call(served.node, GetFacts(), 8, silent)
         with pytest.raises(Stale, match="term"):
-            await nodes.call(served.node, Call("facts"), 8, silent)
+            await nodes.call(served.node, GetFacts(), 8, silent)
         with pytest.raises(Stale, match="term 8 has spoken"):
-            await nodes.call(served.node, Call("facts"), 7, silent)
+            await nodes.call(served.node, GetFacts(), 7, silent)
     finally:
         await copy.close()
 
@@ -396,6 +405,8 @@ async def test_a_request_without_a_number_is_served(
     served: Any, nodes: HttpNodes
 ) -> None:
     """It is a person's, or an older master's."""
-    with pytest.raises(BadInput):
-        await nodes.call(served.node, Call("disk.create"), 1, lambda *_: None)
+    with pytest.raises(NotFound):
+        await nodes.call(
+            served.node, RebootGuest(uuid="u", hypervisor="xen"), 1, lambda *_: None
+        )
     await told(nodes, served)

@@ -4,7 +4,6 @@
 from typing import Any
 
 import pytest
-from msgspec import to_builtins
 
 from moorage import __version__
 from moorage.errors import Unreachable
@@ -13,6 +12,7 @@ from moorage.model import NodeFacts, load
 from moorage.ops.certificates import authority_on
 from moorage.ops.cluster import checks_certificates, checks_nodes
 from moorage.ops.cluster.finding import Finding, room_and_facts_on, see
+from moorage.protocol import AuthorityFacts
 from moorage.testing.cluster import ClusterBuilder
 
 DAY = 86400.0
@@ -35,12 +35,12 @@ def found(
     said: Any = left
     if not isinstance(left, Exception):
         ends = NOW + left * DAY
-        said = to_builtins(NodeFacts(version=__version__, certificate_ends=ends))
-    own = {
-        "master_ends": NOW + master * DAY,
-        "authority_ends": NOW + authority * DAY,
-        "trusted": trusted,
-    }
+        said = NodeFacts(version=__version__, certificate_ends=ends)
+    own = AuthorityFacts(
+        master_ends=NOW + master * DAY,
+        authority_ends=NOW + authority * DAY,
+        trusted=trusted,
+    )
     view = View(config, {room_and_facts_on(config, node): said}, now=NOW)
     view = View(config, {**view.answers, authority_on(view): own}, now=NOW)
     seen = see(view)

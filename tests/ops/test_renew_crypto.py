@@ -8,10 +8,10 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from moorage.errors import BadInput, MoorageError, Unreachable, WrongState
-from moorage.jobs import Call, Report
-from moorage.model import Node
+from moorage.model import Change, Node, successor
 from moorage.node import durable, issuing, tls
 from moorage.node.authority import Authority
+from moorage.protocol import Call, GetFacts, Report
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
 from moorage.testing.nodes import SimNode, SimNodes
 
@@ -38,8 +38,9 @@ class KeyedNodes(SimNodes):
         return node
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:
-        if call.verb in issuing.OWN:
-            return issuing.OWN[call.verb](self.authority)
+        if type(call) in issuing.OWN:
+            return issuing.OWN[type(call)](self.authority)
+        node = issuing.believed(node, call)
         shown = self._shown(node)
         sent = issuing.outgoing(self.authority, node.name, call)
         result = await super().call(node, sent, term, report)
@@ -90,7 +91,7 @@ async def renew(cluster: SimCluster, **fields: Any) -> list[MoorageError]:
 async def reached(cluster: SimCluster) -> None:
     """Fail unless the master reaches every node."""
     for node in cluster.config.named(Node):
-        facts = Call("facts")
+        facts = GetFacts()
         await cluster.nodes.call(node, facts, cluster.truth.term, lambda *_: None)
 
 
@@ -234,6 +235,21 @@ async def test_a_silent_node_takes_a_new_authority_back(tmp_path: Path) -> None:
     assert authority.trusted == [before]
     await reached(cluster)
     await renew(cluster, **ALL)
+    await reached(cluster)
+    await cluster.stop()
+
+
+async def test_records_that_are_older_than_the_keys_have_a_way_out(
+    tmp_path: Path,
+) -> None:
+    """A copy of the store was put back."""
+    cluster = await keyed(tmp_path, 1)
+    await renew(cluster, **NODES)
+    (node,) = cluster.config.named(Node)
+    await cluster.truth.commit(Change((successor(node, 1.0, pins=("0" * 64,)),)))
+    error = await cluster.refused("OP_NODE_RENEW_CRYPTO", node_name="node1")
+    assert isinstance(error, Unreachable)
+    assert await renew(cluster, **NODES, force=True) == []
     await reached(cluster)
     await cluster.stop()
 

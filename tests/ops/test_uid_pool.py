@@ -7,7 +7,7 @@ import pytest
 
 from moorage.errors import BadInput, NotFound
 from moorage.model import uidpool
-from moorage.ops.calls import guest_call
+from moorage.ops.calls import of_whole
 from moorage.testing.cluster import SimCluster
 
 
@@ -65,5 +65,4 @@ async def test_nodes_are_told_the_pool_with_each_guest(cluster) -> None:
         nics=[],
     )
     web1 = cluster.config.instance("web1")
-    for verb in ("instance.start", "migration.prepare"):
-        assert guest_call(cluster.config, verb, web1).args["uid_pool"] == pool
+    assert of_whole(cluster.config, web1)["uid_pool"] == pool

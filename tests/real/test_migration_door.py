@@ -10,9 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.node.hypervisors.base import Door
 from moorage.node.hypervisors.kvm import migration
 from moorage.node.hypervisors.kvm.monitor import conversation
+from moorage.protocol import Door
 
 pytestmark = pytest.mark.real
 

@@ -223,7 +223,7 @@ def _parts(
         images,
         _scripts(places),
     )
-    return machine, {settings.hypervisor: _hypervisor(places, settings)}
+    return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 
 def _scripts(places: NodePlaces) -> Scripts:
@@ -236,11 +236,11 @@ def _scripts(places: NodePlaces) -> Scripts:
     return Scripts(places.run / "scripts", groups)
 
 
-def _hypervisor(places: NodePlaces, settings: Settings) -> Hypervisor:
+def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hypervisor:
     if settings.hypervisor == "fake":
         from moorage.node.hypervisors.fake import Fake  # noqa: PLC0415
 
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address)
+    return Kvm(places.run / "kvm", settings.address, images)

@@ -10,13 +10,12 @@ import time
 import uuid
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, Failed, MoorageError, WrongState
-from moorage.jobs import Call
 from moorage.model import (
     Change,
     Cluster,
@@ -24,7 +23,6 @@ from moorage.model import (
     Disk,
     Instance,
     Node,
-    NodeFacts,
     NodeGroup,
     ipolicy,
 )
@@ -34,6 +32,7 @@ from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.ops.cluster import defaults, image_directories
 from moorage.ops.node.add import check_reachable
+from moorage.protocol import EnrolNode, ExpelNode, GetFacts, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create, require_cluster
@@ -41,6 +40,8 @@ from moorage.store import SqliteStore, Truth, create, require_cluster
 from . import master
 from .places import KEPT, MasterPlaces, master_places
 from .private import claim
+
+R = TypeVar("R")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
@@ -138,21 +139,21 @@ async def _let_in(
     """Let the first node in; without a directory for images it leaves again."""
     nodes = HttpNodes(authority)
     try:
-        await _told(nodes, node, Call("node.enrol", {"token": to_text(token)}))
+        await _told(nodes, node, EnrolNode(token=to_text(token)))
         wanted = image_directories.of(cluster)
         if wanted:
-            call = Call("facts", {"brief": True, "directories": wanted})
-            said = await _told(nodes, node, call)
-            image_directories.check_there(node, convert(said, NodeFacts), wanted)
+            call = GetFacts(brief=True, directories=tuple(wanted.items()))
+            facts = await _told(nodes, node, call)
+            image_directories.check_there(node, facts, wanted)
     except BaseException:
         with contextlib.suppress(MoorageError):
-            await _told(nodes, node, Call("node.expel"))
+            await _told(nodes, node, ExpelNode())
         raise
     finally:
         await nodes.close()
 
 
-async def _told(nodes: HttpNodes, node: Node, call: Call) -> Any:  # noqa: ANN401
+async def _told(nodes: HttpNodes, node: Node, call: Verb[R]) -> R:
     """Return what a node answers to the first words of a cluster."""
     return await nodes.call(node, call, 1, lambda *_: None)
 
@@ -265,7 +266,7 @@ async def _leave(places: MasterPlaces) -> None:
         last = truth.config.node(truth.config.cluster.master_node)
         # A node that gives no answer forgets the cluster when it is let in elsewhere.
         with contextlib.suppress(Failed):
-            await nodes.call(last, Call("node.leave"), truth.term, lambda *_: None)
+            await nodes.call(last, LeaveCluster(), truth.term, lambda *_: None)
     finally:
         await nodes.close()
         await truth.close()

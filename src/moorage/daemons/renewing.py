@@ -10,12 +10,21 @@ from contextlib import suppress
 
 from moorage.api.query import Sources
 from moorage.errors import MoorageError
-from moorage.jobs import Call
 from moorage.model import Node
 from moorage.node.authority import DUE
+from moorage.protocol import GetFacts
 
 _LOG = logging.getLogger(__name__)
+_LOOK = 3600.0
+"""Seconds between two looks; an agent that is too old to renew fails no oftener."""
 _OPERATION = "OP_NODE_RENEW_CRYPTO"
+
+
+async def watch(at: Sources) -> None:
+    """Look after the nodes' certificates, for ever."""
+    while True:
+        await renew_due(at)
+        await asyncio.sleep(_LOOK)
 
 
 async def renew_due(at: Sources) -> None:
@@ -40,10 +49,10 @@ async def renew_due(at: Sources) -> None:
 
 
 async def _is_due(at: Sources, node: Node) -> bool:
-    call = Call("facts", {"brief": True})
+    call = GetFacts(brief=True)
     try:
         said = await at.nodes.call(node, call, at.truth.term, lambda *_: None)
     except MoorageError as error:
         return error.facts.get("expired") is True
-    ends = said.get("certificate_ends")
+    ends = said.certificate_ends
     return ends is not None and (not node.pins or ends - at.clock() < DUE)

@@ -6,19 +6,17 @@ would obey, and a result must have the shape that its verb has.
 """
 
 from collections.abc import AsyncIterator
-from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
 
 from moorage.errors import MoorageError, Unreachable, from_json
-from moorage.jobs import Report
+from moorage.protocol import Report, Verb, fitting
 
-from .verbs import VERBS
 from .words import clean_all
 
-_LONG = frozenset({"facts", "guests", "providers", "oses", "devices"})
-"""Verbs whose results grow with what a node has."""
+R = TypeVar("R")
+
 _LINE, _SHORT_LINE = 16 * 1024 * 1024, 1024 * 1024
 """Bytes of a line: the facts of a node with ten thousand guests are a fifth of it."""
 _MOST = 2 * _LINE
@@ -49,8 +47,8 @@ class _Line(Struct, frozen=True):
     alive: bool = False
 
 
-async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any:  # noqa: ANN401
-    """Return the result that an answer ends with.
+async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) -> R:
+    """Return the result that the answer to a call ends with.
 
     Raises
     ------
@@ -60,7 +58,7 @@ async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any
         The error that it ends with.
     """
     notes = 0
-    async for text in _lines(chunks, _LINE if verb in _LONG else _SHORT_LINE):
+    async for text in _lines(chunks, _LINE if call.long else _SHORT_LINE):
         line = _decoded(text)
         if line.progress:
             done, total, unit, note = line.progress
@@ -70,7 +68,7 @@ async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any
         elif line.error:
             raise _error(line.error)
         elif line.result is not UNSET:
-            return _fitting(verb, line.result)
+            return _fitting(call, line.result)
         elif not line.alive:
             raise Unfit(f"a line says nothing: {text[:60]!r}")
     raise Unfit("it ends without a result")
@@ -104,19 +102,11 @@ def _decoded(text: bytes) -> _Line:
         raise Unfit(f"{error} in {text[:60]!r}") from None
 
 
-def _fitting(verb: str, value: Any) -> Any:  # noqa: ANN401
+def _fitting(call: Verb[R], value: object) -> R:
     try:
-        convert(value, _shape(verb))
+        return fitting(call, value)
     except ValidationError as error:
-        raise Unfit(f"its result of '{verb}' does not fit: {error}") from None
-    return value
-
-
-@cache
-def _shape(verb: str) -> Any:  # noqa: ANN401
-    """Return the type of a verb's result, as the agent's own function has it."""
-    _, function = VERBS[verb]
-    return get_type_hints(function)["return"]
+        raise Unfit(f"its result of '{call.verb}' does not fit: {error}") from None
 
 
 def _error(told: _Error) -> MoorageError:

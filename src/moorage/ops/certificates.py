@@ -9,31 +9,52 @@ What stands there then, two keys, does no harm, and the next renewal ends it.
 from collections.abc import Iterator
 from typing import Any
 
-from moorage.jobs import Call, Question, Run, Task, View, commit
+from moorage.errors import Failed
+from moorage.jobs import Ask, Run, Task, View, commit
 from moorage.model import Change, Node, successor
+from moorage.protocol import (
+    AuthorityFacts,
+    Call,
+    GetAuthority,
+    KeyRequest,
+    RequestKey,
+    SignKey,
+)
 
 
-def request_on(node: Node) -> Question:
-    """Ask a node for the request for a certificate of a new key."""
-    return Question(node.uuid, "keys.request")
+def request_on(node: Node, *, any_key: bool = False) -> Ask[KeyRequest]:
+    """Ask a node for the request for a certificate of a new key.
+
+    Parameters
+    ----------
+    any_key
+        Ask whoever has the authority's certificate for the node.
+    """
+    return Ask(node.uuid, RequestKey(any_key=any_key))
 
 
-def authority_on(view: View) -> Question:
+def authority_on(view: View) -> Ask[AuthorityFacts]:
     """Ask what the authority says of itself; it is on the master."""
-    return Question(view.config.cluster.master_node, "authority.facts")
+    return Ask(view.config.cluster.master_node, GetAuthority())
 
 
-def renewal(view: View, node: Node, **how: Any) -> Iterator[Task]:  # noqa: ANN401
+def renewal(
+    view: View, node: Node, *, any_key: bool = False, by_next: bool = False
+) -> Iterator[Task]:
     """Yield what gives a node a new key and certificate; there is no way back.
 
     Parameters
     ----------
-    how
-        ``by_next`` if the next authority signs it.
+    any_key
+        As it was asked for the request.
+    by_next
+        Whether the next authority signs it.
     """
-    said = view.answer(request_on(node))
-    both = successor(node, view.now, pins=(said["shown"], said["pin"]))
-    alone = successor(both, view.now, pins=(said["pin"],))
+    said = view.answer(request_on(node, any_key=any_key))
+    if said is None:
+        raise Failed(f"node {node.name} was not asked for a request")
+    both = successor(node, view.now, pins=(said.shown, said.pin))
+    alone = successor(both, view.now, pins=(said.pin,))
     yield commit(
         f"know node {node.name} by its old key or a new one",
         Change((both,)),
@@ -43,7 +64,7 @@ def renewal(view: View, node: Node, **how: Any) -> Iterator[Task]:  # noqa: ANN4
     yield Run(
         what=f"give node {node.name} a certificate of its new key",
         node=node.uuid,
-        do=Call("keys.take", {"request": said["request"], **how}),
+        do=SignKey(request=said.request, by_next=by_next),
         final=True,
     )
     yield commit(
@@ -54,6 +75,6 @@ def renewal(view: View, node: Node, **how: Any) -> Iterator[Task]:  # noqa: ANN4
     )
 
 
-def on_master(view: View, what: str, verb: str, **how: Any) -> Run:  # noqa: ANN401
+def on_master(view: View, what: str, do: Call, **how: Any) -> Run:  # noqa: ANN401
     """Return a step of the authority, which is on the master."""
-    return Run(what=what, node=view.config.cluster.master_node, do=Call(verb), **how)
+    return Run(what=what, node=view.config.cluster.master_node, do=do, **how)

@@ -4,20 +4,22 @@
 import asyncio
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from msgspec import json
 
 from moorage.errors import Unreachable
-from moorage.jobs import Call, Report
 from moorage.model import Node
 from moorage.node import issuing
 from moorage.node.agent import Agent
 from moorage.node.keys import Keys
+from moorage.protocol import Report, Verb, fitting, to_wire
 
 from .guests import SimHypervisor
 from .machine import SimMachine
 from .san import San
+
+R = TypeVar("R")
 
 
 class SimNode:
@@ -95,10 +97,10 @@ class SimNodes:
         self.nodes[name] = node
         return node
 
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb; it goes on when the caller dies, as on another machine."""
-        if call.verb in issuing.OWN:
-            return {}  # nobody is asked over a network, and nobody signs anything
+        if type(call) in issuing.OWN:
+            return cast("R", None)  # no network is used, and nobody signs anything
         target = self.nodes[node.name]
         if not target.powered:
             raise Unreachable(f"node {node.name} does not answer", sent=False)
@@ -117,13 +119,13 @@ class SimNodes:
         return result
 
     async def _deliver(
-        self, target: SimNode, call: Call, term: int, report: Report, number: int
-    ) -> Any:  # noqa: ANN401
+        self, target: SimNode, call: Verb[R], term: int, report: Report, number: int
+    ) -> R:
         if self.hold is not None:
             await self.hold.wait()
-        args = json.decode(json.encode(call.args))
-        result = await target.agent.handle(call.verb, args, term, report, number)
-        return json.decode(json.encode(result))
+        verb, args = json.decode(json.encode(to_wire(call)))
+        result = await target.agent.handle(verb, args, term, report, number)
+        return fitting(call, json.decode(json.encode(result)))
 
     async def settle(self) -> None:
         """Wait until no verb is under way."""

@@ -1,43 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on the keys that a node serves with."""
 
-from typing import Any
-
-from msgspec import Struct
-
 from moorage.errors import NotSupported
-from moorage.node.hypervisors.base import Report
 from moorage.node.keys import Keys
+from moorage.protocol import MakeRequest, Report, TakeCertificate, TrustAuthorities
 
 from .station import Station
 
 
-class KeyArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of the verbs on keys.
-
-    Attributes
-    ----------
-    certificate
-        Of this node, as PEM.
-    authorities
-        Certificates of those to trust, as PEM.
-    """
-
-    certificate: str = ""
-    authorities: tuple[str, ...] = ()
-
-
-async def request(at: Station, _args: KeyArgs, _report: Report) -> str:
+async def request(at: Station, _args: MakeRequest, _report: Report) -> str:
     """Return the request for a certificate of a new key of this node, as PEM."""
     return _keys(at).request()
 
 
-async def take(at: Station, args: KeyArgs, _report: Report) -> None:
+async def take(at: Station, args: TakeCertificate, _report: Report) -> None:
     """Serve with a new certificate from now on."""
     _keys(at).take(args.certificate)
 
 
-async def trust(at: Station, args: KeyArgs, _report: Report) -> None:
+async def trust(at: Station, args: TrustAuthorities, _report: Report) -> None:
     """Take orders from whoever one of some authorities signed, and nobody else."""
     _keys(at).trust(args.authorities)
 
@@ -48,9 +29,9 @@ def _keys(at: Station) -> Keys:
     return at.keys
 
 
-VERBS: dict[str, Any] = {
-    "keys.request": request,
-    "keys.take": take,
-    "keys.trust": trust,
-}
+VERBS = (
+    MakeRequest.done_by(request),
+    TakeCertificate.done_by(take),
+    TrustAuthorities.done_by(trust),
+)
 """Every verb on keys."""

@@ -3,7 +3,6 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.ops.certificates import authority_on
@@ -38,18 +37,19 @@ def nodes(seen: Seen) -> Iterator[Finding]:
 def master(seen: Seen) -> Iterator[Finding]:
     """Find certificates of the master that end soon, or have ended."""
     try:
-        told: dict[str, Any] = seen.view.answer(authority_on(seen.view)) or {}
+        told = seen.view.answer(authority_on(seen.view))
     except MoorageError as error:
         text = f"nothing is known of its certificates: {error.message}"
         yield Finding("the master", text, error.hint)
         return
-    for what, name, way_out in (
-        ("the master's certificate", "master_ends", _NODES),
-        ("the authority's certificate", "authority_ends", _AUTHORITY),
+    if told is None:
+        return  # no network is used, and nobody signs anything
+    for what, ends, way_out in (
+        ("the master's certificate", told.master_ends, _NODES),
+        ("the authority's certificate", told.authority_ends, _AUTHORITY),
     ):
-        if name in told:
-            yield from _ending(seen, "the master", what, told[name], way_out)
-    if told.get("trusted", 1) > 1:
+        yield from _ending(seen, "the master", what, ends, way_out)
+    if told.trusted > 1:
         text = "two authorities are trusted: a renewal is under way, or came to no end"
         yield Finding("the master", text, _AUTHORITY, warning=True)
 

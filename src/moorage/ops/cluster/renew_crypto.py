@@ -5,10 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import Node
 from moorage.ops import certificates
+from moorage.protocol import (
+    AbandonAuthority,
+    AnnounceTrust,
+    PrepareAuthority,
+    RenewMaster,
+    RetireAuthority,
+    SwitchAuthority,
+)
 
 _NO_SSH = Moot("nodes are reached over TLS, not by ssh")
 _COMMAND = "gnt-cluster renew-crypto --new-cluster-certificate"
@@ -25,7 +33,9 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         The authority, and with it all certificates, in one job. Both authorities are
         trusted until it ends.
     force
-        Shut out nodes that are marked offline: they know the old authority only.
+        With `node_certificates`, believe nodes by their certificates alone, whatever
+        keys they have. With `cluster_certificate`, shut out nodes that are marked
+        offline: they know the old authority only.
     """
 
     op_id = "OP_CLUSTER_RENEW_CRYPTO"
@@ -81,24 +91,24 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Renew the master's own certificate, or let an authority follow another."""
         if not self.cluster_certificate:
-            what, verb = "renew the master's certificate", "authority.renew-master"
-            yield certificates.on_master(view, what, verb)
+            what = "renew the master's certificate"
+            yield certificates.on_master(view, what, RenewMaster())
             return
         yield from self._announced(view)
         for node in _online(view):
             yield from certificates.renewal(view, node, by_next=True)
-        what, verb = "let the new authority sign", "authority.switch"
-        yield certificates.on_master(view, what, verb, final=True)
+        what = "let the new authority sign"
+        yield certificates.on_master(view, what, SwitchAuthority(), final=True)
         for node in _online(view):
             yield Run(
                 what=f"let node {node.name} trust the new authority alone",
                 node=node.uuid,
-                do=Call("keys.trust", {"only_present": True}),
+                do=AnnounceTrust(only_present=True),
                 final=True,
                 tolerant=True,
             )
-        what, verb = "trust the new authority alone", "authority.retire"
-        yield certificates.on_master(view, what, verb, final=True)
+        what = "trust the new authority alone"
+        yield certificates.on_master(view, what, RetireAuthority(), final=True)
 
     def _announced(self, view: View) -> Iterator[Task]:
         """Yield what makes all trust the next authority beside the present one.
@@ -106,19 +116,20 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         It is taken back only by the job that began it: after one that came to no end,
         nodes may have certificates of the next authority already.
         """
-        first = view.answer(certificates.authority_on(view))["trusted"] == 1
+        said = view.answer(certificates.authority_on(view))
+        first = said is not None and said.trusted == 1
         yield certificates.on_master(
             view,
             "make a new authority",
-            "authority.prepare",
-            undo=Call("authority.abandon") if first else None,
+            PrepareAuthority(),
+            undo=AbandonAuthority() if first else None,
         )
         for node in _online(view):
             yield Run(
                 what=f"let node {node.name} trust both authorities",
                 node=node.uuid,
-                do=Call("keys.trust"),
-                undo=Call("keys.trust", {"only_present": True}) if first else None,
+                do=AnnounceTrust(),
+                undo=AnnounceTrust(only_present=True) if first else None,
                 lasting=True,
             )
 
@@ -126,9 +137,9 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         """Return a job for each node."""
         if self.cluster_certificate:
             return []
-        op_id = "OP_NODE_RENEW_CRYPTO"
-        nodes = _online(view)
-        return [[{"OP_ID": op_id, "node_name": node.name}] for node in nodes]
+        op: dict[str, Any] = {"OP_ID": "OP_NODE_RENEW_CRYPTO"}
+        op |= {"force": True} if self.force else {}
+        return [[op | {"node_name": node.name}] for node in _online(view)]
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order."""

@@ -223,10 +223,10 @@ def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
 def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
     """Refuse hypervisors that a node says it lacks; a silent one says nothing."""
     try:
-        found = view.answer(facts_on(node)) or {}
+        found = view.answer(facts_on(node))
     except MoorageError:
         return
-    known = found.get("hypervisors") or []
+    known = found.hypervisors if found else ()
     lacking = [name for name in wanted if name not in known]
     if lacking:
         raise WrongState(

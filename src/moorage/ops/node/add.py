@@ -10,11 +10,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, NotFound
-from moorage.jobs import Call, Commit, Lock, Operation, Run, Task, View, commit
+from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.model.token import Token, from_text
 from moorage.ops.ndparams import checked
 from moorage.ops.reach import only_group
+from moorage.protocol import EnrolNode, ExpelNode
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
@@ -108,8 +109,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         yield Run(
             what=f"let {node.name} in",
             node=node.uuid,
-            do=Call("node.enrol", {"token": self.token}),
-            undo=Call("node.expel"),
+            do=EnrolNode(token=self.token or ""),
+            undo=ExpelNode(),
         )
 
     def _recorded(self, view: View, node: Node) -> Commit:

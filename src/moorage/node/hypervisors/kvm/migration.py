@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.standstill import told
-from moorage.node.hypervisors.base import Door, Moved, Report
+from moorage.protocol import Door, Moved, Report
 
 from . import secrecy
 from .drives import layout
