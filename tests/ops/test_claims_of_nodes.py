@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from moorage.errors import Stale
+from moorage.model import NodeFacts
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 NODES = ("node1", "node2", "node3")
@@ -84,8 +86,10 @@ async def test_odd_numbers_of_one_node_fail_no_command(
         told = await call(node, *more)
         if node.name != "node3" or more[0].verb != "facts":
             return told
-        units = [_spoilt(one, number) for one in told["units"]]
-        return {**told, what: units if what == "units" else number}
+        values = to_builtins(told)
+        units = [_spoilt(one, number) for one in values["units"]]
+        odd = units if what == "units" else number
+        return convert({**values, what: odd}, NodeFacts)
 
     found.nodes.call = ask  # type: ignore[method-assign]
     await found.run("OP_CLUSTER_VERIFY")
