@@ -19,6 +19,8 @@ SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
 KILLS ?= 1000
+# Which changes to try: a pattern of modules and functions.
+MUTANTS ?= moorage.jobs.*
 # All programs, unless some are named: make parity PROGRAMS="hbal hail"
 PROGRAMS ?=
 
@@ -27,7 +29,7 @@ INSTALLED := $(VENV)/.installed
 FAST := not real and not oracle and not slow
 REST := real or oracle or slow
 
-.PHONY: all check test run stop bench chaos parity requirements guest lock clean help
+.PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
 .PHONY: fast-tests fuzz other-tests real-packages lint
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
@@ -99,6 +101,16 @@ parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; S
 chaos: $(INSTALLED) ## Break a cluster of processes under load for long; SEED=1 KILLS=1000
 	$(BIN)/python tests/chaos/run.py --seed $(SEED) --kills $(KILLS) --clients 12 --keep
 
+MUTATION := $(BUILD)/mutation
+mutants: $(INSTALLED) $(MUTATION)/.installed ## Change the code a little, see if tests notice: MUTANTS='moorage.jobs.*'
+	$(MUTATION)/bin/mutmut run '$(MUTANTS)' > $(BUILD)/mutants.log || (tail $(BUILD)/mutants.log; false)
+	@$(MUTATION)/bin/mutmut results
+	@echo "Show one: $(MUTATION)/bin/mutmut show NAME"
+
+$(MUTATION)/.installed: requirements-mutants.lock scripts/make-venv.sh
+	@PYTHON="$(PYTHON)" scripts/make-venv.sh $(MUTATION) requirements-mutants.lock
+	@touch $@
+
 requirements: $(INSTALLED) ## A line a requirement: number, pass, fail or none, its tests
 	@if [ ! -f $(REPORTS)/fast.json ] || [ ! -f $(REPORTS)/rest.json ]; then \
 	  echo "No report of a full run yet: running make test first" >&2; \
@@ -110,9 +122,14 @@ lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
 	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --extra dev --output-file requirements.lock pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet \
+	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --constraint requirements.lock --extra dev --extra mutants \
+	  --output-file requirements-mutants.lock pyproject.toml
 
 clean: stop ## Remove all that make has built
-	rm -rf $(BUILD) $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(BUILD) $(VENV) mutants .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## Show this list

@@ -72,16 +72,25 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
 
 def fields(kind: type[msgspec.Struct]) -> Lines:
     """Yield a table of the fields of a struct."""
-    told = attributes(kind)
-    rows = [
-        [code(one.name), code(_type(one.type)), _default(one), meaning]
-        for one in msgspec.structs.fields(kind)
-        for meaning in [told.get(one.name, "") or _unread(one)]
-    ]
+    rows = field_rows(kind)
     if rows:
         yield from table(("field", "type", "default", "meaning"), rows)
     else:
         yield from ("No fields.", "")
+
+
+def field_rows(kind: type[msgspec.Struct]) -> list[tuple[str, ...]]:
+    """Return name, type, default and meaning of the fields of a struct."""
+    told = attributes(kind)
+    return [
+        (
+            code(one.name),
+            code(type_name(one.type)),
+            _default(one),
+            told.get(one.name, "") or _unread(one),
+        )
+        for one in msgspec.structs.fields(kind)
+    ]
 
 
 _UNREAD = {
@@ -97,7 +106,8 @@ def _unread(one: msgspec.structs.FieldInfo) -> str:
     return "; ".join(f"{_UNREAD[type(mark)]}: {mark.why}" for mark in found)
 
 
-def _type(kind: object) -> str:
+def type_name(kind: object) -> str:
+    """Return how a type is written, without its modules."""
     kind = getattr(kind, "__origin__", kind) if hasattr(kind, "__metadata__") else kind
     text = kind.__name__ if isinstance(kind, type) and not _args(kind) else str(kind)
     text = re.sub(r"\b(?:[a-z_]+\.)+(\w+)", r"\1", text)

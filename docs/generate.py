@@ -15,7 +15,7 @@ from enum import Flag
 from pathlib import Path
 from typing import Any
 
-from declared import Lines, about, code, fields, rest, table
+from declared import Lines, about, code, field_rows, fields, rest, table, type_name
 
 from moorage import errors
 from moorage.cli import options
@@ -26,8 +26,9 @@ from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
 from moorage.model import Disk, Provider
-from moorage.node.verbs import VERBS
 from moorage.ops import OPERATIONS
+from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, name_of
+from moorage.protocol import declared as declared_verbs
 from moorage.storage import TEMPLATES, Can, Site, Template
 from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
 from moorage.storage.templates.ext import Ext
@@ -164,17 +165,44 @@ def _errors(kind: type[errors.MoorageError], depth: int) -> Iterator[list[str]]:
 
 
 def agent() -> Lines:
-    """Yield the agent's verbs, by the kind of their arguments."""
-    kinds: dict[type[Any], list[tuple[str, Any]]] = {}
-    for name, (kind, function) in VERBS.items():
-        kinds.setdefault(kind, []).append((name, function))
-    for kind, verbs in kinds.items():
-        title = about(kind).replace("Arguments of a verb", "Verbs")
-        yield f"## {title.replace('Arguments of the r', 'R')}"
-        yield ""
-        rows = [[code(name), about(function)] for name, function in verbs]
-        yield from table(("verb", "what it does"), rows)
-        yield from fields(kind)
+    """Yield the verbs of the protocol, by what they are about."""
+    every = sorted(declared_verbs(), key=name_of)
+    disks = [one for one in every if issubclass(one, OnDisk)]
+    guests = [one for one in every if issubclass(one, OnGuest)]
+    nodes = [one for one in every if one not in disks + guests]
+    yield from _verbs("Verbs on one disk", disks)
+    yield from _verbs("Verbs on one guest", guests)
+    yield from _verbs("Verbs on a node", nodes)
+
+
+def _verbs(title: str, kinds: Sequence[type[Verb[object]]]) -> Lines:
+    yield f"## {title}"
+    yield ""
+    rows = [
+        [
+            code(name_of(one)),
+            about(one),
+            code(type_name(answer_of(one))),
+            "yes" if one.reads else "",
+            f"{one.limit:g}",
+        ]
+        for one in kinds
+    ]
+    yield from table(("verb", "what it does", "answer", "reads", "seconds"), rows)
+    yield from _arguments(kinds)
+
+
+def _arguments(kinds: Sequence[type[Verb[object]]]) -> Lines:
+    """Yield a table of arguments, each with the verbs that take it."""
+    takers: dict[tuple[str, ...], list[str]] = {}
+    for kind in kinds:
+        for row in field_rows(kind):
+            takers.setdefault(row, []).append(code(name_of(kind)))
+    rows = [
+        [*row[:3], "all" if len(verbs) == len(kinds) else ", ".join(verbs), row[3]]
+        for row, verbs in takers.items()
+    ]
+    yield from table(("argument", "type", "default", "of", "meaning"), rows)
 
 
 # -- storage ---------------------------------------------------------------------------

@@ -51,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.umask(0o022)  # scripts that a whole group may write to are not run
     path = config.getoption("--requirements-report")
     # Under xdist the controller sees every report; a worker has nothing to write.
     if path and not hasattr(config, "workerinput"):

@@ -196,7 +196,8 @@ def test_add_refuses_what_there_is_not(typed, line, field) -> None:
         ("-t plain -s 10G x", {"disks": [{"size": 10240}], "start": True}),
         ("-t diskless --no-install x", {"disks": [], "no_install": True}),
         ("-t diskless --no-nics x", {"nics": []}),
-        ("-t diskless x", {"nics": [{}]}),
+        ("-t diskless x", {"nics": []}),
+        ("-t diskless --net 0 x", {"nics": [{}]}),
         ("-t diskless --net 1:link=b x", {"nics": [{}, {"link": "b"}]}),
         ("-t ext -s 1G -I hail x", {"iallocator": "hail"}),
         (

@@ -62,6 +62,7 @@ SLIPS = [
     ("-B memory=much demo", "'much' is not a size"),
     ("-B wheels=4 demo", "there is no back-end parameter 'wheels'"),
     ("-m zz demo", "a MAC prefix is three bytes as aa:00:00, not 'zz'"),
+    ("--primary-ip=0.0.0.0 demo", "no node is reached at 0.0.0.0: give its address"),
     ("--primary-ip=nowhere demo", "the primary IP is an address, not 'nowhere'"),
     ("--primary-ip=127.250.250.250 demo", "does not open its door at 127.250.250.250"),
     (f"{DIRECTORY}=shared demo", "is an absolute path, not 'shared'"),
@@ -115,6 +116,10 @@ def test_a_shared_directory_that_the_first_node_lacks_is_refused(
         assert not town.master.root.exists()
         assert process.wait_until(town.node("node1").token.exists, 60)
         shared.mkdir()
+        assert f"node node1 does not allow disks in {shared}" in refused(hands, init)
+        with (at / "file-storage-paths").open("a") as listed:
+            listed.write(f"{shared}\n")
+        assert process.wait_until(town.node("node1").token.exists, 60)
         hands.type(init)
     finally:
         if at.exists():

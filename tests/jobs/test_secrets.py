@@ -3,13 +3,14 @@
 
 from moorage.jobs.record import ERROR, RUNNING, SUCCESS, Job, Op, encode
 from moorage.jobs.secrets import HIDDEN, forget, shown
-from moorage.jobs.task import Call, Run
+from moorage.jobs.task import Run
+from moorage.protocol import EnrolNode
 
 TOKEN, KEY = "t0ken" * 9, "ab" * 32
 
 
 def op(status: str) -> Op:
-    enrol = Run(what="", node="n", do=Call("node.enrol", {"token": TOKEN}))
+    enrol = Run(what="", node="n", do=EnrolNode(token=TOKEN))
     results = [None, {"port": 8102, "key": KEY}]
     asked = {"OP_ID": "OP_NODE_ADD", "token": TOKEN}
     return Op(input=asked, status=status, tasks=[enrol], results=results)

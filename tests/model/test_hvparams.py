@@ -43,8 +43,8 @@ def test_other_hypervisors_take_anything():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"security_model": "pool"}, "security_model=pool cannot be honoured"),
-        ({"security_domain": "kvm"}, "security_domain=kvm cannot be honoured"),
+        ({"security_model": "root"}, "is none of none, pool, user"),
+        ({"security_domain": "root --"}, "is no user's name"),
         ({"use_chroot": "true"}, "use_chroot=true cannot be honoured"),
         ({"use_chroot": True}, "use_chroot=True cannot be honoured"),
         ({"vnc_tls": True}, "vnc_tls=True cannot be honoured"),

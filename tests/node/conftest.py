@@ -13,6 +13,9 @@ from aiohttp import web
 from moorage.model import Node
 from moorage.node import durable, server, tls
 from moorage.node.agent import Agent
+from moorage.node.authority import Authority
+from moorage.node.doorkeeper import Limits
+from moorage.node.keys import Keys
 from moorage.testing.guests import SimHypervisor
 from moorage.testing.machine import SimMachine
 from moorage.testing.san import San
@@ -45,7 +48,7 @@ class Served:
 
     name: str
     top: Path
-    authority: tls.Authority
+    authority: Authority
     machine: SlowMachine
     runner: web.AppRunner | None = None
     port: int = 0
@@ -60,12 +63,14 @@ class Served:
     def keys(self) -> Path:
         return self.top / "keys"
 
-    async def start(self) -> None:
+    async def start(self, limits: Limits = server.STRANGERS) -> None:
         """Serve, at the same port as before if there was one."""
         hypervisors = {"kvm": SimHypervisor(self.name, San())}
-        agent = Agent(self.name, self.top / "run", self.machine, hypervisors)
+        keys = Keys(self.keys)
+        place = self.top / "run"
+        agent = Agent(self.name, place, self.machine, hypervisors, keys=keys)
         where = ("127.0.0.1", self.port)
-        self.runner = await server.serve(agent, self.keys, *where)
+        self.runner = await server.serve(agent, keys, *where, limits)
         self.port = self.runner.addresses[0][1]
 
     async def stop(self) -> None:
@@ -74,7 +79,7 @@ class Served:
         self.runner = None
 
 
-def lodge(authority: tls.Authority, keys: Path, name: str) -> None:
+def lodge(authority: Authority, keys: Path, name: str) -> None:
     """Give a node the keys that it gets when it is let in."""
     keys.mkdir(mode=0o700, parents=True)
     key = tls.new_key()
@@ -85,21 +90,21 @@ def lodge(authority: tls.Authority, keys: Path, name: str) -> None:
 
 
 @pytest.fixture
-def authority(tmp_path: Path) -> tls.Authority:
+def authority(tmp_path: Path) -> Authority:
     """Return the authority of a cluster."""
     (tmp_path / "master").mkdir()
-    return tls.Authority.make(tmp_path / "master", "one")
+    return Authority.make(tmp_path / "master", "one")
 
 
 @pytest.fixture
-def other_authority(tmp_path: Path) -> tls.Authority:
+def other_authority(tmp_path: Path) -> Authority:
     """Return the authority of another cluster of the same name."""
     (tmp_path / "other").mkdir()
-    return tls.Authority.make(tmp_path / "other", "one")
+    return Authority.make(tmp_path / "other", "one")
 
 
 @pytest.fixture
-async def served(tmp_path: Path, authority: tls.Authority) -> AsyncIterator[Served]:
+async def served(tmp_path: Path, authority: Authority) -> AsyncIterator[Served]:
     """Serve a node of the cluster."""
     machine = SlowMachine("node1", San())
     found = Served("node1", tmp_path / "node1", authority, machine)

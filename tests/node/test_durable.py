@@ -14,6 +14,7 @@ from moorage.daemons.places import NodePlaces
 from moorage.errors import BadInput, Failed, Stale
 from moorage.model import Disk
 from moorage.node import durable, join, tls
+from moorage.node.authority import Authority
 from moorage.node.fence import Fence
 from moorage.node.held import Shelf
 from moorage.node.makings import Makings
@@ -79,7 +80,7 @@ def makings(top: Path) -> None:
 
 def authority(top: Path) -> None:
     durable.make(top / "keys")
-    tls.Authority.make(top / "keys", "one")
+    Authority.make(top / "keys", "one")
 
 
 def settings(top: Path) -> None:
@@ -153,15 +154,15 @@ def test_a_held_disk_that_cannot_be_read_is_not_held(
     assert [one.disk for one in shelf.all()] == ["d1"]
 
 
-@pytest.mark.parametrize("name", ["ca.key", "ca.pem", "master.key", "master.pem"])
+@pytest.mark.parametrize("name", ["ca.key", "ca.pem", "master.pem"])
 @pytest.mark.parametrize("torn", [b"", b"-----BEGIN"])
 def test_keys_of_a_cluster_that_cannot_be_read(
     name: str, torn: bytes, tmp_path: Path
 ) -> None:
-    tls.Authority.make(tmp_path, "one")
+    Authority.make(tmp_path, "one")
     (tmp_path / name).write_bytes(torn)
     with pytest.raises(Failed, match=f"keys in {tmp_path} cannot be read") as caught:
-        tls.Authority(tmp_path).asking()
+        Authority(tmp_path).asking()
     assert "\n" not in caught.value.message
     assert (name in caught.value.message) == (not torn)
 
@@ -170,7 +171,7 @@ def test_keys_of_a_cluster_that_cannot_be_read(
 def test_keys_of_a_node_that_cannot_be_read(name: str, tmp_path: Path) -> None:
     authority(tmp_path)
     key = tls.new_key()
-    found = tls.Authority(tmp_path / "keys")
+    found = Authority(tmp_path / "keys")
     signed = found.sign_node(tls.self_signed(key, "n"), "n")
     at = tmp_path / "node"
     at.mkdir()

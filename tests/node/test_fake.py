@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import Failed
-from moorage.node.hypervisors.base import Door, Drive, GuestSpec
+from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.fake import Fake
+from moorage.protocol import Door
 from moorage.storage import Where
 from moorage.units import Mib
 

@@ -14,12 +14,14 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
-from moorage.jobs import Call
 from moorage.model import Node
 from moorage.model.token import Token, from_text, to_text
 from moorage.node import join, server, tls
 from moorage.node.agent import Agent
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.node.keys import Keys
+from moorage.protocol import EnrolNode
 from moorage.testing.machine import SimMachine
 from moorage.testing.san import San
 
@@ -77,7 +79,7 @@ async def said(door: Door, path: str, **more: Any) -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_a_node_is_let_in_once(door: Door, authority: tls.Authority) -> None:
+async def test_a_node_is_let_in_once(door: Door, authority: Authority) -> None:
     token = door.token
     assert not join.joined(door.keys)
     await join.let_in(authority, token, "node7")
@@ -100,7 +102,7 @@ async def test_the_token_and_the_keys_are_private(door: Door) -> None:
 
 
 async def test_another_cluster_may_not_use_it_after_that(
-    door: Door, authority: tls.Authority, other_authority: tls.Authority
+    door: Door, authority: Authority, other_authority: Authority
 ) -> None:
     token = door.token
     both = [
@@ -115,9 +117,7 @@ async def test_another_cluster_may_not_use_it_after_that(
     assert (door.keys / "ca.pem").read_bytes() == tls.pem(winner.certificate)
 
 
-async def test_a_wrong_secret_opens_nothing(
-    door: Door, authority: tls.Authority
-) -> None:
+async def test_a_wrong_secret_opens_nothing(door: Door, authority: Authority) -> None:
     wrong = replace(door.token, secret="x" * 32)
     with pytest.raises(Failed, match="node1 does not accept the token") as caught:
         await join.let_in(authority, wrong, "node1")
@@ -127,7 +127,7 @@ async def test_a_wrong_secret_opens_nothing(
 
 
 async def test_a_token_of_an_earlier_start_is_over(
-    door: Door, authority: tls.Authority, tmp_path: Path
+    door: Door, authority: Authority, tmp_path: Path
 ) -> None:
     old = door.token
     await shut(door)
@@ -143,7 +143,7 @@ async def test_a_token_of_an_earlier_start_is_over(
 
 
 async def test_somebody_else_at_the_address_learns_no_secret(
-    door: Door, authority: tls.Authority, tmp_path: Path
+    door: Door, authority: Authority, tmp_path: Path
 ) -> None:
     impostor = await opened(tmp_path / "impostor", free_port())
     try:
@@ -170,7 +170,7 @@ def broken() -> list[Token]:
 
 @pytest.mark.parametrize("token", broken(), ids=str)
 async def test_a_token_that_somebody_tampered_with_is_one_sentence(
-    token: Token, authority: tls.Authority
+    token: Token, authority: Authority
 ) -> None:
     with pytest.raises(MoorageError) as caught:
         await join.let_in(authority, from_text(to_text(token)), "node1")
@@ -220,7 +220,7 @@ async def test_a_malformed_request_is_one_sentence_and_changes_nothing(
 
 
 async def test_a_certificate_for_another_key_is_not_taken(
-    door: Door, authority: tls.Authority
+    door: Door, authority: Authority
 ) -> None:
     key = tls.new_key()
     signed = authority.sign_node(tls.self_signed(key, "node1"), "node1")
@@ -247,7 +247,7 @@ async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
 
 
 async def test_enrolling_through_the_masters_way(
-    authority: tls.Authority, tmp_path: Path
+    authority: Authority, tmp_path: Path
 ) -> None:
     door = await opened(tmp_path / "node", free_port())
     word, port = door.shown.read_text(), door.token.port
@@ -256,7 +256,7 @@ async def test_enrolling_through_the_masters_way(
         await door.task
         await asyncio.sleep(0.2)  # a process needs a moment to turn round
         agent = Agent("node3", tmp_path / "run", SimMachine("node3", San()), {})
-        return await server.serve(agent, door.keys, "127.0.0.1", port)
+        return await server.serve(agent, Keys(door.keys), "127.0.0.1", port)
 
     nodes = HttpNodes(authority)
     ip = "127.0.0.1"
@@ -264,10 +264,10 @@ async def test_enrolling_through_the_masters_way(
         uuid="u", name="node3", primary_ip=ip, secondary_ip=ip, group="g", port=port
     )
     serving = asyncio.create_task(go_in())
-    call = Call("node.enrol", {"token": word})
+    call = EnrolNode(token=word)
     try:
         found = await nodes.call(node, call, 1, lambda *_: None)
     finally:
         await nodes.close()
         await (await serving).cleanup()
-    assert found["version"]
+    assert found.version

@@ -37,16 +37,26 @@ def spec(*given, **more):
     return GuestSpec(uuid=UUID, name="web", memory=Mib(256), drives=given, **more)
 
 
+def data(one):
+    """Return a drive's data as QEMU reaches them, with paths for descriptors."""
+    return blocks.Data(blocks.protocol(one))
+
+
 def argv(guest, *, incoming=False, accel="tcg"):
+    given = parameters(guest.hvparams)
     launch = Launch(
         accel=accel,
         sockets={"monitor": 3, "console": 4, "channel": 5},
-        files={"pid": "/r/pid", "log": "/r/log", "consolelog": "/r/a,b"},
+        sets={1: (6, ""), 2: (7, DISKS[0])},
+        consolelog=1,
+        kernel=8 if given.kernel_path else None,
+        initrd=9 if given.initrd_path else None,
+        taps=[10 if card.link else None for card in guest.cards],
         ports=drives.assigned(guest.drives, {}),
-        caches={one.disk: DIRECT for one in guest.drives},
+        data={one.disk: data(one) for one in guest.drives},
         incoming=incoming,
     )
-    return arguments(guest, parameters(guest.hvparams), launch)
+    return arguments(guest, given, launch)
 
 
 def values(words, option):
@@ -92,8 +102,8 @@ def test_a_guest_with_a_kernel_does_not_boot_from_its_disk():
     given = {"kernel_path": "/k", "initrd_path": "/i", "root_path": "/dev/vda1"}
     words = argv(spec(drive(0, FILE), hvparams=given))
     assert "bootindex" not in json.loads(values(words, "-device")[-1])
-    assert values(words, "-kernel") == ["/k"]
-    assert values(words, "-initrd") == ["/i"]
+    assert values(words, "-kernel") == ["/proc/self/fd/8"]
+    assert values(words, "-initrd") == ["/proc/self/fd/9"]
     assert values(words, "-append") == ["root=/dev/vda1 ro console=ttyS0,38400"]
 
 
@@ -130,17 +140,31 @@ def test_the_processor_follows_the_accelerator():
     assert values(argv(spec()), "-cpu") == ["max"]
 
 
-def test_commas_in_paths_are_doubled_where_qemu_splits():
-    console = values(argv(spec()), "-chardev")[1]
-    assert "logfile=/r/a,,b," in console
+def test_files_are_handed_over_as_descriptors():
+    words = argv(spec(drive(0, FILE)))
+    assert values(words, "-add-fd") == [
+        "fd=6,set=1",
+        f"fd=7,set=2,opaque={DISKS[0]}",
+    ]
+    assert "logfile=/dev/fdset/1," in values(words, "-chardev")[1]
 
 
-def test_cards_have_fixed_addresses():
+def test_cards_have_fixed_addresses_and_one_without_a_bridge_has_no_cable():
     cards = (Card(mac="aa:00:00:00:00:01", link="br0"), Card(mac="aa:00:00:00:00:02"))
     words = argv(spec(cards=cards))
-    assert values(words, "-netdev") == ["bridge,br=br0,id=net0", "user,id=net1"]
+    assert values(words, "-netdev") == ["tap,id=net0,fd=10"]
     made = [json.loads(value) for value in values(words, "-device")[-2:]]
     assert [card["addr"] for card in made] == ["0x10", "0x11"]
+    assert [card.get("netdev") for card in made] == ["net0", None]
+
+
+def test_a_guest_has_only_the_devices_that_it_needs():
+    words = argv(spec())
+    assert "-nodefaults" in words
+    kinds = {value.split(",")[0] for value in values(words, "-device")}
+    assert kinds == {"virtio-serial-pci", "virtserialport", "pcie-root-port"}
+    assert "-netdev" not in words
+    assert "-nic" not in words
 
 
 @pytest.mark.parametrize(
@@ -188,8 +212,9 @@ def test_a_device_tells_its_disk():
 
 def test_a_read_only_drive_is_read_only_all_the_way_down():
     one = drive(0, FILE, mode="ro")
-    assert blocks.lower_node(one, "p", DIRECT)["read-only"] is True
-    assert blocks.upper_node(one, "p", DIRECT)["read-only"] is True
+    given = parameters({})
+    assert blocks.lower_node(one, data(one), "p", given)["read-only"] is True
+    assert blocks.upper_node(one, data(one), "p", given)["read-only"] is True
 
 
 @pytest.mark.requirement("S0-65")
@@ -252,6 +277,13 @@ def test_the_accelerator_has_two_names(given, wanted):
 
 
 def test_qemu_is_in_its_sandbox_unless_another_one_was_asked_for():
-    assert values(argv(spec()), "-sandbox") == ["on,obsolete=deny,resourcecontrol=deny"]
+    (box,) = values(argv(spec()), "-sandbox")
+    assert set(box.split(",")) == {
+        "on",
+        "obsolete=deny",
+        "elevateprivileges=deny",
+        "spawn=deny",
+        "resourcecontrol=deny",
+    }
     own = spec(hvparams={"kvm_extra": "-sandbox off"})
     assert values(argv(own), "-sandbox") == ["off"]

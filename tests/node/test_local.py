@@ -7,6 +7,7 @@ import pytest
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Unit
+from moorage.node.images import Images
 from moorage.node.local import LocalMachine
 from moorage.storage import Command
 from moorage.units import Mib
@@ -16,7 +17,9 @@ from moorage.units import Mib
 def machine(tmp_path: Path) -> LocalMachine:
     for name in ("ext/first", "os/tiny", "os-and-more"):
         (tmp_path / name).mkdir(parents=True)
-    return LocalMachine(tmp_path / "log", [tmp_path / "ext"], [tmp_path / "os"])
+    images = Images("node1", tmp_path / "file-storage-paths")
+    paths = [tmp_path / "ext"], [tmp_path / "os"]
+    return LocalMachine(tmp_path / "log", *paths, images)
 
 
 def logs(tmp_path: Path) -> set[str]:
@@ -79,4 +82,9 @@ async def test_what_is_neither_device_nor_file(
 async def test_a_file_has_a_size(machine: LocalMachine, tmp_path: Path) -> None:
     path = tmp_path / "image"
     path.write_bytes(bytes(3 << 20))
+    told = (await machine.device(str(path))).problem
+    assert told.startswith(f"node node1 keeps no image files at {path}: its list ")
+    (tmp_path / "file-storage-paths").write_text(f"{tmp_path}\n")
     assert await machine.device(str(path)) == Device(kind="file", size=Mib(3))
+    (tmp_path / "link").symlink_to(path)
+    assert "does not open" in (await machine.device(f"{tmp_path}/link")).problem

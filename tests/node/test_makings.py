@@ -11,6 +11,7 @@ from moorage.errors import CommandFailed, Failed, Stale
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
+from moorage.node.images import Images
 from moorage.node.local import LocalMachine
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
@@ -59,7 +60,11 @@ class Node:
         self.boot()
 
     def boot(self) -> None:
-        self.machine = LocalMachine(self.top / "log", [self.provider.parent], [])
+        listed = self.top / "file-storage-paths"
+        listed.write_text(f"{self.top}/files\n")
+        images = Images(self.name, listed)
+        extstorage = [self.provider.parent]
+        self.machine = LocalMachine(self.top / "log", extstorage, [], images)
         self.agent = Agent(self.name, self.top / "run", self.machine, {})
 
     async def do(self, verb: str, disk: Disk | None = None, **more: Any) -> Any:
@@ -140,6 +145,26 @@ async def test_what_was_interrupted_may_be_another_ones(node: Node) -> None:
     assert node.volumes() == {"data": "another cluster's\n"}
     await node.do("remove")  # a person has looked
     assert node.records() == []
+
+
+async def test_what_was_seen_and_removed_is_not_missed_by_who_asks_again(
+    node: Node,
+) -> None:
+    await node.do("create")
+
+    async def run_and_die(command: Command, limit: float) -> Any:
+        told = await LocalMachine.run(node.machine, command, limit)
+        if command.argv[0].endswith("/remove"):
+            raise KeyboardInterrupt
+        return told
+
+    node.machine.run = run_and_die  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        await node.do("remove", sought=True)
+    assert node.volumes() == {}
+    for _ in range(2):  # after the crash, and when the answer was lost
+        node.boot()
+        await node.do("remove", sought=True)
 
 
 async def test_an_interrupted_volume_without_a_name_is_nobody_elses(node: Node) -> None:

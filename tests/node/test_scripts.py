@@ -14,6 +14,7 @@ import pytest
 from moorage.errors import CommandFailed
 from moorage.node import commands
 from moorage.node.commands import run
+from moorage.node.images import Images
 from moorage.node.local import LocalMachine
 from moorage.node.scripts import Scripts
 from moorage.node.turns import CURRENT, Step, Work
@@ -122,14 +123,16 @@ async def test_a_program_is_noted_while_it_runs(tmp_path: Path) -> None:
         scripts=scripts,
     )
     objects, stat, *handles = told.stdout.splitlines()
-    assert objects == '["d1"]'
+    assert objects == '{"objects":["d1"]}'
     assert int(stat.split()[0]) > 0
     assert len(handles) <= 4  # nothing of ours leaks into it
     assert list((tmp_path / "scripts").iterdir()) == []
 
 
 async def test_a_master_ends_what_earlier_steps_began(tmp_path: Path) -> None:
-    machine = LocalMachine(tmp_path, [], [], scripts=Scripts(tmp_path / "scripts"))
+    images = Images("node1", tmp_path / "file-storage-paths")
+    scripts = Scripts(tmp_path / "scripts")
+    machine = LocalMachine(tmp_path, [], [], images, scripts)
     CURRENT.set(Work(frozenset(["d1", "v1"]), Step(1, 7)))
     running = asyncio.create_task(
         machine.run(sh(f"echo $$ >{tmp_path}/pid; sleep 600"), 90)

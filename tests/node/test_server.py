@@ -8,10 +8,19 @@ import aiohttp
 import pytest
 from msgspec import json
 
-from moorage.errors import BadInput, NotFound, Stale
-from moorage.jobs import Call
+from moorage.errors import NotFound, Stale
 from moorage.model import Disk
 from moorage.node.client import HttpNodes
+from moorage.protocol import (
+    AttachDisk,
+    CloseDisk,
+    CreateDisk,
+    DetachDisk,
+    GetFacts,
+    OnDisk,
+    RemoveDisk,
+    StopGuest,
+)
 from moorage.units import Mib
 
 
@@ -42,8 +51,8 @@ async def posted(served: Any, data: Any, **more: Any) -> tuple[int, list[Any]]:
         return answer.status, [json.decode(line) for line in text.splitlines()]
 
 
-def disk(epoch: int = 1) -> Any:
-    made = Disk(
+def disk(epoch: int = 1) -> Disk:
+    return Disk(
         uuid="d",
         name="d",
         dev_type="ext",
@@ -52,7 +61,6 @@ def disk(epoch: int = 1) -> Any:
         size=Mib(64),
         epoch=epoch,
     )
-    return json.decode(json.encode(made))
 
 
 GOOD = {"verb": "facts", "args": {}, "term": 1}
@@ -74,7 +82,7 @@ GOOD = {"verb": "facts", "args": {}, "term": 1}
         (json.encode(GOOD | {"term": 1 << 200}), "the request is no call"),
         (json.encode(GOOD | {"args": []}), "the request is no call"),
         (json.encode(GOOD | {"verb": "rm"}), "the agent has no verb 'rm'"),
-        (json.encode(GOOD | {"args": {"paths": 7}}), "facts: "),
+        (json.encode(GOOD | {"args": {"brief": 7}}), "facts: "),
         (json.encode(GOOD | {"verb": "disk.create"}), "disk.create: "),
         (json.encode(GOOD | {"verb": "guest", "args": {"uuid": []}}), "guest: "),
     ],
@@ -121,32 +129,32 @@ async def test_a_request_that_is_too_large_is_refused(served: Any) -> None:
 
 
 async def test_errors_keep_their_kind_and_facts(served: Any, nodes: Any) -> None:
-    with pytest.raises(BadInput, match="no verb 'rm'") as caught:
-        await nodes.call(served.node, Call("rm"), 1, silent)
-    assert "facts" in caught.value.facts["known"]
-    call = Call("instance.stop", {"uuid": "u", "hypervisor": "xen"})
+    _, (told,) = await posted(served, json.encode(GOOD | {"verb": "rm"}))
+    assert told["error"]["message"] == "the agent has no verb 'rm'"
+    assert "facts" in told["error"]["facts"]["known"]
+    call = StopGuest(uuid="u", hypervisor="xen")
     with pytest.raises(NotFound, match="node node1 has no hypervisor 'xen'"):
         await nodes.call(served.node, call, 1, silent)
 
 
 async def test_a_master_of_an_earlier_term_is_refused(served: Any, nodes: Any) -> None:
-    await nodes.call(served.node, Call("facts"), 5, silent)
-    for verb, args in (("facts", {}), ("disk.create", {"disk": disk()})):
+    await nodes.call(served.node, GetFacts(), 5, silent)
+    for call in (GetFacts(), CreateDisk(disk=disk())):
         with pytest.raises(Stale, match="a master of term 5 has spoken") as caught:
-            await nodes.call(served.node, Call(verb, args), 4, silent)
+            await nodes.call(served.node, call, 4, silent)
         assert caught.value.facts == {"term": 4, "seen": 5}
-    await nodes.call(served.node, Call("facts"), 6, silent)
+    await nodes.call(served.node, GetFacts(), 6, silent)
 
 
 async def test_a_term_that_ends_while_a_step_waits_its_turn(
     served: Any, nodes: Any
 ) -> None:
     served.machine.go_on.clear()
-    create = Call("disk.create", {"disk": disk()})
+    create = CreateDisk(disk=disk())
     first = asyncio.create_task(nodes.call(served.node, create, 1, silent))
     await served.machine.started.wait()
     second = asyncio.create_task(nodes.call(served.node, create, 1, silent))
-    await nodes.call(served.node, Call("facts"), 2, silent)
+    await nodes.call(served.node, GetFacts(), 2, silent)
     served.machine.go_on.set()
     await first  # it had begun before the new master spoke
     with pytest.raises(Stale, match="term 1 is over"):
@@ -156,37 +164,35 @@ async def test_a_term_that_ends_while_a_step_waits_its_turn(
 async def test_a_late_step_of_an_earlier_attach_is_refused(
     served: Any, nodes: Any
 ) -> None:
-    async def ask(verb: str, epoch: int) -> Any:
-        return await nodes.call(
-            served.node, Call(verb, {"disk": disk(epoch)}), 1, silent
-        )
+    async def ask(verb: type[OnDisk[Any]], epoch: int) -> Any:
+        return await nodes.call(served.node, verb(disk=disk(epoch)), 1, silent)
 
-    await ask("disk.create", 0)
-    await ask("disk.attach", 3)
-    for verb in ("disk.detach", "disk.close", "disk.attach", "disk.remove"):
+    await ask(CreateDisk, 0)
+    await ask(AttachDisk, 3)
+    for verb in (DetachDisk, CloseDisk, AttachDisk, RemoveDisk):
         with pytest.raises(Stale, match="a step of epoch 2 is too late") as caught:
             await ask(verb, 2)
         assert caught.value.facts == {"disk": "d", "epoch": 2, "seen": 3}
-    await ask("disk.detach", 3)
+    await ask(DetachDisk, 3)
 
 
 async def test_an_agent_that_starts_again_knows_its_fences(
     served: Any, nodes: Any
 ) -> None:
-    call = Call("disk.create", {"disk": disk(4)})
+    call = CreateDisk(disk=disk(4))
     await nodes.call(served.node, call, 7, silent)
     await served.stop()
     await served.start()
     with pytest.raises(Stale, match="a master of term 7 has spoken"):
-        await nodes.call(served.node, Call("facts"), 6, silent)
-    late = Call("disk.remove", {"disk": disk(3)})
+        await nodes.call(served.node, GetFacts(), 6, silent)
+    late = RemoveDisk(disk=disk(3))
     with pytest.raises(Stale, match="disk d is at epoch 4"):
         await nodes.call(served.node, late, 7, silent)
 
 
 async def test_a_verb_goes_on_when_its_caller_dies(served: Any, nodes: Any) -> None:
     served.machine.go_on.clear()
-    call = Call("disk.create", {"disk": disk()})
+    call = CreateDisk(disk=disk())
     caller = asyncio.create_task(nodes.call(served.node, call, 1, silent))
     await served.machine.started.wait()
     caller.cancel()
@@ -194,7 +200,7 @@ async def test_a_verb_goes_on_when_its_caller_dies(served: Any, nodes: Any) -> N
     await nodes.close()
     served.machine.go_on.set()
     again = HttpNodes(served.authority)
-    look = Call("disk.create", {"disk": disk()})  # waits for the one under way
+    look = CreateDisk(disk=disk())  # waits for the one under way
     await again.call(served.node, look, 2, silent)
     await again.close()
     assert len(served.machine.ran) == 2
@@ -207,7 +213,7 @@ async def test_a_verb_that_breaks_says_so_and_the_next_one_is_served(
         raise RuntimeError("out of luck")
 
     served.machine.refuse = broken
-    call = Call("disk.create", {"disk": disk()})
+    call = CreateDisk(disk=disk())
     with pytest.raises(Exception, match="internal error on the node: RuntimeError"):
         await nodes.call(served.node, call, 1, silent)
-    await nodes.call(served.node, Call("facts"), 1, silent)
+    await nodes.call(served.node, GetFacts(), 1, silent)

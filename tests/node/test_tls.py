@@ -11,9 +11,10 @@ import aiohttp
 import pytest
 
 from moorage.errors import Unreachable
-from moorage.jobs import Call
 from moorage.node import durable, tls
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.protocol import GetFacts
 
 ASKED = b'{"verb": "facts", "args": {}, "term": 1}'
 
@@ -52,16 +53,16 @@ async def told(served: Any, context: ssl.SSLContext) -> Any:
 
 async def test_the_master_gets_an_answer(served: Any) -> None:
     nodes = HttpNodes(served.authority)
-    found = await nodes.call(served.node, Call("facts"), 1, silent)
+    found = await nodes.call(served.node, GetFacts(), 1, silent)
     await nodes.close()
-    assert found["hypervisors"] == ["kvm"]
+    assert found.hypervisors == ("kvm",)
 
 
 @pytest.mark.parametrize(
     "who", ["nobody", "self-signed", "other cluster", "node", "signed by a node"]
 )
 async def test_others_get_none(
-    who: str, served: Any, other_authority: tls.Authority, tmp_path: Path
+    who: str, served: Any, other_authority: Authority, tmp_path: Path
 ) -> None:
     key, mine = tls.new_key(), tmp_path / "card"
     signed = served.authority.sign_node(tls.self_signed(key, "node2"), "node2")
@@ -77,7 +78,7 @@ async def test_others_get_none(
         forged.mkdir()
         durable.write(forged / "ca.key", tls.key_pem(key))
         durable.write(forged / "ca.pem", tls.pem(signed))
-        card(mine, second, tls.Authority(forged).sign_master(second), signed)
+        card(mine, second, Authority(forged).sign_master(second), signed)
     with pytest.raises((aiohttp.ClientError, ssl.SSLError)) as caught:
         await told(served, asking(mine))
     assert not isinstance(caught.value, aiohttp.ClientResponseError)
@@ -121,7 +122,7 @@ async def test_old_versions_of_tls_get_no_answer(
 
 @pytest.mark.parametrize("who", ["another node", "a stranger", "the master itself"])
 async def test_the_master_does_not_believe_others(
-    who: str, served: Any, other_authority: tls.Authority
+    who: str, served: Any, other_authority: Authority
 ) -> None:
     key = tls.new_key()
     asked = tls.self_signed(key, "node1")
@@ -136,21 +137,17 @@ async def test_the_master_does_not_believe_others(
     await served.start()
     nodes = HttpNodes(served.authority)
     with pytest.raises(Unreachable, match="certificate") as caught:
-        await nodes.call(served.node, Call("facts"), 1, silent)
+        await nodes.call(served.node, GetFacts(), 1, silent)
     await nodes.close()
     assert caught.value.facts["sent"] is False
     assert "\n" not in caught.value.message
 
 
-def test_keys_are_nobody_elses_business(
-    authority: tls.Authority, tmp_path: Path
-) -> None:
+def test_keys_are_nobody_elses_business(authority: Authority, tmp_path: Path) -> None:
     found = list((tmp_path / "master").iterdir())
-    assert {path.name for path in found} == {
-        *("ca.key", "ca.pem", "master.key", "master.pem")
-    }
+    assert {path.name for path in found} == {*("ca.key", "ca.pem", "master.pem")}
     assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}
-    again = tls.Authority(tmp_path / "master")
+    again = Authority(tmp_path / "master")
     assert again.certificate == authority.certificate
 
 

@@ -5,17 +5,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from msgspec import to_builtins
 from msgspec.structs import replace
 
 from moorage import __version__
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
-from moorage.model import GuestState, Held, NodeFacts, Provider, Unit, load
+from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.calls import providers_on
+from moorage.ops.certificates import authority_on
 from moorage.ops.cluster.finding import room_and_facts_on
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
+from moorage.protocol import GetAuthority, GetFacts, ListProviders
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
@@ -49,17 +50,17 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
     found: dict = {}
     operation = ClusterVerify()
     for question in operation.questions(View(config)):
-        if question.verb == "facts":
-            said = answers.get(question.node, facts())
-            lost = isinstance(said, Exception)
-            found[question] = said if lost else to_builtins(said)
-        elif question.verb == "providers":
+        if isinstance(question.call, GetFacts):
+            found[question] = answers.get(question.node, facts())
+        elif isinstance(question.call, ListProviders):
             known = answers.get("providers", {})
             san = [Provider(name="san", path="/p/san")]
-            found[question] = to_builtins(known.get(question.node, san))
+            found[question] = known.get(question.node, san)
+        elif isinstance(question.call, GetAuthority):
+            found[question] = answers.get("authority")
         else:
-            (_, paths) = question.args[0]
-            found[question] = [answers["devices"][question.node] for _ in paths]
+            device = answers["devices"][question.node]
+            found[question] = [device for _ in question.call.paths]
     seen = View(config, found)
     assert list(operation.locks(seen)) == []
     operation.check(seen)
@@ -248,14 +249,14 @@ def test_adopted_devices_are_the_same_on_every_node_of_the_group():
     builder = ClusterBuilder(3).node("far1", "far")
     lun = {"logical_id": ("manual", LUN), "size": 100}
     builder.disk("lun", "blockdev", params={}, **lun)
-    same = {"kind": "block", "size": 100, "identity": "naa.5"}
+    same = Device(kind="block", size=Mib(100), identity="naa.5")
     devices = {"node1": same, "node2": same, "node3": same}
     assert errors(builder, devices=devices) == []
-    other = devices | {"node2": same | {"identity": "naa.6"}}
+    other = devices | {"node2": replace(same, identity="naa.6")}
     (one,) = errors(builder, devices=other)
     assert f"{LUN} is not the same device on every node of group default" in one
     assert "100 MiB naa.5 on node1, node3; 100 MiB naa.6 on node2" in one
-    absent = {}
+    absent = Device()
     (one,) = errors(builder, devices=devices | {"node3": absent})
     assert f"node node3 of group default has no block device {LUN}" in one
 
@@ -369,6 +370,7 @@ def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
     node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
+        authority_on(View(config)),
         room_and_facts_on(config, node),
         providers_on("node1"),
     ]

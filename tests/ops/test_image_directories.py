@@ -41,6 +41,9 @@ async def test_a_directory_outside_of_a_nodes_list_is_refused_and_found(sim):
     sim.nodes.nodes["node3"].machine.allowed = ("/srv/images",)
     (told,) = await verified(sim)
     assert told.startswith("node node3: it does not allow disks in /shared")
+    found = await sim.run("OP_CLUSTER_VERIFY")
+    (warning,) = found["warnings"]  # no disk is there yet
+    assert warning["message"].startswith("it does not allow disks in /local: its list")
     other = {"file_storage_dir": "/srv/other"}
     error = await sim.refused("OP_CLUSTER_SET_PARAMS", **other)
     assert "node node3 does not allow disks in /srv/other" in error.message

@@ -2,6 +2,7 @@
 """The end of disks and instances: on the right node, or on nobody's any more."""
 
 from collections.abc import AsyncIterator, Callable
+from itertools import count
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -10,7 +11,7 @@ from moorage.errors import BadInput, CommandFailed, Failed, WrongState
 from moorage.jobs import Job
 from moorage.model import Disk, Instance
 from moorage.storage import Command, Output
-from moorage.testing.cluster import SimCluster
+from moorage.testing.cluster import Crash, SimCluster
 from moorage.testing.machine import provider
 
 NEW = {"disk_template": "ext", "provider": "vault", "size": 64, "name": "data"}
@@ -199,6 +200,34 @@ async def test_another_node_that_finds_nothing_has_removed_nothing(
     disk = cluster.config.disk("data")
     assert (disk.quarantine, disk.last_node) == (None, "node3")
     assert vault.volumes == {disk.volume: "node3"}
+
+
+async def test_a_removal_elsewhere_that_a_crash_interrupts_is_finished(
+    cluster: SimCluster,
+) -> None:
+    """The node that made the disk is silent; the master dies at each point in turn."""
+    maker = cluster.nodes.nodes["node2"]
+    fields = {"disk_template": "ext", "provider": "san", "size": 64, "node": "node2"}
+    for point in count():
+        maker.powered = True
+        await cluster.run("OP_DISK_ADD", name="data", **fields)
+        maker.powered = False
+        cluster.crash_at = len(cluster.points) + point
+        job = await cluster.submit("OP_DISK_REMOVE", disk="data")
+        try:
+            await cluster.finished(job)
+        except Crash:
+            await cluster.crash()
+            await cluster.boot()
+            done = await cluster.finished(job)
+        else:
+            break
+        kept = {disk.volume for disk in cluster.config.all(Disk)}
+        assert set(cluster.nodes.san.volumes) == kept, done.ops[0].error
+        if kept:
+            maker.powered = True
+            await cluster.run("OP_DISK_REMOVE", disk="data")
+    assert point > 4
 
 
 async def test_after_a_failure_the_same_node_is_asked(

@@ -112,3 +112,16 @@ async def test_cards_of_an_instance_that_is_there_do_not_change(cluster) -> None
     )
     assert isinstance(error, NotSupported)
     assert "given when an instance is made" in error.message
+
+
+async def test_a_card_without_a_bridge_is_told_to_be_connected_to_nothing(cluster):
+    number = await cluster.submit(
+        "OP_INSTANCE_CREATE",
+        instance_name="web1",
+        disk_template="diskless",
+        pnode="node1",
+        nics=[{"link": "br0"}, {"mac": "generate"}],
+    )
+    told = " ".join(e[3] for op in (await cluster.finished(number)).ops for e in op.log)
+    assert "network card 1 names no bridge and is connected to nothing" in told
+    assert "network card 0" not in told

@@ -8,15 +8,15 @@ import pytest
 
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
-from moorage.model import load
+from moorage.model import GuestState, load
 from moorage.ops.node.remove import NodeRemove
 from moorage.ops.node.residents import guests_on
 from moorage.ops.node.set_params import NodeSetParams
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
-def guest(uuid: str, state: str = "running") -> dict:
-    return {"uuid": uuid, "name": uuid, "state": state, "memory": 128, "vcpus": 1}
+def guest(uuid: str, state: str = "running") -> GuestState:
+    return GuestState(uuid=uuid, name=uuid, state=state, memory=128, vcpus=1)
 
 
 def built() -> ClusterBuilder:

@@ -126,6 +126,8 @@ def left(directory: Path) -> list[str]:
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = entry.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if "qemu-system" in line:
+                line += f" in {entry.with_name('cwd').readlink()}/"
         except OSError:  # it ended meanwhile
             continue
         if f"{directory}/" in line and int(entry.parent.name) != os.getpid():

@@ -232,7 +232,7 @@ def test_a_dry_run_shows_commands_and_ends_in_peace() -> None:
     site = Site(node="n", file_dir="/f")
     disk = Disk(uuid="u", dev_type="file", logical_id=("loop", "/f/a/b"), size=Mib(4))
     verb = template_named("file")(site).remove(disk)
-    assert [one.argv[0] for one in commands_of(verb)] == ["test", "rm", "rmdir"]
+    assert [one.argv[0] for one in commands_of(verb)] == ["test", "test", "rm", "rmdir"]
     broken = template_named("ext")(site).attach(disk)
     assert list(commands_of(broken)) == []
 

@@ -3,7 +3,6 @@
 
 import asyncio
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -79,9 +78,10 @@ async def test_a_leader_that_was_overtaken_writes_nothing(tmp_path: Path) -> Non
     old = _sqlite(tmp_path)
     await old.lead()
     version = await old.commit([(("job", "1"), b"a")], expected=0)
-    with sqlite3.connect(old.path) as other:  # its lock was lost, by a copied disk say
-        other.execute("UPDATE head SET term = term + 1")
-    other.close()
+    Path(f"{old.path}.lock").unlink()  # it was lost, by a copied disk say
+    other = SqliteStore(old.path)
+    await other.lead()
+    await other.close()
     with pytest.raises(Conflict, match="another master leads"):
         await old.commit([(("job", "1"), b"b")], expected=version)
     assert (await old.load()).records[("job", "1")] == b"a"
@@ -241,3 +241,14 @@ async def _loaded(path: Path):
     stored = await store.load()
     await store.close()
     return stored
+
+
+async def test_what_was_forgotten_is_not_left_in_the_file(tmp_path: Path) -> None:
+    """A job forgets its secrets; the pages that they were on are overwritten."""
+    store = _sqlite(tmp_path)
+    await store.lead()
+    secret = b"a-token-of-a-node" * 200
+    for version, value in enumerate((secret, b"shown to nobody", None)):
+        await store.commit([(("job", "1"), value)], expected=version)
+    await store.close()
+    assert secret[:17] not in store.path.read_bytes()

@@ -37,6 +37,7 @@ _SAME = (
     "osparams",
     "shared_file_storage_dir",
     "tags",
+    "uid_pool",
     "uuid",
 )
 """Settings that go by the name that the configuration has for them."""

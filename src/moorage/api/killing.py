@@ -5,11 +5,11 @@ Ganeti kills the process of the job. Here the job stays, for it has things to ta
 its step fails with the script, and is undone as any other that failed.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 from moorage.errors import MoorageError
-from moorage.jobs import Call, Job, Run
+from moorage.jobs import Job, Run
+from moorage.protocol import KillPrograms
 
 from .query import Sources
 
@@ -25,20 +25,11 @@ async def kill(at: Sources, job: Job) -> bool:
     step = op.tasks[op.cursor] if 0 <= op.cursor < len(op.tasks) else None
     if not isinstance(step, Run) or (op.committed_to() and not op.undoing):
         return False
-    call = Call("script.kill", {"objects": list(_objects(step.do))})
+    call = KillPrograms(objects=tuple(sorted(step.do.touched())))
     with suppress(MoorageError):
         node = at.truth.config.node(step.node)
         return bool(await at.nodes.call(node, call, at.truth.term, _silent))
     return False
-
-
-def _objects(call: Call) -> Iterator[str]:
-    """Yield the uuids of the disk and of the guest that a verb works on."""
-    disk = call.disk()
-    if disk:
-        yield str(disk["uuid"])
-    if "uuid" in call.args:
-        yield str(call.args["uuid"])
 
 
 def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:

@@ -23,7 +23,7 @@ from .query import Sources
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of the longest request."""
-_BACKLOG = 128
+_BACKLOG = 1024
 _FAREWELL = 2.0
 """Seconds that requests under way get when the server stops."""
 

@@ -9,13 +9,13 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import invitation, policy_options
+from . import invitation, policy_options, renew_crypto
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
 from .options import DEBUG, IALLOCATOR, JOB, JSON, moot, names
 from .table import moment
-from .words import backend_parameters, ident_key_values
+from .words import backend_parameters, ident_key_values, shown_uids, uid_ranges
 from .yamlish import Flow, lines
 
 POLICY = "Instance policy - limits for instances"
@@ -35,6 +35,9 @@ def settings(call: Call) -> dict[str, Any]:
         default_iallocator="default_iallocator",
         mac_prefix="mac_prefix",
         primary_ip="primary_ip",
+        uid_pool="uid_pool",
+        add_uids="add_uids",
+        remove_uids="remove_uids",
     )
     if call.option("backend_parameters"):
         found["beparams"] = {"default": call.option("backend_parameters")}
@@ -190,6 +193,7 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
         **{word: found.get(key) or "" for word, key in shown.items()},
         **{word: _joined(found[key]) for word, key in paths.items() if key in found},
         "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
+        "uid pool": shown_uids(found.get("uid_pool") or ()),
     }
 
 
@@ -281,8 +285,18 @@ SETTINGS = (
     IALLOCATOR._replace(
         flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
     ),
+    Option(
+        ("--uid-pool",),
+        "the users that guests run as, such as 30000-30099,40000",
+        "RANGES",
+        uid_ranges,
+    ),
     *policy_options.OPTIONS,
     policy_options.STANDARD,
+)
+UIDS = (
+    Option(("--add-uids",), "more users that guests run as", "RANGES", uid_ranges),
+    Option(("--remove-uids",), "ranges to take out of them", "RANGES", uid_ranges),
 )
 
 PROGRAM = Program(
@@ -339,14 +353,19 @@ PROGRAM = Program(
             modify,
             "Change the cluster's settings",
             (),
-            (*SETTINGS, *JOB),
+            (*SETTINGS, *UIDS, *JOB),
             examples=(
                 Example(
                     "gnt-cluster modify -D ext:access=userspace",
                     "guests open ext disks themselves",
                 ),
+                Example(
+                    "gnt-cluster modify --uid-pool=30000-30099",
+                    "guests run as these users, each as one of its own",
+                ),
             ),
         ),
+        renew_crypto.COMMAND,
         Command(
             "version", show_version, "Show versions of software and interfaces"
         )._replace(options=(DEBUG,)),

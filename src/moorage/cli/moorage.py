@@ -7,6 +7,7 @@ from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from moorage.errors import BadInput, Failed
 from moorage.units import is_whole
@@ -110,7 +111,7 @@ def agent(call: Call) -> int:
 
 @_plainly
 def master(call: Call) -> int:
-    """Run, start or stop the master."""
+    """Run, start or stop the master, or look at its store."""
     places = _daemons("places")
     given = call.option("dir")
     at = places.MasterPlaces(Path(given)) if given else places.master_places()
@@ -126,9 +127,23 @@ def master(call: Call) -> int:
     elif what == "stop":
         stopped = module.stop(at)
         call.terminal.print("The master is stopped" if stopped else "No master runs")
+    elif what == "check":
+        return _checked(call, at)
     else:
-        raise BadInput(f"the master can be run, started or stopped, not '{what}'")
+        raise BadInput(
+            f"the master can be run, started, stopped or checked, not '{what}'"
+        )
     return 0
+
+
+def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
+    """Say what is wrong with a master's store; return 1 if anything is."""
+    found = _daemons("checking").check(at)
+    for fault in found.faults:
+        call.terminal.print(f"ERROR: {fault}")
+    verdict = f"{len(found.faults)} faults" if found.faults else "No problem found"
+    call.terminal.print(f"{verdict}: {found.summary}")
+    return 1 if found.faults else 0
 
 
 PROGRAM = Program(
@@ -172,8 +187,8 @@ PROGRAM = Program(
         Command(
             "master",
             master,
-            "run, start or stop the master",
-            (Operand("run|start|stop"),),
+            "run, start or stop the master, or look at its store",
+            (Operand("run|start|stop|check"),),
             (
                 Option(("--dir",), "its directory (/var/lib/moorage)", "DIR"),
                 Option(("--restart",), "run: start it again whenever it dies"),
@@ -182,6 +197,7 @@ PROGRAM = Program(
                 Example("moorage master start", "in the background, supervised"),
                 Example("moorage master stop", "let running jobs end, then stop"),
                 Example("moorage master run", "in the foreground, for systemd"),
+                Example("moorage master check", "can its store be believed?"),
             ),
         ),
     ),

@@ -5,7 +5,7 @@ The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is 
 ``no_key`` is false, ``-key`` is none (back to the default).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage import backend
@@ -97,3 +97,23 @@ def backend_parameters(text: str) -> dict[str, Any]:
         If a parameter is not known, or its value does not fit.
     """
     return backend.read(key_values(text))
+
+
+def uid_ranges(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of ``1000-1019,2000``.
+
+    Raises
+    ------
+    BadInput
+        If one is no range of user-ids.
+    """
+    from moorage.model import uidpool  # noqa: PLC0415 - slow to load, seldom needed
+
+    return uidpool.parsed(text)
+
+
+def shown_uids(ranges: Iterable[Iterable[int]]) -> str:
+    """Return ranges as they are typed."""
+    from moorage.model import uidpool  # noqa: PLC0415 - slow to load, seldom needed
+
+    return uidpool.shown(tuple((first, last) for first, last in ranges))

@@ -4,32 +4,34 @@
 import asyncio
 import logging
 import os
-import resource
 import shutil
 import signal
+import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import durable, join, server
+from moorage.node import cgroup, durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.images import LIST, Images
+from moorage.node.keys import Keys, forget
 from moorage.node.local import LocalMachine
 from moorage.node.machine import Machine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
+from . import calm
 from .places import NodePlaces
+from .private import claim
 
 _LOG = logging.getLogger(__name__)
-_DESCRIPTORS = 65536
-_QUIET = 10.0
-"""Seconds between two complaints about the network or a lack of descriptors."""
+_EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
+"""Addresses that stand for all of the machine's, and somewhere else in the world."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -38,14 +40,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     address, port
-        Where it listens.
+        Where it listens; ``0.0.0.0`` is everywhere. The cluster is told an address at
+        which others reach it: then the one that the default route starts from.
     hypervisor
         ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
     extstorage_path, os_path
         Where providers and OS definitions are looked for.
     file_storage_paths
-        Ganeti's list of the directories that image files may be kept below; where
-        there is no such file, all are allowed.
+        Ganeti's list of the directories that image files may be kept in, one a line;
+        root writes it, and no master can. Where there is none, two are allowed:
+        ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -55,7 +59,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hypervisor: str = "kvm"
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
-    file_storage_paths: str = "/etc/ganeti/file-storage-paths"
+    file_storage_paths: str = LIST
     san: str = ""
 
 
@@ -92,20 +96,22 @@ def run(directory: Path) -> None:
     ------
     NotFound
         If there is no such directory.
+    WrongState
+        If others could write to it.
     Failed
         If its settings or keys cannot be read.
     """
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    claim(directory, "the node's keys and records")
+    calm.write_log()
     asyncio.run(_run(NodePlaces(directory)))
 
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
-    _allow_descriptors()
-    asyncio.get_running_loop().set_exception_handler(_Complaints())
+    calm.allow_descriptors()
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -116,34 +122,6 @@ async def _run(places: NodePlaces) -> None:
             await _wait_outside(places, settings, stopped)
 
 
-def _allow_descriptors() -> None:
-    """Allow this process as many open files as the system lets it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = min(hard, _DESCRIPTORS) if hard != resource.RLIM_INFINITY else _DESCRIPTORS
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-class _Complaints:
-    """Logs what the event loop complains of, once a while where it could fill a disk.
-
-    Who opens more connections than there are descriptors makes the loop complain
-    thousands of times a second.
-    """
-
-    def __init__(self) -> None:
-        self._quiet_until = 0.0
-
-    def __call__(
-        self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]
-    ) -> None:
-        if not isinstance(context.get("exception"), OSError):
-            loop.default_exception_handler(context)
-        elif loop.time() >= self._quiet_until:
-            self._quiet_until = loop.time() + _QUIET
-            _LOG.error("%s: %s", context["message"], context["exception"])
-
-
 async def _serve(
     places: NodePlaces, settings: Settings, stopped: asyncio.Event
 ) -> None:
@@ -151,8 +129,9 @@ async def _serve(
     left = asyncio.Event()
     name = join.name(places.keys)
     machine, hypervisors = _parts(name, places, settings)
-    agent = Agent(name, places.run, machine, hypervisors, left.set)
-    runner = await server.serve(agent, places.keys, settings.address, settings.port)
+    keys = Keys(places.keys)
+    agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
+    runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     for sign in (places.serving, places.pid):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
@@ -164,7 +143,7 @@ async def _serve(
     places.serving.unlink(missing_ok=True)
     await runner.cleanup()
     if left.is_set():
-        join.forget(places.keys)
+        forget(places.keys)
         # The next cluster counts its terms from one.
         shutil.rmtree(places.run / "fence", ignore_errors=True)
         _LOG.info("node %s has left its cluster", name)
@@ -181,8 +160,10 @@ async def _tended(hypervisor: Hypervisor) -> None:
 async def _wait_outside(
     places: NodePlaces, settings: Settings, stopped: asyncio.Event
 ) -> None:
+    told = _reached_at(settings.address)
+    place = (settings.address, settings.port)
     door = asyncio.create_task(
-        join.open_door(places.keys, settings.address, settings.port, places.token)
+        join.open_door(places.keys, *place, places.token, told=told)
     )
     stop = asyncio.create_task(stopped.wait())
     _LOG.info("waiting to be let in; the token is in %s", places.token)
@@ -200,6 +181,28 @@ async def _wait_outside(
     )
 
 
+def _reached_at(address: str) -> str:
+    """Return where others reach a node that listens at an address.
+
+    Raises
+    ------
+    Failed
+        If it listens everywhere, and there is no default route.
+    """
+    if address not in _EVERYWHERE:
+        return address
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_EVERYWHERE[address], 9))  # nothing is sent
+        except OSError:
+            raise Failed(
+                f"the agent listens at {address}, and nobody can tell at which address "
+                'others reach it: say so in agent.json, {"address": "…"}'
+            ) from None
+        return str(probe.getsockname()[0])
+
+
 def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
@@ -212,21 +215,32 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
+    images = Images(name, Path(settings.file_storage_paths), [places.root])
     machine = LocalMachine(
         places.logs,
         extstorage,
         [Path(one) for one in settings.os_path],
-        Path(settings.file_storage_paths),
-        Scripts(places.run / "scripts"),
+        images,
+        _scripts(places),
     )
-    return machine, {settings.hypervisor: _hypervisor(places, settings)}
+    return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 
-def _hypervisor(places: NodePlaces, settings: Settings) -> Hypervisor:
+def _scripts(places: NodePlaces) -> Scripts:
+    groups = cgroup.own()
+    if groups is None:
+        _LOG.warning(
+            "no cgroup can be made here: when a script is ended, what left its process "
+            "group goes on"
+        )
+    return Scripts(places.run / "scripts", groups)
+
+
+def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hypervisor:
     if settings.hypervisor == "fake":
         from moorage.node.hypervisors.fake import Fake  # noqa: PLC0415
 
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address)
+    return Kvm(places.run / "kvm", settings.address, images)

@@ -10,13 +10,12 @@ import time
 import uuid
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, Failed, MoorageError, WrongState
-from moorage.jobs import Call
 from moorage.model import (
     Change,
     Cluster,
@@ -24,21 +23,25 @@ from moorage.model import (
     Disk,
     Instance,
     Node,
-    NodeFacts,
     NodeGroup,
     ipolicy,
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.ops.cluster import defaults, image_directories
+from moorage.ops.node.add import check_reachable
+from moorage.protocol import EnrolNode, ExpelNode, GetFacts, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create, require_cluster
 
 from . import master
-from .places import MasterPlaces, master_places
+from .places import KEPT, MasterPlaces, master_places
+from .private import claim
+
+R = TypeVar("R")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
@@ -100,7 +103,7 @@ def _check_free(places: MasterPlaces) -> None:
 
 def _begin(places: MasterPlaces) -> None:
     """Leave a mark until the cluster is whole: what is here is ours alone."""
-    places.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    claim(places.root, KEPT)
     try:
         os.close(os.open(places.founding, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
@@ -136,21 +139,21 @@ async def _let_in(
     """Let the first node in; without a directory for images it leaves again."""
     nodes = HttpNodes(authority)
     try:
-        await _told(nodes, node, Call("node.enrol", {"token": to_text(token)}))
+        await _told(nodes, node, EnrolNode(token=to_text(token)))
         wanted = image_directories.of(cluster)
         if wanted:
-            call = Call("facts", {"brief": True, "directories": wanted})
-            said = await _told(nodes, node, call)
-            image_directories.check_there(node, convert(said, NodeFacts), wanted)
+            call = GetFacts(brief=True, directories=tuple(wanted.items()))
+            facts = await _told(nodes, node, call)
+            image_directories.check_there(node, facts, wanted)
     except BaseException:
         with contextlib.suppress(MoorageError):
-            await _told(nodes, node, Call("node.expel"))
+            await _told(nodes, node, ExpelNode())
         raise
     finally:
         await nodes.close()
 
 
-async def _told(nodes: HttpNodes, node: Node, call: Call) -> Any:  # noqa: ANN401
+async def _told(nodes: HttpNodes, node: Node, call: Verb[R]) -> R:
     """Return what a node answers to the first words of a cluster."""
     return await nodes.call(node, call, 1, lambda *_: None)
 
@@ -184,6 +187,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
         secondary_ip=address,
         port=token.port,
         group=group.uuid,
+        pins=(token.fingerprint,),
         **fresh(),
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
@@ -218,6 +222,7 @@ def _check_address(word: str) -> None:
         ip_address(word)
     except ValueError:
         raise BadInput(f"the primary IP is an address, not '{word}'") from None
+    check_reachable(word)
 
 
 def destroy() -> None:
@@ -261,7 +266,7 @@ async def _leave(places: MasterPlaces) -> None:
         last = truth.config.node(truth.config.cluster.master_node)
         # A node that gives no answer forgets the cluster when it is let in elsewhere.
         with contextlib.suppress(Failed):
-            await nodes.call(last, Call("node.leave"), truth.term, lambda *_: None)
+            await nodes.call(last, LeaveCluster(), truth.term, lambda *_: None)
     finally:
         await nodes.close()
         await truth.close()

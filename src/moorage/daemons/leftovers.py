@@ -11,7 +11,8 @@ from pathlib import Path
 
 from . import process
 
-_PROGRAMS = ("qemu-system-", "qemu-storage-daemon", "python")
+_GUEST = "qemu-system-"
+_PROGRAMS = (_GUEST, "qemu-storage-daemon", "python")
 """What may be left of a cluster: guests, storage daemons, master and agents."""
 
 
@@ -23,6 +24,8 @@ def processes(root: Path, below: str = "") -> Iterator[int]:
         with contextlib.suppress(OSError):
             argv = (entry / "cmdline").read_bytes().decode(errors="replace")
             program = Path(argv.split("\0")[0]).name
+            if program.startswith(_GUEST):  # it is told no path, and works in its own
+                argv += f"\0{(entry / 'cwd').readlink()}"
             ours = program.startswith(_PROGRAMS) and _names(argv, str(root), below)
             if ours and process.alive(int(entry.name)):
                 yield int(entry.name)

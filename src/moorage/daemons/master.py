@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from pathlib import Path
 
 from moorage import ops
 from moorage.api.luxi import LuxiClient
@@ -15,12 +16,15 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.node import durable
+from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.node.tls import Authority
 from moorage.store import Damaged, SqliteStore, StoreError, Truth
 
-from . import process, settling
-from .places import MasterPlaces
+from . import calm, process, renewing, settling
+from .places import KEPT, SOCKET, MasterPlaces
+from .private import claim
+from .standing import Standing, fenced
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -51,13 +55,14 @@ def run(places: MasterPlaces) -> None:
     NotFound
         If there is no cluster.
     WrongState
-        If its master runs already.
+        If its master runs already, or others could write to its directory.
     Damaged
         If its store is none.
     """
     check_cluster(places)
-    form = "%(asctime)s %(levelname)s %(message)s"
-    logging.basicConfig(level=logging.INFO, format=form)
+    claim(places.root, KEPT)
+    calm.write_log()
+    calm.allow_descriptors()
     with process.held(places.lock, f"a master serves {places.root} already"):
         try:
             asyncio.run(_run(places))
@@ -108,10 +113,14 @@ def authority(places: MasterPlaces) -> Authority:
 
 
 async def _run(places: MasterPlaces) -> None:
+    asyncio.get_running_loop().set_exception_handler(calm.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    places.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if places.socket == Path(SOCKET):
+        claim(places.socket.parent, "the master's socket")
+    else:
+        durable.make(places.socket.parent)
     server = LuxiServer(None, places.socket)
     await server.start()
     _tell_pid(places)
@@ -165,13 +174,16 @@ async def _serve(
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
     nodes = HttpNodes(authority(places))
-    engine = Engine(truth, nodes, ops.parse)
+    standing = Standing(nodes)
+    engine = Engine(truth, standing, ops.parse)
     await engine.start(records)
-    sources = server.sources = Sources(truth, nodes, engine)
-    tidying = asyncio.create_task(_tidy(sources))
+    sources = server.sources = Sources(truth, standing, engine)
+    watches = (_tidy, renewing.watch, standing.watch)
+    chores = [asyncio.create_task(one(sources)) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
-    await _first(stopped, truth.lost)
-    tidying.cancel()
+    await _first(stopped, truth.lost, standing.over)
+    for chore in chores:
+        chore.cancel()
     if not truth.lost.is_set():
         await engine.leave(_LEAVE)
     if truth.lost.is_set():
@@ -181,6 +193,8 @@ async def _serve(
     await server.stop()  # nobody asks for what could no longer be written
     await nodes.close()
     await truth.close()
+    if standing.over.is_set():
+        raise fenced(truth.term)
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -209,11 +223,12 @@ def start(places: MasterPlaces) -> int:
     Raises
     ------
     MoorageError
-        If there is no cluster, or its store is damaged.
+        If there is no cluster, its store is damaged, or others could write to it.
     Failed
         If it does not come up; the sentence ends with its last words.
     """
     check_cluster(places)
+    claim(places.root, KEPT)
     supervisor = process.holder(places.supervisor)
     if supervisor:
         os.kill(supervisor, signal.SIGHUP)

@@ -8,6 +8,8 @@ from pathlib import Path
 MASTER_DIR = "/var/lib/moorage"
 SOCKET = "/run/moorage/luxi.sock"
 NODE_DIR = "/var/lib/moorage-node"
+KEPT = "the cluster's keys and records"
+"""What is in the master's directory, for sentences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class MasterPlaces:
     Attributes
     ----------
     root
-        Readable by its owner alone.
+        Its owner alone can enter it.
     """
 
     root: Path

@@ -22,9 +22,11 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.model.misfit import misfit
+from moorage.node import durable
 
 from . import agent, bootstrap, leftovers, master, process
 from .places import MasterPlaces, NodePlaces
+from .private import claim
 from .share import share
 
 PORT = 1811
@@ -105,7 +107,7 @@ def up(
         If it cannot be started; what was begun is ended.
     """
     scratch = _plan(root.absolute(), nodes, hypervisor, guest)
-    scratch.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    claim(scratch.path, "a scratch cluster")
     (scratch.path / "scratch.json").write_bytes(json.encode(scratch))
     try:
         _furnish(scratch)
@@ -168,20 +170,32 @@ def _furnish(scratch: Scratch) -> None:
     """Make the shared directories, the providers and the OS definitions."""
     for name in ("shared", "shared/qsd", "shared/loop", "local", "san"):
         (scratch.path / name).mkdir(mode=0o700)
+    listed = "".join(f"{scratch.path}/{name}\n" for name in ("shared", "local"))
+    durable.write(scratch.path / "file-storage-paths", listed.encode())
     source = share()
     for provider in ("qsd", "loop"):
         target = scratch.path / "extstorage" / provider
-        shutil.copytree(source / "extstorage" / provider, target)
+        _copy(source / "extstorage" / provider, target)
         (target / "etc" / "settings.sh").write_text(
             "# Written for a scratch cluster.\n"
             f"IMAGE_DIR={shlex.quote(f'{scratch.path}/shared/{provider}')}\n"
             f"RUN_DIR={shlex.quote(f'{scratch.path}/run-{provider}')}\n"
             f"DIRECT_IO={_direct(scratch.path)}\n"
         )
-    shutil.copytree(source / "os", scratch.path / "os")
+    _copy(source / "os", scratch.path / "os")
     image = Path(scratch.guest) / "image.raw"
     if scratch.guest and image.exists():
-        (scratch.path / "os" / "tiny" / "image.raw").symlink_to(image.absolute())
+        # Not a link: where the image is, others than us may write.
+        copy = scratch.path / "os" / "tiny" / "image.raw"
+        shutil.copyfile(image, copy)
+        copy.chmod(0o600)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy scripts; nobody else may write to the copies, whatever the mask was."""
+    shutil.copytree(source, target)
+    for path in (target, *target.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o022)
 
 
 def _direct(directory: Path) -> str:
@@ -218,6 +232,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             hypervisor=scratch.hypervisor,
             extstorage_path=(f"{scratch.root}/extstorage",),
             os_path=(f"{scratch.root}/os",),
+            file_storage_paths=f"{scratch.root}/file-storage-paths",
             san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
         )
         agent.write_settings(places, settings)

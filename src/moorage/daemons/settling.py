@@ -6,8 +6,9 @@ from contextlib import suppress
 
 from moorage.api.query import Sources
 from moorage.errors import MoorageError
-from moorage.jobs import Call, Job, Run
+from moorage.jobs import Job, Run
 from moorage.model import Disk, Node
+from moorage.protocol import TidyNode
 
 
 async def tell_nodes(at: Sources) -> None:
@@ -20,7 +21,7 @@ async def tell_nodes(at: Sources) -> None:
     config = at.truth.config
     known = {disk.uuid for disk in config.all(Disk)}
     known |= set(under_way(at.engine.jobs.values()))
-    call = Call("node.tidy", {"objects": sorted(known)})
+    call = TidyNode(objects=tuple(sorted(known)))
     for node in config.named(Node):
         if not node.offline:
             with suppress(MoorageError):
@@ -33,9 +34,7 @@ def under_way(jobs: Iterable[Job]) -> Iterator[str]:
         tasks = [task for op in job.ops for task in op.tasks if not job.finished]
         runs = (task for task in tasks if isinstance(task, Run))
         for call in (one for run in runs for one in (run.do, run.undo) if one):
-            disk = call.disk()
-            if disk:
-                yield str(disk["uuid"])
+            yield from (disk.uuid for disk in call.fencing())
 
 
 def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:

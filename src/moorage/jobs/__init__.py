@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Jobs: locks, journalled tasks with do and undo, and the engine that runs them."""
 
-from .asking import Nodes, Report
+from .asking import Nodes
 from .engine import COMMON, Engine
-from .operation import Lock, Operation, Question, View
+from .operation import Ask, Lock, Operation, Question, View
 from .record import Job, Op
-from .task import Call, Commit, Run, Task, Witness, commit
+from .task import Commit, Run, Task, Witness, commit
 from .world import World
 
 __all__ = [
     "COMMON",
-    "Call",
+    "Ask",
     "Commit",
     "Engine",
     "Job",
@@ -19,7 +19,6 @@ __all__ = [
     "Op",
     "Operation",
     "Question",
-    "Report",
     "Run",
     "Task",
     "View",

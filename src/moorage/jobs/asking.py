@@ -15,17 +15,14 @@ from typing import Any, Protocol, TypeVar
 
 from moorage.errors import Failed, MoorageError, Unreachable, may_be_off
 from moorage.model import Change, Config, Node
+from moorage.protocol import Report, Verb
 from moorage.store import Truth
 
 from .queue import Queue
 from .record import Job, Op
 from .slots import Slots
-from .task import Call
 
 T = TypeVar("T")
-
-Report = Callable[[int, int, str, str], None]
-"""Progress: done, total, unit, note."""
 
 ATTEMPTS = 3
 """How often an undo is tried before its disk is quarantined, and a tolerant task
@@ -37,7 +34,7 @@ PAUSE = 1.0
 class Nodes(Protocol):
     """The way to the nodes' agents."""
 
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def call(self, node: Node, call: Verb[T], term: int, report: Report) -> T:
         """Run a verb on a node and return its result.
 
         Raises
@@ -93,7 +90,7 @@ class Asker:
 
     # -- three ways to ask ----------------------------------------------------------
 
-    async def call(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
+    async def call(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node once, and return its answer."""
 
         def report(done: int, total: int, unit: str, note: str) -> None:
@@ -109,7 +106,7 @@ class Asker:
                 job, op, node, lambda: self._nodes.call(target, call, term, report)
             )
 
-    async def try_(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
+    async def try_(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node a few times before its failure is taken for an answer."""
         for _ in range(1, ATTEMPTS):
             try:
@@ -120,7 +117,7 @@ class Asker:
             await self._sleep(PAUSE)
         return await self.call(job, op, node, call)
 
-    async def insist(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
+    async def insist(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         """Call a node; wait while it gives no answer and nobody says it is off."""
         try:
             return await self.call(job, op, node, call)
@@ -139,7 +136,7 @@ class Asker:
         await self._back_to_work(job, held=held)
         return result
 
-    async def _until_answered(self, job: Job, op: Op, node: str, call: Call) -> Any:  # noqa: ANN401
+    async def _until_answered(self, job: Job, op: Op, node: str, call: Verb[T]) -> T:
         pause = PAUSE
         while True:
             with suppress(Unreachable):

@@ -15,22 +15,25 @@ The rules, in the order in which they matter:
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
+
+from msgspec import convert, to_builtins
 
 from moorage.errors import Failed, MoorageError, Refused, Unreachable
 from moorage.model import Change, Config, Disk, Instance, successor
 from moorage.model import change as changes
+from moorage.protocol import Call, one_disk
 from moorage.store import Truth
 
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
 from .queue import Queue
 from .record import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp
-from .task import Call, Commit, Run, Task, today
+from .task import Commit, Run, Task, today
 
 _LOG = logging.getLogger(__name__)
 
-Suspect = tuple[dict[str, Any], str]
-"""A disk as JSON values, and why it cannot be proven safe."""
+Suspect = tuple[Disk, str]
+"""A disk, and why it cannot be proven safe."""
 
 
 class Parked(BaseException):
@@ -136,13 +139,12 @@ class Carrier:
             change = changes.from_json(task.change)
             await self._commit(job, op, change, op.cursor + 1)
         else:
-            result = await self._run(job, op, task)
+            result = to_builtins(await self._run(job, op, task))
             await self._ports.point(f"during {task.what}")
             await self._advance(job, op, result)
 
-    async def _run(self, job: Job, op: Op, task: Run) -> Any:  # noqa: ANN401
-        used = {name: op.results[index] for name, index in task.use.items()}
-        call = Call(task.do.verb, {**task.do.args, **used})
+    async def _run(self, job: Job, op: Op, task: Run) -> object:
+        call = _filled(task, op.results)
         if task.tolerant:
             return await self._asker.try_(job, op, task.node, call)
         if not task.final:
@@ -193,7 +195,7 @@ class Carrier:
         op.passed |= {op.cursor: FAILED, op.cursor + 1: LEFT_OUT}
         op.results += [None, None]
         op.cursor += 2
-        disk = task.do.disk()
+        disk = one_disk(task.do)
         suspects = [(disk, f"{task.what}: {error.message}")] if disk else []
         await self._quarantine(job, op, suspects)
 
@@ -239,7 +241,7 @@ class Carrier:
                 if attempt < ATTEMPTS and not isinstance(error, Unreachable):
                     await self._ports.sleep(PAUSE)
                     continue
-                disk = task.undo.disk()
+                disk = one_disk(task.undo)
                 return [(disk, cause)] if disk else []
             else:
                 return []
@@ -253,8 +255,7 @@ class Carrier:
         """Keep the disks visible, and unusable until somebody has looked."""
         now = self._clock()
         put: dict[str, Disk] = {}
-        for values, cause in suspects:
-            disk = cast("Disk", changes.decode("disk", values))
+        for disk, cause in suspects:
             put[disk.uuid] = _quarantined(
                 self._truth.config, disk, f"job {job.id}: {_line(cause)}", now
             )
@@ -301,6 +302,15 @@ class Carrier:
             found = config.objects.get(uuid)
             if found is None or found.serial_no != serial:
                 raise Failed(_overtaken(config, op, uuid), hint="gnt-cluster verify")
+
+
+def _filled(task: Run, results: list[Any]) -> Call:
+    """Return what a task asks for, with what it uses of earlier tasks' results."""
+    if not task.use:
+        return task.do
+    used = {name: results[index] for name, index in task.use.items()}
+    call: Call = convert(to_builtins(task.do) | used, type(task.do))
+    return call
 
 
 def _versions(known: Mapping[str, int], change: Change) -> dict[str, int]:

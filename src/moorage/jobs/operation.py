@@ -7,16 +7,18 @@ The engine owns everything else: locks, facts, journal, progress, retries, undo.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Claim, Config
+from moorage.protocol import Verb
 
 from .task import Task
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 LEVELS = ("cluster", "group", "node", "instance", "disk", "network")
 """The one order in which locks are taken."""
 
@@ -38,20 +40,24 @@ class Lock(Struct, frozen=True, order=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Ask(Generic[T_co]):
     """A fact that an operation must know: a reading verb of a node's agent.
 
     Attributes
     ----------
+    node
+        Uuid of the node.
     even_offline
         Ask the node even if it is marked offline.
     """
 
     node: str
-    verb: str
-    args: tuple[tuple[str, Any], ...] = ()
+    call: Verb[T_co]
     even_offline: bool = False
 
+
+Question = Ask[object]
+"""A question of whatever kind."""
 
 Answers = Mapping[Question, Any]
 """What the nodes said; a `MoorageError` where one failed to say."""
@@ -90,8 +96,8 @@ class View:
             self._known[what] = decide()
         return cast("T", self._known[what])
 
-    def answer(self, question: Question) -> Any:  # noqa: ANN401
-        """Return what a node said.
+    def answer(self, question: Ask[T]) -> T | None:
+        """Return what a node said; None if it was not asked.
 
         Raises
         ------
@@ -101,7 +107,7 @@ class View:
         found = self.answers.get(question)
         if isinstance(found, MoorageError):
             raise found
-        return found
+        return cast("T | None", found)
 
     def reached(self, question: Question) -> bool:
         """Whether the node said something, were it only that it failed."""

@@ -6,7 +6,7 @@ States, priorities, dependencies and log entries are Ganeti's.
 
 from typing import Any
 
-from msgspec import Struct, field, json
+from msgspec import Struct, convert, field, json
 
 from moorage.model import Claim
 
@@ -158,8 +158,25 @@ def encode(job: Job) -> bytes:
 
 
 def decode(data: bytes) -> Job:
-    """Return the job that :func:`encode` wrote."""
-    return json.decode(data, type=Job)
+    """Return the job that :func:`encode` wrote, or that of a former version did."""
+    if b'"args":' not in data:
+        return json.decode(data, type=Job)
+    return convert(_flat(json.decode(data)), Job)
+
+
+def _flat(values: Any) -> Any:  # noqa: ANN401 - whatever a journal holds
+    """Return JSON values with the arguments of each verb beside its name.
+
+    They stood below ``args`` once, and a verb had all that any of its kind took: what
+    it does not take is left out when it is read.
+    """
+    if isinstance(values, list):
+        return [_flat(one) for one in values]
+    if not isinstance(values, dict):
+        return values
+    if values.keys() == {"verb", "args"}:
+        return {"verb": values["verb"], **values["args"]}
+    return {name: _flat(one) for name, one in values.items()}
 
 
 __all__ = [

@@ -5,8 +5,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.protocol import EnrolNode
+
 from .record import FINISHED, Job, Op
-from .task import Call, Run, Task
+from .task import Run, Task
 
 _TOKEN, _KEY = "token", "key"
 """Names of values: a node's invitation as it is asked for, a migration's key."""
@@ -38,6 +40,6 @@ def _forget(op: Op) -> None:
 
 
 def _without(task: Task) -> Task:
-    if not isinstance(task, Run) or not task.do.args.get(_TOKEN):
-        return task
-    return replace(task, do=Call(task.do.verb, shown(task.do.args)))
+    if isinstance(task, Run) and isinstance(task.do, EnrolNode):
+        return replace(task, do=EnrolNode(token=HIDDEN))
+    return task

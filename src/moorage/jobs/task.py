@@ -7,45 +7,32 @@ asks a node to do something; :class:`Commit` changes the configuration, in the s
 transaction that notes in the journal that it did.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from moorage.model import Change, Config, Disk
 from moorage.model import change as changes
+from moorage.protocol import Call, Verb
+
+R = TypeVar("R")
 
 
-class Call(Struct, frozen=True):
-    """A verb of the node agent, with its arguments."""
-
-    verb: str
-    args: dict[str, Any] = field(default_factory=dict)
-
-    def disk(self) -> dict[str, Any] | None:
-        """Return the disk that the verb works on, if any, as JSON values."""
-        found = self.args.get("disk")
-        return found if isinstance(found, dict) else None
-
-
-def today(call: Call, config: Config) -> Call:
+def today(call: Verb[R], config: Config) -> Verb[R]:
     """Return a call that speaks of disks in the epochs that their records have by now.
 
     A step is planned before the commits that raise an epoch, and may be taken back
     after them.
     """
-    args = dict(call.args)
-    if isinstance(args.get("disk"), dict):
-        args["disk"] = _today(args["disk"], config)
-    if isinstance(args.get("disks"), list | tuple):
-        args["disks"] = [_today(disk, config) for disk in args["disks"]]
-    return Call(call.verb, args)
 
+    def renewed(disk: Disk) -> Disk:
+        known = config.objects.get(disk.uuid)
+        if not isinstance(known, Disk):
+            return disk
+        return replace(disk, epoch=max(known.epoch, disk.epoch))
 
-def _today(values: dict[str, Any], config: Config) -> dict[str, Any]:
-    known = config.objects.get(values["uuid"])
-    if not isinstance(known, Disk):
-        return values
-    return values | {"epoch": max(known.epoch, values.get("epoch", 0))}
+    return call.renewed(renewed)
 
 
 class Witness(Struct, frozen=True):
@@ -58,7 +45,7 @@ class Witness(Struct, frozen=True):
     ask: Call
 
 
-class Run(Struct, frozen=True, kw_only=True, tag="run"):
+class Run(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="run"):
     """Ask a node to do something.
 
     Attributes
@@ -105,7 +92,7 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     use: dict[str, int] = field(default_factory=dict)
 
 
-class Commit(Struct, frozen=True, kw_only=True, tag="commit"):
+class Commit(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="commit"):
     """Change the configuration; its result is the list of the uuids that it put.
 
     Attributes

@@ -22,7 +22,6 @@ from .operation import Operation, Question, View
 from .queue import Queue
 from .record import Job, Op
 from .slots import Slots
-from .task import Call
 
 T = TypeVar("T")
 
@@ -160,12 +159,13 @@ class Waiting:
         return f"Waiting for an answer from {', '.join(names)}"
 
     async def _answer(self, question: Question) -> Any:  # noqa: ANN401
-        call = Call(question.verb, dict(question.args))
         try:
             node = self._truth.config.node(question.node)
             if not question.even_offline:
                 reachable(self._truth.config, question.node)
-            return await self._nodes.call(node, call, self._truth.term, _silent)
+            return await self._nodes.call(
+                node, question.call, self._truth.term, _silent
+            )
         except MoorageError as error:
             return error
 

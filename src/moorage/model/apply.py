@@ -24,12 +24,39 @@ K = TypeVar("K")
 
 
 def load(serial_no: int, entities: Iterable[Entity]) -> Config:
-    """Return the snapshot of everything a store holds."""
+    """Return the snapshot of everything a store holds.
+
+    Raises
+    ------
+    Conflict
+        If a rule is broken.
+    """
+    config, broken = assembled(entities)
+    for error in broken:
+        raise error
+    return replace(config, serial_no=serial_no)
+
+
+def assembled(entities: Iterable[Entity]) -> tuple[Config, list[Conflict]]:
+    """Return the snapshot of as much as fits together, and the rules that are broken.
+
+    References to what is not there stay in it.
+    """
     order = list(KINDS.values())
     config = Config()
-    for entity in sorted(entities, key=lambda entity: order.index(type(entity))):
-        config = _put(config, entity)
-    return replace(config, serial_no=serial_no)
+    broken: list[Conflict] = []
+    found = sorted(entities, key=lambda entity: order.index(type(entity)))
+    for entity in found:
+        try:
+            config = _put(config, entity)
+        except Conflict as error:
+            broken.append(error)
+    for entity in found:
+        try:
+            _check_references(config, entity)
+        except Conflict as error:
+            broken.append(error)
+    return config, broken
 
 
 def apply(config: Config, change: Change) -> Config:

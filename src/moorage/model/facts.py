@@ -106,12 +106,15 @@ class Device(Struct, frozen=True, kw_only=True):
     number
         Major and minor number of a block device: two paths of this node with one
         number are one device.
+    problem
+        Why the node does not open a file that is there.
     """
 
     kind: str = ""
     size: Mib = Mib(0)
     identity: str = ""
     number: str = ""
+    problem: str = ""
 
 
 class GuestState(Struct, frozen=True, kw_only=True):
@@ -199,6 +202,9 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         Where the node looks for ExtStorage providers, first one first.
     accelerator
         None where it was not looked at yet, or guests have no processor.
+    certificate_ends
+        When the certificate that it showed is over, in seconds; the master adds that,
+        where nodes are asked over a network.
     """
 
     version: str
@@ -214,6 +220,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     accelerator: Accelerator | None = None
     allowed_directories: tuple[str, ...] | None = None
     extstorage_path: tuple[str, ...] = ()
+    certificate_ends: float | None = None
 
     @property
     def memory_own(self) -> Mib:

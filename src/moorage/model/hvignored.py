@@ -40,7 +40,6 @@ _OFF = frozenset({"false", "no", "off", "0"})
 _SCREEN = "a guest has no screen: its console is the serial one"
 _SPICE = "there is no SPICE"
 _MEDIA = "a guest has no removable media"
-_ROOT = "QEMU runs as the agent's user and is not confined further"
 
 
 def _refuses(effect: str, *plain: str) -> Ignored:
@@ -71,8 +70,6 @@ IGNORED: dict[str, Ignored] = {
     "migration_mode": _refuses("guests migrate live", "live"),
     "nic_type": _refuses("network cards are paravirtual (virtio)", "paravirtual"),
     "scsi_controller_type": _warns("there is no SCSI controller", "lsi"),
-    "security_domain": _refuses(_ROOT),
-    "security_model": _refuses(_ROOT, "none"),
     "soundhw": _warns("there is no sound card"),
     "spice_bind": _warns(_SPICE),
     "spice_image_compression": _warns(_SPICE),
@@ -87,7 +84,9 @@ IGNORED: dict[str, Ignored] = {
     "spice_zlib_glz_wan_compression": _warns(_SPICE),
     "usb_devices": _refuses("a guest has no USB"),
     "usb_mouse": _warns("a guest has no USB"),
-    "use_chroot": _refuses(_ROOT, *_OFF),
+    "use_chroot": _refuses(
+        "QEMU is not in a chroot: it may open no file, and gets descriptors", *_OFF
+    ),
     "user_shutdown": _warns(
         "a guest that powers itself off counts as down against its admin's will", *_OFF
     ),

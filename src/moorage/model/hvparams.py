@@ -30,6 +30,7 @@ _THROUGH = {"directsync", "writethrough"}
 _MACHINE = re.compile(r"(pc-)?q35(-[0-9]+(\.[0-9]+)*)?")
 _CPU = re.compile(r"[A-Za-z0-9_.-]*(,[+-][\w.-]+|,[\w.-]+=(on|off))*", re.ASCII)
 """A model, and features: what QEMU takes besides could name files."""
+_USER = re.compile(r"([a-z_][a-z0-9_-]{0,30}[$]?)?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SPEEDS = frozenset({9600, 19200, 38400, 57600, 115200})
 _SWITCHES = {"": "", "enabled": "kvm", "disabled": "tcg"}
@@ -72,6 +73,12 @@ class Parameters(Struct, frozen=True, kw_only=True):
         First TCP port that an incoming guest tries.
     reboot_behavior
         ``reboot``, or ``exit``: the guest's own reboot powers it off.
+    security_model
+        Whom QEMU runs as: ``pool`` for a user of the cluster's pool that no other guest
+        has, ``user`` for the one that `security_domain` names, ``none`` for the
+        agent's. It has no capabilities in any case.
+    security_domain
+        A user of the node.
     serial_speed
         Of the console, in baud.
     use_localtime
@@ -94,6 +101,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
     migration_port: int = 8102
     reboot_behavior: str = "reboot"
     root_path: str = ""
+    security_domain: str = ""
+    security_model: str = "pool"
     serial_console: bool = True
     serial_speed: int = 38400
     use_localtime: bool = False
@@ -200,11 +209,14 @@ def _check(read: Parameters) -> None:
             "as host or Nehalem,+aes",
             cpu_type=read.cpu_type,
         )
+    if not _USER.fullmatch(read.security_domain):
+        raise BadInput(f"security_domain '{read.security_domain}' is no user's name")
     _one_of("accel", read.accel, {"auto", "kvm", "tcg"})
     _one_of("boot_order", read.boot_order, {"disk", "network"})
     _one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
     _one_of("kvm_flag", read.kvm_flag, _SWITCHES)
     _one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
+    _one_of("security_model", read.security_model, {"none", "user", "pool"})
     _one_of("serial_speed", read.serial_speed, _SPEEDS)
 
 

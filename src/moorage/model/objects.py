@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from moorage.units import Mib
 
+from .uidpool import STANDARD, UidPool
+
 DISKLESS = "diskless"
 """What queries show as the template of an instance without disks."""
 MIXED = "mixed"
@@ -155,6 +157,10 @@ class Node(Entity, frozen=True, kw_only=True):
     ----------
     primary_ip, port
         Where its agent listens.
+    pins
+        SHA-256 of the public key that it shows, in hex: two while it is given a new
+        one. None for a node that was let in when no key was noted; it is given a new
+        one, which is.
     """
 
     name: str
@@ -169,6 +175,7 @@ class Node(Entity, frozen=True, kw_only=True):
     vm_capable: bool = True
     powered: bool = True
     ndparams: dict[str, Any] = field(default_factory=dict)
+    pins: tuple[str, ...] = ()
 
 
 class NodeGroup(Entity, frozen=True, kw_only=True):
@@ -183,7 +190,13 @@ class NodeGroup(Entity, frozen=True, kw_only=True):
 
 
 class Cluster(Entity, frozen=True, kw_only=True):
-    """Settings of the whole cluster."""
+    """Settings of the whole cluster.
+
+    Attributes
+    ----------
+    uid_pool
+        The user-ids that guests run as.
+    """
 
     cluster_name: str
     master_node: str
@@ -201,6 +214,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     ipolicy: dict[str, Any] = field(default_factory=dict)
     default_iallocator: str = ""
     candidate_certs: dict[str, str] = field(default_factory=dict)
+    uid_pool: UidPool = STANDARD
 
 
 E = TypeVar("E", bound=Entity)

@@ -2,7 +2,7 @@
 """The token by which a new node is let into the cluster.
 
 The node keeps it in a file; whoever adds the node hands it to the master. It says where
-the node listens, which certificate it shows there, and a secret that proves that the
+the node listens, which key it shows there, and a secret that proves that the
 orders come from somebody who has seen the token.
 """
 
@@ -22,7 +22,8 @@ class Token(Struct, frozen=True):
     address, port
         Where the node listens.
     fingerprint
-        SHA-256 of the certificate that it shows, in hex.
+        SHA-256 of the public key that it shows, in hex; the cluster goes on
+        to know it by that.
     secret
         What the master must say.
     """

@@ -13,15 +13,16 @@ from typing import Any
 from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
-from moorage.model import Disk
+from moorage.protocol import Report
 
 from .fence import Fence
 from .held import Shelf
-from .hypervisors.base import Hypervisor, Report
+from .hypervisors.base import Hypervisor
+from .keys import Keys
 from .machine import Machine
 from .makings import Makings, volume_key
 from .turns import CURRENT, Step, Turns, Work
-from .verbs import VERBS, DiskArgs, FactArgs, GuestArgs, Station
+from .verbs import VERBS, Station
 
 
 class Agent:
@@ -35,6 +36,8 @@ class Agent:
         What the agent must find again when it is killed and started.
     leave
         Called when the node leaves its cluster.
+    keys
+        What it serves with; None where it is not asked over a network.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class Agent:
         machine: Machine,
         hypervisors: Mapping[str, Hypervisor],
         leave: Callable[[], None] = lambda: None,
+        keys: Keys | None = None,
     ) -> None:
         self._machine = machine
         self._fence = Fence(run_dir / "fence")
@@ -56,6 +60,7 @@ class Agent:
             makings=Makings(run_dir / "makings"),
             fence=self._fence,
             leave=leave,
+            keys=keys,
         )
 
     def hear(self, term: int, mark: str) -> None:
@@ -90,37 +95,18 @@ class Agent:
             raise BadInput(f"the agent has no verb '{verb}'", known=sorted(VERBS))
         kind, function = VERBS[verb]
         try:
-            parsed = convert(args, kind)
+            call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
         self._fence.pass_term(term)
         step = Step(term, number)
-        if isinstance(parsed, FactArgs):
+        objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
+        if not objects:
             CURRENT.set(Work(step=step))
-            return to_builtins(await function(self._station, parsed, report))
-        objects = _objects(parsed)
+            return to_builtins(await function(self._station, call, report))
         async with self._turns.take(objects, step):
             await self._machine.settle(objects)
             self._fence.pass_term(term)
-            for disk in _disks(parsed):
+            for disk in call.fencing():
                 self._fence.pass_disk(disk)
-            return to_builtins(await function(self._station, parsed, report))
-
-
-def _objects(args: object) -> set[str]:
-    """Return what a verb works on: disks, their volumes, a guest."""
-    disks = _disks(args)
-    found = {disk.uuid for disk in disks} | {volume_key(disk) for disk in disks}
-    if isinstance(args, DiskArgs) and args.name:
-        found.add(volume_key(args.copy()))
-    if isinstance(args, GuestArgs):
-        found.add(args.uuid)
-    return found
-
-
-def _disks(args: object) -> tuple[Disk, ...]:
-    if isinstance(args, DiskArgs):
-        return (args.disk,)
-    if isinstance(args, GuestArgs):
-        return args.disks + ((args.disk,) if args.disk else ())
-    return ()
+            return to_builtins(await function(self._station, call, report))

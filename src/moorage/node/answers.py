@@ -6,19 +6,23 @@ would obey, and a result must have the shape that its verb has.
 """
 
 from collections.abc import AsyncIterator
-from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
 
-from moorage.errors import Failed, MoorageError, Unreachable, from_json
-from moorage.jobs import Report
+from moorage.errors import MoorageError, Unreachable, from_json
+from moorage.protocol import Report, Verb, fitting
 
-from .verbs import VERBS
 from .words import clean_all
 
-_LINE = 16 * 1024 * 1024
+R = TypeVar("R")
+
+_LINE, _SHORT_LINE = 16 * 1024 * 1024, 1024 * 1024
 """Bytes of a line: the facts of a node with ten thousand guests are a fifth of it."""
+_MOST = 2 * _LINE
+"""Bytes of a whole answer: progress, twenty times a second for an hour, is a tenth."""
+_MESSAGE, _HINT, _FACTS = 20_000, 500, 64 * 1024
+"""Characters of an error's texts; bytes of its facts, which are dropped beyond."""
 _NOTES, _NOTE = 1000, 2000
 """Notes that one verb may leave in the log of its job, and characters of each."""
 
@@ -43,8 +47,8 @@ class _Line(Struct, frozen=True):
     alive: bool = False
 
 
-async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any:  # noqa: ANN401
-    """Return the result that an answer ends with.
+async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) -> R:
+    """Return the result that the answer to a call ends with.
 
     Raises
     ------
@@ -54,7 +58,7 @@ async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any
         The error that it ends with.
     """
     notes = 0
-    async for text in _lines(chunks):
+    async for text in _lines(chunks, _LINE if call.long else _SHORT_LINE):
         line = _decoded(text)
         if line.progress:
             done, total, unit, note = line.progress
@@ -64,25 +68,28 @@ async def result(verb: str, chunks: AsyncIterator[bytes], report: Report) -> Any
         elif line.error:
             raise _error(line.error)
         elif line.result is not UNSET:
-            return _fitting(verb, line.result)
+            return _fitting(call, line.result)
         elif not line.alive:
             raise Unfit(f"a line says nothing: {text[:60]!r}")
     raise Unfit("it ends without a result")
 
 
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
     """Yield whole lines; they may be longer than aiohttp's own limit."""
     pending: list[bytes] = []
-    size = 0
+    size = total = 0
     async for chunk in chunks:
+        total += len(chunk)
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             yield b"".join([*pending, end])
             pending, size = [], 0
         pending.append(rest)
         size += len(rest)
-        if size > _LINE:
-            raise Unfit(f"a line is longer than {_LINE >> 20} MiB")
+        if size > longest:
+            raise Unfit(f"a line is longer than {longest >> 20} MiB")
+        if total > _MOST:
+            raise Unfit(f"it is longer than {_MOST >> 20} MiB")
 
 
 def _decoded(text: bytes) -> _Line:
@@ -95,28 +102,21 @@ def _decoded(text: bytes) -> _Line:
         raise Unfit(f"{error} in {text[:60]!r}") from None
 
 
-def _fitting(verb: str, value: Any) -> Any:  # noqa: ANN401
+def _fitting(call: Verb[R], value: object) -> R:
     try:
-        convert(value, _shape(verb))
+        return fitting(call, value)
     except ValidationError as error:
-        raise Unfit(f"its result of '{verb}' does not fit: {error}") from None
-    return value
-
-
-@cache
-def _shape(verb: str) -> Any:  # noqa: ANN401
-    """Return the type of a verb's result, as the agent's own function has it."""
-    _, function = VERBS[verb]
-    return get_type_hints(function)["return"]
+        raise Unfit(f"its result of '{call.verb}' does not fit: {error}") from None
 
 
 def _error(told: _Error) -> MoorageError:
     """Return the error that a node told; that nobody is there, it cannot tell."""
+    code = told.code if told.code not in (Unreachable.code, MoorageError.code) else ""
     return from_json(
         {
-            "code": told.code if told.code != Unreachable.code else Failed.code,
-            "message": told.message,
-            "hint": told.hint,
-            "facts": told.facts,
+            "code": code,
+            "message": told.message[:_MESSAGE],
+            "hint": told.hint[:_HINT],
+            "facts": told.facts if len(json.encode(told.facts)) <= _FACTS else {},
         }
     )

@@ -8,27 +8,33 @@ import secrets
 import socket
 import ssl
 from itertools import count
-from typing import Any
+from typing import TypeVar, cast
 
 import aiohttp
 from msgspec import json
+from msgspec.structs import replace
 
-from moorage.errors import Stale, Unreachable
-from moorage.jobs import Call, Report
-from moorage.model import Node
+from moorage.errors import MoorageError, Stale, Unreachable
+from moorage.model import Node, NodeFacts
 from moorage.model.token import from_text
+from moorage.protocol import (
+    EnrolNode,
+    ExpelNode,
+    GetFacts,
+    LeaveCluster,
+    Report,
+    Verb,
+    to_wire,
+)
 
-from . import answers, join, tls, wire
+from . import answers, issuing, join, tls, wire
+from .authority import Authority
+from .pins import Mistrusted, Way
+
+R = TypeVar("R")
 
 CONNECT = 5.0
 """Seconds to get a connection."""
-SLOW = 3600.0
-"""Seconds that any verb may last."""
-QUICK = 15.0
-"""Seconds that a reading verb may last."""
-_READING = frozenset({"facts", "guests", "guest", "providers", "oses", "devices"})
-_UNCOUNTED = _READING | {"instance.console"}
-"""Verbs that change nothing: they come at any time, and overtake nobody."""
 _TRIES = 3
 """How often a connection is tried: an agent that restarts is back in a second."""
 _LOOK = 0.2
@@ -52,7 +58,7 @@ class HttpNodes:
 
     def __init__(
         self,
-        authority: tls.Authority,
+        authority: Authority,
         connect: float = CONNECT,
         silence: float = wire.SILENCE,
     ) -> None:
@@ -62,19 +68,33 @@ class HttpNodes:
         self._numbers = count(1)
         self._mark = secrets.token_hex(16)
         self._session: aiohttp.ClientSession | None = None
+        self._ways: dict[tuple[str, bool], Way] = {}
 
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node.
 
-        Two verbs are the master's own: ``node.enrol`` lets a new node in, and
-        ``node.expel`` takes that back, however far it came.
+        Some verbs are the master's own: `EnrolNode` lets a new node in, `ExpelNode`
+        takes that back, however far it came; and those of :mod:`.issuing`.
         """
-        if call.verb == "node.enrol":
-            token = from_text(str(call.args["token"]))
-            await join.let_in(self._authority, token, node.name)
-            return await self._first_words(node, term, report)
-        if call.verb == "node.expel":
-            return await self._expel(node, term, report)
+        if self._authority.keep():
+            self._ways.clear()
+        if type(call) in issuing.OWN:
+            self._ways.clear()
+            return cast("R", issuing.OWN[type(call)](self._authority))
+        if isinstance(call, EnrolNode):
+            await join.let_in(self._authority, from_text(call.token), node.name)
+            report(0, 0, "log", _let_in_by(self._authority, node))
+            return cast("R", await self._first_words(node, term, report))
+        if isinstance(call, ExpelNode):
+            return cast("R", await self._expel(node, term, report))
+        node = issuing.believed(node, call)
+        asked = issuing.outgoing(self._authority, node.name, call)
+        result = await self._tried(node, asked, term, report)
+        shown = self._way(node, asked).shown
+        pin = shown.pin if shown else ""
+        return cast("R", issuing.incoming(node.name, call, result, pin))
+
+    async def _tried(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         for attempt in range(1, _TRIES + 1):
             try:
                 return await self._ask(node, call, term, report)
@@ -91,11 +111,11 @@ class HttpNodes:
         if self._session is not None:
             await self._session.close()
 
-    async def _first_words(self, node: Node, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def _first_words(self, node: Node, term: int, report: Report) -> NodeFacts:
         """Wait until a node that was let in serves with its new certificate."""
         for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
-                return await self._ask(node, Call("facts"), term, report)
+                return await self._ask(node, GetFacts(), term, report)
             except Unreachable as error:
                 if not left:
                     error.facts["sent"] = True  # it has its keys: that is to be undone
@@ -111,7 +131,7 @@ class HttpNodes:
         """
         for last in (False, True):
             try:
-                await self._ask(node, Call("node.leave"), term, report)
+                await self._ask(node, LeaveCluster(), term, report)
             except Unreachable as error:
                 if error.facts.get("foreign") is not True:
                     raise
@@ -124,7 +144,6 @@ class HttpNodes:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                ssl=self._authority.asking(),
                 limit=0,
                 limit_per_host=0,
                 socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
@@ -137,18 +156,29 @@ class HttpNodes:
             )
         return self._session
 
-    async def _ask(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
-        patience = QUICK if call.verb in _READING else SLOW
+    def _way(self, node: Node, call: Verb[object]) -> Way:
+        """Return the way to a node, which is another one when its pins are others."""
+        dated = not (node.pins and call.lapsed)
+        way = self._ways.get((node.uuid, dated))
+        if way is None or way.pins != set(node.pins):
+            clock = self._authority.clock if dated else None
+            way = Way(self._authority.asking(), node.name, node.pins, clock)
+            self._ways[node.uuid, dated] = way
+        return way
+
+    async def _ask(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
+        verb, args = to_wire(call)
         asked = {
-            "verb": call.verb,
-            "args": call.args,
+            "verb": verb,
+            "args": args,
             "term": term,
             "mark": self._mark,
-            "number": 0 if call.verb in _UNCOUNTED else next(self._numbers),
+            "number": 0 if call.reads else next(self._numbers),
         }
         limits = aiohttp.ClientTimeout(
-            total=patience, connect=self._connect, sock_read=self._silence
+            total=call.limit, connect=self._connect, sock_read=self._silence
         )
+        way = self._way(node, call)
         try:
             async with self._open().post(
                 f"https://{node.primary_ip}:{node.port}/call",
@@ -156,12 +186,25 @@ class HttpNodes:
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
                 timeout=limits,
+                ssl=way.context,
             ) as answer:
-                return await _result(node, call, answer, report)
+                result = await _result(node, call, answer, report)
         except _UNSENT as error:
             raise _unreachable(node, error, sent=False) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreachable(node, error, sent=True) from error
+        if way.shown is not None and isinstance(result, NodeFacts):
+            return cast("R", replace(result, certificate_ends=way.shown.ends))
+        return result
+
+
+def _let_in_by(authority: Authority, node: Node) -> str:
+    """Return what the node's agent says, too: a person can compare the two."""
+    by = tls.fingerprint(authority.certificate)
+    return (
+        f"node {node.name} was let in by the authority whose certificate has the "
+        f"SHA-256 {by}"
+    )
 
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -179,21 +222,20 @@ _SILENT = frozenset(
 
 
 async def _result(
-    node: Node, call: Call, answer: aiohttp.ClientResponse, report: Report
-) -> Any:  # noqa: ANN401
+    node: Node, call: Verb[R], answer: aiohttp.ClientResponse, report: Report
+) -> R:
     """Return the result that an answer ends with.
 
     Raises
     ------
     Unreachable
         If it does not: whatever was asked for, it may have been done.
-    Stale
-        If the step comes too late.
     MoorageError
-        The one that the answer ends with.
+        The one that the answer ends with, told as the node's: its node may be anybody's
+        by now, and what it advises is not what this program does.
     """
     try:
-        return await answers.result(call.verb, answer.content.iter_any(), report)
+        return await answers.result(call, answer.content.iter_any(), report)
     except answers.Unfit as error:
         raise Unreachable(
             f"node {node.name} ({node.primary_ip}:{node.port}) does not answer as an "
@@ -206,10 +248,12 @@ async def _result(
         ) from None
     except Stale as error:
         if "term" in error.facts:
-            error.message = (
-                "this is no longer the cluster's master: on node "
-                f"{node.name} {error.message}"
-            )
+            error.message = f"node {node.name} refuses this master: {error.message}"
+            error.hint = "gnt-cluster verify"  # asks the others, too
+        raise
+    except MoorageError as error:
+        if error.hint:
+            error.with_hint(f"node {node.name} suggests: {error.hint}")
         raise
 
 
@@ -246,6 +290,8 @@ def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
         sent=sent,
         silent=timeout or getattr(inner, "errno", None) in _SILENT,
     )
+    if isinstance(inner, Mistrusted):
+        found.with_hint(inner.hint).facts["expired"] = inner.expired
     if isinstance(inner, ssl.SSLCertVerificationError):
         found.facts["foreign"] = True  # it serves, and with another's certificate
     return found

@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,6 +20,7 @@ from typing import IO, TypeVar
 from moorage.errors import CommandFailed, Failed
 from moorage.storage import Command, Output
 
+from .images import NOTHING, Handed
 from .scripts import Scripts
 from .words import clean
 
@@ -81,6 +82,7 @@ async def run(
     log_dir: Path,
     timeout: float,  # noqa: ASYNC109
     scripts: Scripts | None = None,
+    handed: Handed = NOTHING,
 ) -> Output:
     """Run one command and return its answer.
 
@@ -89,9 +91,11 @@ async def run(
     log_dir
         Where the output of commands with a `log` goes, as ``<log>-<time>.log``.
     timeout
-        Seconds after which the command and its process group are killed.
+        Seconds after which the command is killed, and what it started.
     scripts
         Where the command is noted while it runs.
+    handed
+        What it gets instead of the paths of image files.
 
     Raises
     ------
@@ -100,12 +104,13 @@ async def run(
         to see; with the fact ``killed`` if it was ended from outside, so that nobody
         knows how far it came.
     """
-    run = _Run(command, timeout, scripts)
+    run = _Run(command, timeout, scripts, handed)
     if not command.log:
         with TemporaryFile() as out, TemporaryFile() as err:
             code = await run.finish(out, err)
             answer = _start_of(out)
             lines = [*_tail_of(err), *_tail_of(out)][-_TAIL:]
+            lines = [handed.with_paths(line) for line in lines]
     else:
         with _log_file(command.log, log_dir) as log:
             begin = os.fstat(log.fileno()).st_size
@@ -132,24 +137,32 @@ class _Run:
     """
 
     def __init__(
-        self, command: Command, timeout: float, scripts: Scripts | None
+        self,
+        command: Command,
+        timeout: float,
+        scripts: Scripts | None,
+        handed: Handed,
     ) -> None:
         self._command = command
         self._timeout = timeout
         self._scripts = scripts
+        self._handed = handed
         self.broken = ""
 
     async def finish(self, out: IO[bytes], err: IO[bytes]) -> int:
         """Return the exit status."""
         noted = self._scripts.noted() if self._scripts else nullcontext()
         with noted as note:
-            process = await _start(self._command, out, err, note)
+            enter = note.write if note else None
+            process = await _start(self._command, self._handed, out, err, enter)
             try:
                 self.broken = await self._watch(process, out, err)
             finally:
                 if process.returncode is None:  # or nobody waits any more
                     with suppress(ProcessLookupError):  # it ended this very moment
                         os.killpg(process.pid, signal.SIGKILL)
+                    if note:
+                        await note.end()
                 code = await process.wait()
         return code
 
@@ -177,19 +190,21 @@ class _Run:
 
 async def _start(
     command: Command,
+    handed: Handed,
     out: IO[bytes],
     err: IO[bytes],
     note: Callable[[], None] | None,
 ) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
-            *command.argv,
+            *map(handed.word, command.argv),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=out,
             stderr=err,
             cwd=command.cwd or "/",
-            env={"PATH": PATH, "LC_ALL": "C", **command.env},
+            env={"PATH": PATH, "LC_ALL": "C", **_handed(command.env, handed)},
             start_new_session=True,
+            pass_fds=handed.descriptors,
             umask=_UMASK,
             preexec_fn=note,
         )
@@ -198,6 +213,10 @@ async def _start(
             f"{_title(command)} cannot be run: {error.strerror} ({error.filename})",
             argv=list(command.argv),
         ) from error
+
+
+def _handed(env: Mapping[str, str], handed: Handed) -> dict[str, str]:
+    return {name: handed.word(value) for name, value in env.items()}
 
 
 def _log_file(name: str, log_dir: Path) -> IO[bytes]:

@@ -7,8 +7,10 @@ its token, and to two requests only: show your certificate, and take this one.
 
 import asyncio
 import hmac
+import re
 import secrets
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +22,9 @@ from moorage.errors import BadInput, Failed, Unreachable
 from moorage.model.token import Token, to_text
 
 from . import durable, tls
+from .authority import Authority
+from .doorkeeper import Limits
+from .pins import Way
 from .server import listen
 
 _SECONDS = 20.0
@@ -27,7 +32,10 @@ _PATIENCE = 10.0
 """Seconds that a request at the door may take to arrive."""
 _LARGEST = 64 * 1024
 """Bytes of a request at the door."""
+_STRANGERS = Limits(greeted=64, waiting=256, life=30.0)
+"""Nobody shows a certificate at the door."""
 _PORTS = 1 << 16
+_PIN = re.compile("[0-9a-f]{64}")
 
 T = TypeVar("T")
 
@@ -61,12 +69,9 @@ def taken_by(directory: Path) -> str:
     return tls.fingerprint(authority)
 
 
-def forget(directory: Path) -> None:
-    """Forget the cluster: what it gave the node, and the key that it knew."""
-    durable.remove(*(directory / n for n in ("node.pem", "node.key", "ca.pem", "name")))
-
-
-async def open_door(directory: Path, address: str, port: int, shown: Path) -> None:
+async def open_door(
+    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
     Parameters
@@ -76,6 +81,8 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     shown
         File that gets the token; only its owner can read it, and it goes away with
         the door.
+    told
+        The address in the token, where that is another one.
 
     Raises
     ------
@@ -94,9 +101,9 @@ async def open_door(directory: Path, address: str, port: int, shown: Path) -> No
     await runner.setup()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "door.pem", directory / "node.key")
-    token = Token(address, port, tls.fingerprint(certificate), secret)
+    token = Token(told or address, port, tls.pin(key.public_key()), secret)
     try:
-        await listen(runner, address, port, context)
+        await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())
         await entered.wait()
     finally:
@@ -109,6 +116,12 @@ class _Shown(Struct, frozen=True):
     """What the door is told: the secret; without the right one, nothing else counts."""
 
     secret: Any = None
+
+
+class _Certificate(Struct, frozen=True):
+    """What the door answers; PEM."""
+
+    certificate: str
 
 
 class _Given(Struct, frozen=True):
@@ -155,7 +168,7 @@ def _door(
 def _understood(body: bytes, kind: type[T]) -> T:
     try:
         return json.decode(body, type=kind)
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise web.HTTPBadRequest(text=f"the request is off: {error}") from None
 
 
@@ -170,7 +183,7 @@ def _check(given: _Given, certificate: tls.Certificate) -> None:
         raise web.HTTPBadRequest(text="the certificate is for another key")
 
 
-async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
+async def let_in(authority: Authority, token: Token, name: str) -> None:
     """Let the node of `token` into the cluster, as `name`.
 
     Raises
@@ -185,21 +198,25 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
     patience = aiohttp.ClientTimeout(total=_SECONDS)
     sent = False
     try:
-        async with aiohttp.ClientSession(timeout=patience) as session:
+        # A newcomer may be anybody's, too: nothing is unpacked or followed.
+        async with aiohttp.ClientSession(
+            timeout=patience,
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},
+        ) as session:
+            ask = partial(session.post, ssl=pinned, allow_redirects=False)
             said = {"secret": token.secret}
-            async with session.post(f"{base}/show", json=said, ssl=pinned) as answer:
+            async with ask(f"{base}/show", json=said) as answer:
                 _accepted(answer, name)
-                shown = tls.load_certificate(
-                    (await answer.json())["certificate"].encode()
-                )
+                shown = await _shown(answer, name)
             signed = authority.sign_node(shown, name)
             given = said | {
                 "name": name,
-                "authority": tls.pem(authority.certificate).decode(),
+                "authority": tls.bundle(authority.trusted).decode(),
                 "certificate": tls.pem(signed).decode(),
             }
             sent = True
-            async with session.post(f"{base}/take", json=given, ssl=pinned) as answer:
+            async with ask(f"{base}/take", json=given) as answer:
                 _accepted(answer, name)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         cause = " ".join(str(error).split()) or type(error).__name__
@@ -212,18 +229,32 @@ async def let_in(authority: tls.Authority, token: Token, name: str) -> None:
         ) from error
 
 
-def _pinned(token: Token) -> aiohttp.Fingerprint:
-    """Return what the certificate behind the door must be."""
+def _pinned(token: Token) -> ssl.SSLContext:
+    """Return a context that knows the node behind the door by its key alone."""
     hint = "the node's agent keeps it in its file join-token"
     if not 0 < token.port < _PORTS:
         raise BadInput(
             f"the token is damaged: there is no port {token.port}", hint=hint
         )
+    if not _PIN.fullmatch(token.fingerprint):
+        raise BadInput("the token is damaged: it names no key", hint=hint)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # it has got no name yet, and no certificate
+    context.verify_mode = ssl.CERT_NONE
+    return Way(context, "this token", (token.fingerprint,), clock=None).context
+
+
+async def _shown(answer: aiohttp.ClientResponse, name: str) -> tls.Certificate:
+    """Return the certificate that a door shows; no more is read than one can be."""
     try:
-        return aiohttp.Fingerprint(bytes.fromhex(token.fingerprint))
-    except ValueError:
-        said = "the token is damaged: it names no certificate"
-        raise BadInput(said, hint=hint) from None
+        text = await answer.content.readexactly(_LARGEST)
+    except asyncio.IncompleteReadError as rest:
+        text = rest.partial
+    try:
+        found = json.decode(text, type=_Certificate)
+        return tls.load_certificate(found.certificate.encode())
+    except (DecodeError, ValueError, RecursionError):
+        raise Failed(f"node {name} shows no certificate at its door") from None
 
 
 def _accepted(answer: aiohttp.ClientResponse, name: str) -> None:

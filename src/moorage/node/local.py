@@ -5,14 +5,17 @@ import asyncio
 import os
 import stat
 from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
+from moorage.errors import CommandFailed, Failed
 from moorage.model import Device, Os, Provider, Unit
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import commands, oses, providers
+from .images import Images
 from .machine import Memory, memory_of
 from .scripts import Scripts
 from .turns import CURRENT
@@ -31,9 +34,8 @@ class LocalMachine:
         Gets the output of provider and OS scripts, in directories of their own.
     extstorage_path, os_path
         Where providers and OS definitions are looked for, first one first.
-    allowed_list
-        A file that lists the directories which image files may be kept below; what is
-        not there allows all.
+    images
+        Opens the image files that commands name.
     scripts
         Notes the commands that run.
     """
@@ -43,10 +45,10 @@ class LocalMachine:
         log_dir: Path,
         extstorage_path: Sequence[Path],
         os_path: Sequence[Path],
-        allowed_list: Path | None = None,
+        images: Images,
         scripts: Scripts | None = None,
     ) -> None:
-        self._allowed_list = allowed_list
+        self._images = images
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
         for directory in self._logs.values():
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,9 +64,19 @@ class LocalMachine:
         if next(self._ran) % _PRUNED == 0:
             for directory in self._logs.values():
                 commands.prune(directory)
-        return await commands.run(
-            command, log_dir=self._logs[of_os], timeout=limit, scripts=self._scripts
-        )
+        with ExitStack() as stack:
+            opened = self._images.handed(command.images)
+            # A file server that hangs stops nobody else.
+            handed = await asyncio.to_thread(stack.enter_context, opened)
+            if handed is None:
+                return _not_there(command)
+            return await commands.run(
+                command,
+                log_dir=self._logs[of_os],
+                timeout=limit,
+                scripts=self._scripts,
+                handed=handed,
+            )
 
     async def settle(self, objects: Collection[str]) -> None:
         """Wait for the end of commands on `objects` that an earlier agent left."""
@@ -81,15 +93,8 @@ class LocalMachine:
         return tuple(map(str, self._extstorage_path))
 
     def allowed_directories(self) -> tuple[str, ...] | None:
-        """Return the lines of the list, without comments; None where there is none."""
-        try:
-            text = self._allowed_list.read_text() if self._allowed_list else None
-        except FileNotFoundError:
-            return None
-        if text is None:
-            return None
-        lines = (line.strip() for line in text.splitlines())
-        return tuple(line for line in lines if line and not line.startswith("#"))
+        """Return the directories that image files may be kept in."""
+        return self._images.allowed()
 
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
@@ -120,21 +125,39 @@ class LocalMachine:
 
     async def device(self, path: str) -> Device:
         """Return what there is at a path; a file server that hangs stops nobody."""
-        return await asyncio.to_thread(_at, Path(path))
+        return await asyncio.to_thread(self._at, Path(path))
 
-
-def _at(path: Path) -> Device:
-    try:
-        known = path.stat()
-        if stat.S_ISREG(known.st_mode):
-            return Device(kind="file", size=Mib(known.st_size // _MIB))
-        if not stat.S_ISBLK(known.st_mode):
+    def _at(self, path: Path) -> Device:
+        try:
+            known = path.stat()
+            if stat.S_ISREG(known.st_mode):
+                return self._image(path)
+            return _block_device(known) if stat.S_ISBLK(known.st_mode) else Device()
+        except (OSError, ValueError):  # no path, no device, or one that goes away
             return Device()
-        number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
-        about = Path("/sys/dev/block") / number
-        size = Mib(int((about / "size").read_text()) * 512 // _MIB)
-    except (OSError, ValueError):  # no path, no device, or one that goes away
-        return Device()
+
+    def _image(self, path: Path) -> Device:
+        try:
+            found = self._images.open(str(path), os.O_RDONLY)
+        except Failed as error:
+            return Device(problem=error.message)
+        try:
+            return Device(kind="file", size=Mib(os.fstat(found).st_size // _MIB))
+        finally:
+            os.close(found)
+
+
+def _not_there(command: Command) -> Output:
+    if command.check:
+        title = command.failure or " ".join(command.argv)
+        raise CommandFailed(f"{title} failed: no such file", argv=list(command.argv))
+    return Output(code=1)
+
+
+def _block_device(known: os.stat_result) -> Device:
+    number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+    about = Path("/sys/dev/block") / number
+    size = Mib(int((about / "size").read_text()) * 512 // _MIB)
     return Device(kind="block", size=size, identity=_identity(about), number=number)
 
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What this node did to make volumes: the memory of ``create`` and ``snapshot``.
+"""What this node did to make volumes, and to remove them.
 
 Whoever takes a step back must know what came of it: a volume that the step did not make
 is somebody else's, another cluster's of the same name, say. So a node notes, before the
 storage is asked for a volume, that it is going to ask and whether there was one, and
-then what the storage said.
+then what the storage said. And before it removes one that it had to look for, because
+another node made it, it notes that it saw it: who asks again, after a crash or a lost
+answer, must not hear that the volume was never here.
 """
 
 import hashlib
@@ -19,8 +21,8 @@ from moorage.model import Disk
 
 from . import durable
 
-BEGUN, MADE, DENIED = "begun", "made", "denied"
-"""What came of a making: nobody knows yet; the volume; the storage said no."""
+BEGUN, MADE, DENIED, REMOVING = "begun", "made", "denied", "removing"
+"""What came of it: nobody knows yet; the volume; the storage said no; it is to go."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -68,7 +70,8 @@ class Makings:
         What is known of an earlier attempt stays: only the first one could see whether
         the volume was there before.
         """
-        if self.of(disk) is None:
+        known = self.of(disk)
+        if known is None or known.came == REMOVING:
             volume = (disk.dev_type, *map(str, disk.logical_id))
             copy = of.logical_id != disk.logical_id
             making = Making(disk=of.uuid, volume=volume, copy=copy, before=before)
@@ -79,6 +82,12 @@ class Makings:
         known = self.of(disk)
         if known and known.came != MADE:
             self._write(disk, replace(known, came=came))
+
+    def remove(self, disk: Disk) -> None:
+        """Note that the volume was seen here, and is going to be removed."""
+        volume = (disk.dev_type, *map(str, disk.logical_id))
+        known = self.of(disk) or Making(disk=disk.uuid, volume=volume)
+        self._write(disk, replace(known, came=REMOVING))
 
     def of(self, disk: Disk) -> Making | None:
         """Return how the volume of a disk was made here; None if it was not."""

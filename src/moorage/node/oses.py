@@ -13,12 +13,12 @@ from msgspec import Struct, field
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
-from moorage.storage import Command, Output, Where
+from moorage.storage import Command, Opened, Output, Where
 from moorage.storage.provider import FileFact, parse_parameters
 from moorage.storage.words import check_parameter_name, text
 from moorage.units import Mib
 
-from .providers import fact, visible
+from .providers import company, fact, visible
 
 SEARCH_PATH = (
     "/srv/ganeti/os",
@@ -107,7 +107,7 @@ def look(entry: Path) -> Os:
         api=api,
         variants=tuple(variant for variant in variants if variant),
         parameters=parameters,
-        problem=problem or _missing(entry, scripts),
+        problem=problem or _missing(entry, scripts) or company(entry),
     )
 
 
@@ -126,7 +126,9 @@ def _lacking(entry: Path, name: str, found: FileFact) -> str:
     told = f"File '{name}' under path '{entry}'"
     if found.missing:
         return f"{told} is missing ({found.missing})"
-    return "" if found.regular else f"{told} is not a regular file"
+    if not found.regular:
+        return f"{told} is not a regular file"
+    return f"{told} is not trusted: {found.distrust}" if found.distrust else ""
 
 
 def _api(entry: Path) -> tuple[int, str]:
@@ -210,7 +212,15 @@ def command(
         cwd=definition.path,
         log=f"{action}-{label}-{install.instance}",
         failure=f"OS {action} script",
+        images=_images(install),
     )
+
+
+def _images(install: Install) -> dict[str, Opened]:
+    """Return the image files that the script gets: as files that are open already."""
+    places = [disk.where for disk in install.disks]
+    found = [one.path for one in places if one.path and not one.block]
+    return dict.fromkeys(found, Opened.FILE)
 
 
 def _variant(definition: Os, wanted: str) -> str:

@@ -12,23 +12,26 @@ import logging
 import os
 import socket
 import ssl
-from pathlib import Path
-from typing import Annotated, Any
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, cast
 
 from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
-from moorage.errors import BadInput, Failed, MoorageError
+from moorage.errors import BadInput, Failed, MoorageError, WrongState
 
-from . import tls, wire
+from . import wire
 from .agent import Agent
+from .doorkeeper import Doorkeeper, Limits
+from .keys import Keys
 
 _LOG = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
-_HANDSHAKE = 5.0
-"""Seconds that a stranger may take to show a certificate."""
-_WAITING = 128
+_BACKLOG = 1024
 """Connections that may wait to be accepted."""
+STRANGERS = Limits()
+"""What those get who have shown no certificate yet."""
 
 
 class Request(Struct, frozen=True):
@@ -51,24 +54,31 @@ class Request(Struct, frozen=True):
     mark: Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")] = ""
 
 
-def application(agent: Agent, beat: float = wire.BEAT) -> web.Application:
+def application(
+    agent: Agent, beat: float = wire.BEAT, clock: Callable[[], float] = time.time
+) -> web.Application:
     """Return the web application of an agent.
 
     Parameters
     ----------
     beat
         Seconds between two signs of life of a verb under way.
+    clock
+        The time in seconds.
     """
     under_way: set[asyncio.Task[None]] = set()
 
     async def call(request: web.Request) -> web.StreamResponse:
         body = await request.read()
+        peer = request.get_extra_info("peercert")
         answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await answer.prepare(request)
         lines: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         # The verb goes on when the caller dies: what it began must come to an end. To
         # end it before its time is another verb, script.kill.
-        work = asyncio.create_task(_run(agent, body, lines))
+        work = asyncio.create_task(
+            _run(agent, body, lines, lambda: _check_date(peer, clock()))
+        )
         under_way.add(work)
         work.add_done_callback(under_way.discard)
         beating = asyncio.create_task(_beat(lines, beat))
@@ -92,13 +102,27 @@ async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> 
         lines.put_nowait({"alive": True})
 
 
+def _check_date(peer: dict[str, Any] | None, now: float) -> None:
+    """Refuse a master whose certificate is over; who it is was seen before."""
+    if peer and ssl.cert_time_to_seconds(peer["notAfter"]) < now:
+        raise WrongState(
+            f"the master's certificate expired on {peer['notAfter']}, by this node's "
+            "clock",
+            hint="set the clocks of both; then: gnt-cluster verify",
+        )
+
+
 async def _run(
-    agent: Agent, body: bytes, lines: asyncio.Queue[dict[str, Any] | None]
+    agent: Agent,
+    body: bytes,
+    lines: asyncio.Queue[dict[str, Any] | None],
+    check: Callable[[], None],
 ) -> None:
     def report(done: int, total: int, unit: str, note: str) -> None:
         lines.put_nowait({"progress": [done, total, unit, note]})
 
     try:
+        check()
         asked = _decoded(body)
         if asked.mark:
             agent.hear(asked.term, asked.mark)
@@ -121,11 +145,13 @@ def _decoded(body: bytes) -> Request:
         return json.decode(body, type=Request)
     except ValidationError as error:
         raise BadInput(f"the request is no call: {error}") from None
-    except (DecodeError, UnicodeError) as error:
+    except (DecodeError, UnicodeError, RecursionError) as error:
         raise BadInput(f"the request is not JSON: {error}") from None
 
 
-async def serve(agent: Agent, keys: Path, address: str, port: int) -> web.AppRunner:
+async def serve(
+    agent: Agent, keys: Keys, address: str, port: int, limits: Limits = STRANGERS
+) -> web.AppRunner:
     """Serve an agent; clean the returned runner up to end it.
 
     Raises
@@ -135,12 +161,16 @@ async def serve(agent: Agent, keys: Path, address: str, port: int) -> web.AppRun
     """
     runner = web.AppRunner(application(agent), access_log=None)
     await runner.setup()
-    await listen(runner, address, port, tls.serving(keys))
+    await listen(runner, address, port, keys.context, limits)
     return runner
 
 
 async def listen(
-    runner: web.AppRunner, address: str, port: int, context: ssl.SSLContext
+    runner: web.AppRunner,
+    address: str,
+    port: int,
+    context: ssl.SSLContext,
+    limits: Limits,
 ) -> None:
     """Listen; a runner that cannot is cleaned up.
 
@@ -155,7 +185,7 @@ async def listen(
         await runner.cleanup()
         cause = os.strerror(error.errno) if error.errno else str(error)
         raise Failed(f"cannot listen at {address}:{port}: {cause}") from error
-    await _Site(runner, bound, ssl_context=context, backlog=_WAITING).start()
+    await _Site(runner, bound, context, limits).start()
 
 
 def _bound(address: str, port: int) -> socket.socket:
@@ -167,7 +197,7 @@ def _bound(address: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         wire.steady(found).bind(where)
-        found.listen(_WAITING)
+        found.listen(_BACKLOG)
         found.setblocking(False)
     except OSError:
         found.close()
@@ -176,17 +206,24 @@ def _bound(address: str, port: int) -> socket.socket:
 
 
 class _Site(web.SockSite):
-    """A site that hangs up on who shows no certificate soon."""
+    """A site with a doorkeeper."""
+
+    def __init__(
+        self,
+        runner: web.AppRunner,
+        listener: socket.socket,
+        context: ssl.SSLContext,
+        limits: Limits,
+    ) -> None:
+        super().__init__(runner, listener, ssl_context=context)
+        self._kept = limits, context
 
     async def start(self) -> None:
         """Start to listen."""
         await web.BaseSite.start(self)
         server = self._runner.server
         assert server is not None  # noqa: S101 - the runner was set up
-        self._server = await asyncio.get_running_loop().create_server(
-            server,
-            sock=self._sock,
-            ssl=self._ssl_context,
-            backlog=self._backlog,
-            ssl_handshake_timeout=_HANDSHAKE,
-        )
+        limits, context = self._kept
+        keeper = Doorkeeper(self._sock, server, context, limits)
+        # All that aiohttp asks of a server is where it listens, and to close.
+        self._server = cast("asyncio.AbstractServer", keeper)

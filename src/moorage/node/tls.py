@@ -1,34 +1,41 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who may talk to whom: the cluster's certificate authority and what it signs.
+"""Keys, certificates, and the contexts in which master and nodes talk.
 
 A node's certificate is good for serving only, the master's for asking only. So a node
 whose key was stolen cannot give orders to another one.
+
+Dates are not looked at here, but by :mod:`.pins` and by the agent's server: they say
+whose certificate is over, and a known key may be used to renew it.
 """
 
 import datetime as dt
 import hashlib
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 
 from moorage.errors import Failed
 
-from . import durable
-
 MASTER = "moorage-master"
 """Name in the certificate of whoever gives the orders."""
-_YEARS = 10
+LEAF, ROOT = 365, 10 * 365
+"""Days that a certificate lives, and the authority's own."""
 _ONE_DAY = dt.timedelta(days=1)
-_FROM_BACKUP = "moorage master start, with the keys from a backup in their place"
+_NO_DATES = 0x200000
+"""OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``."""
+
+FROM_BACKUP = "moorage master start, with the keys from a backup in their place"
 
 Key = ec.EllipticCurvePrivateKey
 Certificate = x509.Certificate
+Request = x509.CertificateSigningRequest
 
 
 def new_key() -> Key:
@@ -56,86 +63,17 @@ def fingerprint(certificate: Certificate) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def pin(key: ec.EllipticCurvePublicKey) -> str:
+    """Return the SHA-256 of a public key, in hex: it stays when it is signed again."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    data = key.public_bytes(serialization.Encoding.DER, form)
+    return hashlib.sha256(data).hexdigest()
+
+
 def self_signed(key: Key, name: str) -> Certificate:
     """Return the certificate of a node that belongs to no cluster yet."""
-    return _draft(name, name, key.public_key()).sign(key, hashes.SHA256())
-
-
-class Authority:
-    """The cluster's certificate authority.
-
-    Parameters
-    ----------
-    directory
-        Where its key and certificate are: ``ca.key`` and ``ca.pem``.
-
-    Raises
-    ------
-    Failed
-        If they cannot be read.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        with _whole(directory, "the cluster's keys", _FROM_BACKUP):
-            self._key = _load_key(directory / "ca.key")
-            self.certificate = load_certificate((directory / "ca.pem").read_bytes())
-
-    @classmethod
-    def make(cls, directory: Path, cluster: str) -> "Authority":
-        """Make a new authority, and the master's own certificate."""
-        key = new_key()
-        name = f"{cluster} certificate authority"
-        usage = x509.BasicConstraints(ca=True, path_length=0)
-        builder = _draft(name, name, key.public_key())
-        builder = builder.add_extension(usage, critical=True)
-        durable.write(directory / "ca.key", key_pem(key))
-        durable.write(directory / "ca.pem", pem(builder.sign(key, hashes.SHA256())))
-        authority = cls(directory)
-        own = new_key()
-        durable.write(directory / "master.key", key_pem(own))
-        durable.write(directory / "master.pem", pem(authority.sign_master(own)))
-        return authority
-
-    def sign_master(self, key: Key) -> Certificate:
-        """Return a certificate that may give orders to nodes."""
-        builder = _draft(MASTER, self._name(), key.public_key())
-        return self._signed(builder, ExtendedKeyUsageOID.CLIENT_AUTH)
-
-    def sign_node(self, asked: Certificate, name: str) -> Certificate:
-        """Return a certificate for the key of a node that joins, good for serving."""
-        builder = _draft(name, self._name(), asked.public_key())  # type: ignore[arg-type]
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
-        builder = builder.add_extension(names, critical=False)
-        return self._signed(builder, ExtendedKeyUsageOID.SERVER_AUTH)
-
-    def _signed(
-        self, builder: x509.CertificateBuilder, usage: x509.ObjectIdentifier
-    ) -> Certificate:
-        use = x509.ExtendedKeyUsage([usage])
-        leaf = x509.BasicConstraints(ca=False, path_length=None)
-        builder = builder.add_extension(use, critical=True)
-        builder = builder.add_extension(leaf, critical=True)
-        return builder.sign(self._key, hashes.SHA256())
-
-    def _name(self) -> str:
-        found = self.certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        return str(found[0].value)
-
-    def asking(self) -> ssl.SSLContext:
-        """Return the context in which the master asks nodes.
-
-        Raises
-        ------
-        Failed
-            If the master's own key or certificate cannot be read.
-        """
-        with _whole(self.directory, "the master's keys", _FROM_BACKUP):
-            context = ssl.create_default_context(cafile=str(self.directory / "ca.pem"))
-            context.load_cert_chain(
-                self.directory / "master.pem", self.directory / "master.key"
-            )
-        return context
+    drawn = draft(name, name, key.public_key(), time.time(), ROOT)
+    return drawn.sign(key, hashes.SHA256())
 
 
 def serving(directory: Path) -> ssl.SSLContext:
@@ -154,10 +92,41 @@ def serving(directory: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
-    with _whole(directory, "the node's keys", new_keys(directory)):
+    context.verify_flags |= _NO_DATES
+    with whole(directory, "the node's keys", new_keys(directory)):
         context.load_verify_locations(directory / "ca.pem")
-        context.load_cert_chain(directory / "node.pem", directory / "node.key")
+        context.load_cert_chain(*chain(directory, "node"))
     return context
+
+
+def asking(directory: Path) -> ssl.SSLContext:
+    """Return a context in which the master asks a node.
+
+    Parameters
+    ----------
+    directory
+        Where ``ca.pem`` and ``master.pem`` are.
+
+    Raises
+    ------
+    Failed
+        If one of them cannot be read.
+    """
+    with whole(directory, "the master's keys", FROM_BACKUP):
+        context = ssl.create_default_context(cafile=str(directory / "ca.pem"))
+        context.verify_flags |= _NO_DATES
+        context.load_cert_chain(*chain(directory, "master"))
+    return context
+
+
+def chain(directory: Path, name: str) -> tuple[Path, Path | None]:
+    """Return where a certificate and its key are.
+
+    They are in one file, so that both change at once; in two where they are those of
+    a node that was just let in, or of a cluster that was made long ago.
+    """
+    both, key = directory / f"{name}.pem", directory / f"{name}.key"
+    return both, None if b"PRIVATE KEY" in both.read_bytes() else key
 
 
 def new_keys(directory: Path) -> str:
@@ -167,7 +136,7 @@ def new_keys(directory: Path) -> str:
 
 
 @contextmanager
-def _whole(directory: Path, what: str, way_out: str) -> Iterator[None]:
+def whole(directory: Path, what: str, way_out: str) -> Iterator[None]:
     """Say in one sentence that keys are damaged, as a power cut may leave them."""
     try:
         yield
@@ -183,32 +152,105 @@ def _whole(directory: Path, what: str, way_out: str) -> Iterator[None]:
         ) from error
 
 
-def _load_key(path: Path) -> Key:
+def load_key(path: Path) -> Key:
+    """Return the key in a file; what else is there comes behind it.
+
+    Raises
+    ------
+    OSError, ValueError, TypeError
+        If there is none that we use.
+    """
     key = serialization.load_pem_private_key(path.read_bytes(), None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise TypeError(f"{path} holds no elliptic-curve key")
     return key
 
 
+def public(signed: Certificate | Request) -> ec.EllipticCurvePublicKey:
+    """Return the key that a certificate or a request for one is for.
+
+    Raises
+    ------
+    ValueError
+        If it is of a kind that nobody of us makes.
+    """
+    key = signed.public_key()
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise ValueError("it is for no elliptic-curve key")  # noqa: TRY004 - of its text
+    return key
+
+
 def load_certificate(data: bytes) -> Certificate:
-    """Return the certificate that a text holds."""
+    """Return the certificate that a text holds, or the first of several."""
     return x509.load_pem_x509_certificate(data)
 
 
-def _draft(
-    name: str, issuer: str, key: ec.EllipticCurvePublicKey
+def load_all(data: bytes) -> list[Certificate]:
+    """Return the certificates that a text holds."""
+    return x509.load_pem_x509_certificates(data)
+
+
+def bundle(certificates: Iterable[Certificate]) -> bytes:
+    """Return certificates as one text."""
+    return b"".join(map(pem, certificates))
+
+
+def ends(certificate: Certificate) -> float:
+    """Return when a certificate is over, in seconds."""
+    return certificate.not_valid_after_utc.timestamp()
+
+
+def request(key: Key, name: str) -> Request:
+    """Return what asks for a certificate of a key."""
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_named(name))
+    return builder.sign(key, hashes.SHA256())
+
+
+def request_pem(asked: Request) -> bytes:
+    """Return a request as text."""
+    return asked.public_bytes(serialization.Encoding.PEM)
+
+
+def load_request(data: bytes) -> Request:
+    """Return the request that a text holds.
+
+    Raises
+    ------
+    ValueError
+        If it holds none, or one of somebody who has not got the key.
+    """
+    found = x509.load_pem_x509_csr(data)
+    if not found.is_signature_valid:
+        raise ValueError("the request is not signed with its own key")
+    return found
+
+
+def draft(
+    name: str, issuer: str, key: ec.EllipticCurvePublicKey, now: float, days: int
 ) -> x509.CertificateBuilder:
-    # A day of slack: the clocks of new nodes are not always right.
-    start = dt.datetime.now(dt.UTC) - _ONE_DAY
+    """Return a certificate that nobody has signed yet.
+
+    Parameters
+    ----------
+    now
+        In seconds. It is valid from a day earlier: clocks are not always right.
+    """
+    start = dt.datetime.fromtimestamp(now, dt.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(_named(name))
         .issuer_name(_named(issuer))
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(start)
-        .not_valid_after(start + _YEARS * 365 * _ONE_DAY)
+        .not_valid_before(start - _ONE_DAY)
+        .not_valid_after(start + days * _ONE_DAY)
     )
+
+
+def common_name(certificate: Certificate) -> str:
+    """Return the name that a certificate is for."""
+    found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(found[0].value)
 
 
 def _named(name: str) -> x509.Name:

@@ -5,14 +5,42 @@ Every operation on disks and guests is built of these few tasks; each names its 
 """
 
 from collections.abc import Iterable
-from typing import Any
-
-from msgspec import to_builtins
+from typing import Any, TypedDict
 
 from moorage.backend import DEFAULTS
-from moorage.jobs import Call, Question, Run
-from moorage.model import Config, Disk, Instance, Node
-from moorage.model.change import encode
+from moorage.jobs import Ask, Run
+from moorage.model import (
+    Config,
+    Device,
+    Disk,
+    GuestState,
+    Instance,
+    Nic,
+    Node,
+    NodeFacts,
+    Os,
+    Provider,
+)
+from moorage.model.uidpool import UidPool
+from moorage.protocol import (
+    AttachDisk,
+    CreateDisk,
+    DetachDisk,
+    ForgetDisk,
+    GetDevices,
+    GetFacts,
+    GetGuest,
+    ListProviders,
+    ListSystems,
+    NoteDisk,
+    PlugDisk,
+    RemoveDisk,
+    StartGuest,
+    StopGuest,
+    UnmakeDisk,
+    UnplugDisk,
+)
+from moorage.units import Mib
 
 EXCLUSIVE, SHARED = "exclusive", "shared"
 
@@ -28,70 +56,95 @@ def beparams(config: Config, instance: Instance) -> dict[str, Any]:
     return {**DEFAULTS, **own}
 
 
-# -- calls ---------------------------------------------------------------------------
+# -- what a verb is told ---------------------------------------------------------------
 
 
-def disk_call(config: Config, verb: str, disk: Disk, **more: Any) -> Call:  # noqa: ANN401
-    """Return a verb on one disk."""
+class OfDisk(TypedDict):
+    """What every verb on a disk is told."""
+
+    disk: Disk
+    hypervisor: str
+    shared_file_dir: str
+    file_dir: str
+
+
+class OfGuest(TypedDict):
+    """What every verb on a guest is told."""
+
+    uuid: str
+    name: str
+    hypervisor: str
+
+
+class OfWhole(OfGuest):
+    """What a verb is told that needs all that makes up a guest, but for its disks."""
+
+    memory: Mib
+    vcpus: int
+    hvparams: dict[str, Any]
+    nics: tuple[Nic, ...]
+    uid_pool: UidPool
+
+
+def of_disk(config: Config, disk: Disk) -> OfDisk:
+    """Return what every verb on a disk is told."""
     cluster, owner = config.cluster, config.owner(disk)
-    hypervisor = owner.hypervisor if owner else cluster.enabled_hypervisors[0]
-    args = {
-        "disk": encode(disk),
-        "hypervisor": hypervisor,
+    return {
+        "disk": disk,
+        "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "shared_file_dir": cluster.shared_file_storage_dir,
         "file_dir": cluster.file_storage_dir,
     }
-    return Call(verb, args | more)
 
 
-def guest_call(
-    config: Config,
-    verb: str,
-    instance: Instance,
-    disks: list[Disk] | None = None,
-    **more: Any,  # noqa: ANN401
-) -> Call:
-    """Return a verb on one guest; `disks` fence the step and are what it gets."""
-    backend = beparams(config, instance)
-    args = {
+def of_guest(instance: Instance) -> OfGuest:
+    """Return what every verb on a guest is told."""
+    return {
         "uuid": instance.uuid,
         "name": instance.name,
         "hypervisor": instance.hypervisor,
+    }
+
+
+def of_whole(config: Config, instance: Instance) -> OfWhole:
+    """Return what makes up a guest, but for its disks."""
+    backend = beparams(config, instance)
+    return {
+        **of_guest(instance),
         "memory": backend["maxmem"],
         "vcpus": backend["vcpus"],
         "hvparams": hvparams(config, instance),
-        "disks": [encode(disk) for disk in disks or ()],
-        "nics": to_builtins(instance.nics),
+        "nics": instance.nics,
+        "uid_pool": config.cluster.uid_pool,
     }
-    return Call(verb, args | more)
 
 
 # -- questions -----------------------------------------------------------------------
 
 
-def guest_on(node: str, instance: Instance) -> Question:
+def guest_on(node: str, instance: Instance) -> Ask[GuestState | None]:
     """Ask a node for one guest: its state, or None."""
-    return Question(node, "guest", (("uuid", instance.uuid),))
+    return Ask(node, GetGuest(uuid=instance.uuid))
 
 
-def facts_on(node: Node) -> Question:
+def facts_on(node: Node) -> Ask[NodeFacts]:
     """Ask a node for all that it knows of itself."""
-    return Question(node.uuid, "facts")
+    return Ask(node.uuid, GetFacts())
 
 
-def providers_on(node: str) -> Question:
+def providers_on(node: str) -> Ask[list[Provider]]:
     """Ask a node for its ExtStorage providers."""
-    return Question(node, "providers")
+    return Ask(node, ListProviders())
 
 
-def oses_on(node: str) -> Question:
+def oses_on(node: str) -> Ask[list[Os]]:
     """Ask a node for its OS definitions."""
-    return Question(node, "oses")
+    return Ask(node, ListSystems())
 
 
-def devices_on(node: str, paths: Iterable[str]) -> Question:
+def devices_on(node: str, paths: Iterable[str]) -> Ask[list[Device]]:
     """Ask a node what there is at the paths of devices and files."""
-    return Question(node, "devices", (("paths", tuple(paths)),))
+    return Ask(node, GetDevices(paths=tuple(paths)))
 
 
 # -- tasks on disks ------------------------------------------------------------------
@@ -102,8 +155,8 @@ def create(config: Config, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"create disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.create", disk),
-        undo=disk_call(config, "disk.unmake", disk),
+        do=CreateDisk(**of_disk(config, disk)),
+        undo=UnmakeDisk(**of_disk(config, disk)),
         lasting=True,
     )
 
@@ -126,12 +179,11 @@ def attach(
     ignore_size
         Take it whatever its size is.
     """
-    sized = {"ignore_size": True} if ignore_size else {}
     return Run(
         what=f"attach disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.attach", disk, opened=opened, **sized),
-        undo=None if held else disk_call(config, "disk.detach", disk),
+        do=AttachDisk(**of_disk(config, disk), opened=opened, ignore_size=ignore_size),
+        undo=None if held else DetachDisk(**of_disk(config, disk)),
     )
 
 
@@ -143,7 +195,7 @@ def attach_again(config: Config, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"look at disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.attach", disk, opened=EXCLUSIVE),
+        do=AttachDisk(**of_disk(config, disk), opened=EXCLUSIVE),
         tolerant=True,
     )
 
@@ -164,11 +216,11 @@ def detach(
         Whether it was attached there at all; if not, this is a precaution, and there
         is nothing to undo.
     """
-    again = disk_call(config, "disk.attach", disk, opened=EXCLUSIVE, ignore_size=True)
+    again = AttachDisk(**of_disk(config, disk), opened=EXCLUSIVE, ignore_size=True)
     return Run(
         what=f"detach disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.detach", disk),
+        do=DetachDisk(**of_disk(config, disk)),
         undo=None if tolerant or not held else again,
         tolerant=tolerant,
     )
@@ -183,7 +235,7 @@ def let_go(config: Config, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"detach disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.detach", disk),
+        do=DetachDisk(**of_disk(config, disk)),
         tolerant=True,
         final=True,
     )
@@ -212,7 +264,7 @@ def remove(
     return Run(
         what=f"remove disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.remove", disk, sought=sought),
+        do=RemoveDisk(**of_disk(config, disk), sought=sought),
         final=True,
         tolerant=tolerant,
         spoils=True,
@@ -225,7 +277,7 @@ def forget(config: Config, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"forget disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.forget", disk),
+        do=ForgetDisk(**of_disk(config, disk)),
         tolerant=True,
     )
 
@@ -235,7 +287,7 @@ def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:
     return Run(
         what=f"note the owner of disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=disk_call(config, "disk.setinfo", disk, text=text),
+        do=NoteDisk(**of_disk(config, disk), text=text),
         tolerant=True,
     )
 
@@ -248,8 +300,8 @@ def start(config: Config, instance: Instance, disks: list[Disk], node: Node) -> 
     return Run(
         what=f"start {instance.name} on {node.name}",
         node=node.uuid,
-        do=guest_call(config, "instance.start", instance, disks),
-        undo=guest_call(config, "instance.stop", instance, disks),
+        do=StartGuest(**of_whole(config, instance), disks=tuple(disks)),
+        undo=StopGuest(**of_guest(instance), disks=tuple(disks)),
     )
 
 
@@ -272,31 +324,27 @@ def stop(
     return Run(
         what=f"stop {instance.name} on {node.name}",
         node=node.uuid,
-        do=guest_call(config, "instance.stop", instance, disks, timeout=patience),
-        undo=guest_call(config, "instance.start", instance, disks),
+        do=StopGuest(**of_guest(instance), disks=tuple(disks), timeout=patience),
+        undo=StartGuest(**of_whole(config, instance), disks=tuple(disks)),
         final=final,
     )
 
 
-def plug(config: Config, instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
+def plug(instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
     """Hot-plug a disk; undone by unplugging."""
-    one: dict[str, Any] = {"disk": encode(disk), "slot": slot}
     return Run(
         what=f"plug disk {disk.label} into {instance.name} on {node.name}",
         node=node.uuid,
-        do=guest_call(config, "instance.plug", instance, **one),
-        undo=guest_call(config, "instance.unplug", instance, **one),
+        do=PlugDisk(**of_guest(instance), disk=disk, slot=slot),
+        undo=UnplugDisk(**of_guest(instance), disk=disk, slot=slot),
     )
 
 
-def unplug(
-    config: Config, instance: Instance, disk: Disk, node: Node, slot: int
-) -> Run:
+def unplug(instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
     """Hot-unplug a disk; undone by plugging."""
-    one: dict[str, Any] = {"disk": encode(disk), "slot": slot}
     return Run(
         what=f"unplug disk {disk.label} from {instance.name} on {node.name}",
         node=node.uuid,
-        do=guest_call(config, "instance.unplug", instance, **one),
-        undo=guest_call(config, "instance.plug", instance, **one),
+        do=UnplugDisk(**of_guest(instance), disk=disk, slot=slot),
+        undo=PlugDisk(**of_guest(instance), disk=disk, slot=slot),
     )

@@ -3,8 +3,6 @@
 
 from collections.abc import Iterator
 
-from msgspec import convert
-
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, GuestState, Instance, Node
@@ -24,8 +22,7 @@ def guest(view: View, instance: Instance) -> GuestState | None:
     MoorageError
         If the node did not answer.
     """
-    answer = view.answer(guest_on(instance.primary_node, instance))
-    return convert(answer, GuestState) if answer else None
+    return view.answer(guest_on(instance.primary_node, instance))
 
 
 def runs(view: View, instance: Instance) -> bool:
@@ -108,7 +105,7 @@ def _has(view: View, node: Node, instance: Instance) -> bool:
         found = view.answer(guest_on(node.uuid, instance))
     except MoorageError:
         return False
-    return bool(found) and found["state"] not in NOT_WRITING
+    return found is not None and found.state not in NOT_WRITING
 
 
 def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:

@@ -9,11 +9,10 @@ paths with one device number are one device, also where a device tells no identi
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import convert
-
 from moorage.errors import BadInput, Exists, MoorageError, WrongState
-from moorage.jobs import Lock, Question, View
+from moorage.jobs import Ask, Lock, Question, View
 from moorage.model import Config, Device, Disk, Node
+from moorage.protocol import GetDevices
 from moorage.storage import Can, Where
 from moorage.storage.templates import template_named
 
@@ -57,10 +56,9 @@ def devices(view: View, node: Node) -> dict[str, Device]:
     """
     found: dict[str, Device] = {}
     for question in view.answers:
-        if question.verb == "devices" and question.node == node.uuid:
-            told = convert(view.answer(question), list[Device])
-            (_, paths) = question.args[0]
-            found.update(zip(paths, told, strict=True))
+        if isinstance(question.call, GetDevices) and question.node == node.uuid:
+            told = view.answer(Ask(node.uuid, question.call)) or []
+            found.update(zip(question.call.paths, told, strict=True))
     return found
 
 
@@ -86,9 +84,8 @@ def check_at_rest(view: View, disk: Disk, node: Node, at: Where) -> None:
     wanted = "block" if at.block else "file"
     if found.kind != wanted:
         word = "block device" if at.block else "file"
-        raise WrongState(
-            f"node {node.name} has no {word} {at.path}", disk=disk.uuid, node=node.name
-        )
+        told = found.problem or f"node {node.name} has no {word} {at.path}"
+        raise WrongState(told, disk=disk.uuid, node=node.name)
     if not at.block and found.size < disk.size:
         raise WrongState(
             f"file {at.path} of disk {disk.label} has {found.size} MiB on node "
@@ -224,7 +221,7 @@ def _reached(view: View, node: Node) -> bool:
     return all(
         view.reached(question)
         for question in view.answers
-        if question.verb == "devices" and question.node == node.uuid
+        if isinstance(question.call, GetDevices) and question.node == node.uuid
     )
 
 

@@ -35,8 +35,7 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ip
         What the OS's scripts are told.
     mode, link
-        ``bridged`` and the bridge; without a bridge the card reaches out through its
-        node.
+        ``bridged`` and the bridge; without a bridge the card has no cable.
     """
 
     mac: str | None = None
@@ -70,6 +69,16 @@ def check(config: Config, given: Sequence[Mapping[str, Any]]) -> None:
             raise Exists(f"{what}: {taken[mac]} has the MAC address {mac} already")
         if mac:
             taken[mac] = what
+
+
+def warnings(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence for each card that is connected to nothing."""
+    for number, one in enumerate(given):
+        if not one.get("link"):
+            yield (
+                f"network card {number} names no bridge and is connected to nothing; "
+                f"--net {number}:link=BRIDGE names one"
+            )
 
 
 def new(view: View, given: Sequence[Mapping[str, Any]]) -> tuple[Nic, ...]:
@@ -117,7 +126,7 @@ def _checked(what: str, card: Card) -> str:
         _check_ip(what, str(card.ip))
     mac = _mac(card)
     if mac and not (_MAC.fullmatch(mac) and int(mac[:2], 16) % 2 == 0):
-        raise BadInput(f"{what}: '{card.mac}' is not a MAC address of one card")
+        raise BadInput(f"{what}: {card.mac!r} is not a MAC address of one card")
     return mac
 
 

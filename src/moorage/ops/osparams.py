@@ -4,11 +4,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import convert
-
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Run, View
-from moorage.model import Config, Disk, Instance, Node, Os
+from moorage.model import Config, Disk, Instance, Node
+from moorage.protocol import InstallSystem, VerifySystem
 
 from . import calls
 
@@ -32,7 +31,7 @@ def check(view: View, node: Node, os: str, own: Parameters) -> None:
         parameter.
     """
     name, _, variant = os.partition("+")
-    found = convert(view.answer(calls.oses_on(node.uuid)), list[Os])
+    found = view.answer(calls.oses_on(node.uuid)) or []
     known = {one.name: one for one in reversed(found)}
     if name not in known:
         raise NotFound(
@@ -61,10 +60,8 @@ def verify(view: View, instance: Instance, node: Node) -> Run:
     return Run(
         what=f"verify the parameters of OS {instance.os} on {node.name}",
         node=node.uuid,
-        do=calls.guest_call(
-            view.config,
-            "os.verify",
-            instance,
+        do=VerifySystem(
+            **calls.of_whole(view.config, instance),
             os=instance.os,
             osparams=filled(view.config, instance.os, instance.osparams),
         ),
@@ -80,15 +77,13 @@ def install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Ru
     return Run(
         what=f"install {instance.os} on {instance.name}",
         node=node.uuid,
-        do=calls.guest_call(
-            config,
-            "os.create",
-            instance,
-            disks,
+        do=InstallSystem(
+            **calls.of_whole(config, instance),
+            disks=tuple(disks),
             os=instance.os,
             osparams=filled(config, instance.os, instance.osparams),
             beparams={**full, "memory": full["maxmem"]},
-            secondaries=others,
+            secondaries=tuple(others),
             ctime=instance.ctime,
             mtime=instance.mtime,
         ),

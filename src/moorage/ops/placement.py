@@ -9,16 +9,15 @@ a fleet, and from a decision back to a node or a refusal.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from msgspec import convert
-
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.placement.requests import newcomer
 from moorage.htools.verbs import add_primary
 from moorage.htools.why.explain import Answer
-from moorage.jobs import Question, View
+from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Instance, Node, NodeFacts, NodeGroup
+from moorage.protocol import GetFacts
 
 from . import fleet
 from .calls import beparams
@@ -77,10 +76,10 @@ def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
         yield room_on(config, node)
 
 
-def room_on(config: Config, node: Node) -> Question:
+def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
     where = tuple(directories(config.cluster).items())
-    return Question(node.uuid, "facts", (("brief", True), ("directories", where)))
+    return Ask(node.uuid, GetFacts(brief=True, directories=where))
 
 
 def room(view: View) -> dict[str, NodeFacts]:
@@ -88,8 +87,8 @@ def room(view: View) -> dict[str, NodeFacts]:
     found = {}
     for question, answer in view.answers.items():
         asked = question == room_on(view.config, view.config.node(question.node))
-        if asked and isinstance(answer, dict):
-            found[question.node] = convert(answer, NodeFacts)
+        if asked and isinstance(answer, NodeFacts):
+            found[question.node] = answer
     return found
 
 

@@ -6,8 +6,6 @@ Nothing here knows a template by name: its capability record says all.
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import convert
-
 from moorage.errors import MoorageError, NotFound, Refused, WrongState
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, Node, NodeGroup, Provider
@@ -179,7 +177,7 @@ def check_provider(view: View, disk: Disk, node: Node) -> None:
 
 def providers(view: View, node: Node) -> list[Provider]:
     """Return what a node answered to :func:`providers_on`."""
-    return convert(view.answer(providers_on(node.uuid)) or [], list[Provider])
+    return view.answer(providers_on(node.uuid)) or []
 
 
 def ask_reach(config: Config, disks: list[Disk], node: Node) -> Iterator[Question]:

@@ -71,6 +71,21 @@ class Capabilities:
     """Whether volumes are image files below a directory of the cluster's."""
 
 
+class Opened(StrEnum):
+    """How a node opens what a command names, before the program gets it.
+
+    It does so beneath a directory that the node allows, and over no symbolic link.
+    """
+
+    FILE = "file"
+    """A regular file that is there."""
+    MADE = "made"
+    """A regular file; an empty one is made where there is none."""
+    DIRECTORY = "directory"
+    ENTRY = "entry"
+    """A name in a directory that is there, to make, rename or remove."""
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One program to run on a node.
@@ -90,6 +105,11 @@ class Command:
         Whether a non-zero exit is a failure; else the template looks at it.
     failure
         How Ganeti words the failure: the sentence before the output's last lines.
+    images
+        Which words of `argv` and values in `env` are paths of image files, and how
+        the node opens them. The program gets descriptors, so nobody who may write to
+        the directory can put another file in the place of one that was looked at.
+        Without the file, the command counts as one that exits with 1.
     """
 
     argv: tuple[str, ...]
@@ -98,6 +118,7 @@ class Command:
     log: str = ""
     check: bool = True
     failure: str = ""
+    images: Mapping[str, Opened] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

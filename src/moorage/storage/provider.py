@@ -38,11 +38,14 @@ class FileFact:
         Whether it is a regular file.
     executable
         Whether its owner may execute it.
+    distrust
+        Who besides root could change it; empty if nobody.
     """
 
     missing: str = ""
     regular: bool = False
     executable: bool = False
+    distrust: str = ""
 
 
 def not_found(name: str) -> str:
@@ -89,6 +92,8 @@ def _problem(name: str, path: str, fact: FileFact) -> str:
         return f"{told} is missing ({fact.missing})"
     if not fact.regular:
         return f"{told} is not a regular file"
+    if fact.distrust:
+        return f"{told} is not trusted: {fact.distrust}"
     if name != PARAMETERS and not fact.executable:
         return f"{told} is not executable"
     return ""

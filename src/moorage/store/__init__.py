@@ -2,12 +2,14 @@
 """One truth: engines that keep records, and the configuration on top."""
 
 from .base import Damaged, Key, Store, Stored, StoreError, StoreLost, Write
+from .inspection import Inspection, inspect
 from .memory import MemoryStore
 from .sqlite import SqliteStore
 from .truth import Truth, create, require_cluster
 
 __all__ = [
     "Damaged",
+    "Inspection",
     "Key",
     "MemoryStore",
     "SqliteStore",
@@ -18,5 +20,6 @@ __all__ = [
     "Truth",
     "Write",
     "create",
+    "inspect",
     "require_cluster",
 ]

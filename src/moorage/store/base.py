@@ -16,6 +16,9 @@ Key = tuple[str, str]
 Write = tuple[Key, bytes | None]
 """A record to put, or (None) to drop."""
 
+ADVICE = "moorage master check"
+"""What to type when a store is damaged: it says what is wrong."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:

@@ -3,35 +3,43 @@
 
 Write-ahead log with full synchronisation: a commit is on disk before it is
 acknowledged. A lock file keeps a second master away; the kernel drops it when the
-holder dies, however it dies.
+holder dies, however it dies. Records carry checksums, and what does not fit its own is
+not loaded.
 """
 
 import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from moorage.errors import Conflict, Refused
 
-from .base import Damaged, Stored, StoreError, Write
+from . import sums
+from .base import ADVICE, Damaged, Key, Stored, StoreError, Write
+from .sums import Head
 
 T = TypeVar("T")
 
 _LITTLE = 1 << 20
 """Bytes; with less than this a file system counts as full."""
 
+FORMAT = 1
+"""What SQLite keeps as the file's ``user_version``; 0 is a store without checksums."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
   kind TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,
   PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS head (version INTEGER NOT NULL, term INTEGER NOT NULL);
-INSERT INTO head SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM head);
+INSERT INTO head (version, term) SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM head);
 """
+_SUMS = (("records", "sum"), ("head", "total"), ("head", "sum"))
+"""Tables, and the columns that checksums added to them."""
 
 
 class SqliteStore:
@@ -78,14 +86,14 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, work)
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeError) as error:
             raise self._failure(error) from error
 
     def _failure(self, error: Exception) -> StoreError:
         """Return what went wrong, with the place where it did."""
         place = self.path.parent
-        if type(error) is sqlite3.DatabaseError:  # not one of its many subclasses
-            return Damaged(f"{self.path} is damaged: {error}")
+        if _lasting(error):
+            return damaged(self.path, str(error))
         return StoreError(f"the store in {place}{_room(place)}: {error}")
 
     def _locked(self) -> int:
@@ -107,56 +115,144 @@ class SqliteStore:
             try:
                 made.execute("PRAGMA journal_mode = WAL")
                 made.execute("PRAGMA synchronous = FULL")
-                made.executescript(_SCHEMA)
-            except sqlite3.Error:
+                # What a job forgets (a node's token) is not left in free pages.
+                made.execute("PRAGMA secure_delete = ON")
+                self._furnish(made)
+            except BaseException:
                 made.close()
                 raise
             self._connection = made
         return self._connection
 
+    def _furnish(self, database: sqlite3.Connection) -> None:
+        """Make the tables of an empty file, and the checksums of an old store."""
+        found = format_of(database)
+        if found > FORMAT:
+            raise damaged(self.path, f"its format {found} is of a later Moorage")
+        if found < FORMAT:
+            database.executescript(_SCHEMA)
+            with _at_once(database):
+                _add_sums(database)
+
     def _next_term(self) -> int:
-        row = self._open().execute("UPDATE head SET term = term + 1 RETURNING term")
-        self._term = int(row.fetchone()[0])
+        database = self._open()
+        with _at_once(database):
+            head, head_sum = head_of(database)
+            if head.sum() != head_sum:
+                raise damaged(self.path, *sums.faults(head, head_sum, {}, {}))
+            head = head._replace(term=head.term + 1)
+            _put_head(database, head)
+        self._term = head.term
         return self._term
 
     def _load(self) -> Stored:
         database = self._open()
-        version = database.execute("SELECT version FROM head").fetchone()[0]
-        rows = database.execute("SELECT kind, name, value FROM records")
-        return Stored(version, {(kind, name): value for kind, name, value in rows})
+        head, head_sum = head_of(database)
+        records, known = records_of(database)
+        found = list(sums.faults(head, head_sum, records, known))
+        if found:
+            raise damaged(self.path, *found)
+        return Stored(head.version, records)
 
     def _commit(self, writes: Sequence[Write], expected: int) -> int:
         database = self._open()
-        database.execute("BEGIN IMMEDIATE")
-        try:
-            self._advance(database, expected)
-            for (kind, name), value in writes:
-                self._write(database, kind, name, value)
-            database.execute("COMMIT")
-        except BaseException:
-            if database.in_transaction:  # SQLite itself takes some back
-                database.execute("ROLLBACK")
-            raise
+        with _at_once(database):
+            head, _ = head_of(database)
+            if (head.version, head.term) != (expected, self._term):
+                raise Conflict("the store moved on, or another master leads")
+            changed = (_write(database, key, value) for key, value in writes)
+            total = sums.combined((head.total, *changed))
+            _put_head(database, Head(expected + 1, self._term, total))
         return expected + 1
 
-    def _advance(self, database: sqlite3.Connection, expected: int) -> None:
-        moved = database.execute(
-            "UPDATE head SET version = version + 1 WHERE version = ? AND term = ?",
-            (expected, self._term),
-        )
-        if moved.rowcount != 1:
-            raise Conflict("the store moved on, or another master leads")
 
-    @staticmethod
-    def _write(
-        database: sqlite3.Connection, kind: str, name: str, value: bytes | None
-    ) -> None:
-        if value is None:
-            where = "DELETE FROM records WHERE kind = ? AND name = ?"
-            database.execute(where, (kind, name))
-        else:
-            put = "INSERT OR REPLACE INTO records VALUES (?, ?, ?)"
-            database.execute(put, (kind, name, value))
+# -- the file --------------------------------------------------------------------------
+
+
+def damaged(path: Path, *faults: str) -> Damaged:
+    """Return the error of a store that does not hold what was written into it."""
+    more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
+    said = "; ".join(faults[:3])
+    return Damaged(f"{path} is damaged: {said}{more}", hint=ADVICE)
+
+
+def format_of(database: sqlite3.Connection) -> int:
+    """Return the number of the store's format."""
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def head_of(database: sqlite3.Connection) -> tuple[Head, Any]:
+    """Return the head, and the checksum that stands beside it."""
+    found = database.execute("SELECT version, term, total, sum FROM head").fetchall()
+    if len(found) != 1:
+        raise sqlite3.DatabaseError(f"it has {len(found)} heads")
+    version, term, total, head_sum = found[0]
+    return Head(version, term, total), head_sum
+
+
+def records_of(database: sqlite3.Connection) -> tuple[dict[Key, bytes], dict[Key, Any]]:
+    """Return all records, and the checksums that stand beside them."""
+    rows = database.execute("SELECT kind, name, value, sum FROM records").fetchall()
+    records = {(kind, name): value for kind, name, value, _ in rows}
+    return records, {(kind, name): one for kind, name, _, one in rows}
+
+
+@contextmanager
+def _at_once(database: sqlite3.Connection) -> Iterator[None]:
+    """Do everything inside, or nothing."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:  # SQLite itself takes some back
+            database.execute("ROLLBACK")
+        raise
+
+
+def _write(database: sqlite3.Connection, key: Key, value: bytes | None) -> int:
+    """Write a record; return by what it changes the combination of all checksums."""
+    where = "FROM records WHERE kind = ? AND name = ?"
+    found = database.execute(f"SELECT sum {where}", key).fetchone()
+    old = found[0] if found else 0
+    if value is None:
+        database.execute(f"DELETE {where}", key)
+        return int(old)
+    new = sums.of_record(key, value)
+    put = "INSERT OR REPLACE INTO records (kind, name, value, sum) VALUES (?, ?, ?, ?)"
+    database.execute(put, (*key, value, new))
+    return sums.combined((old, new))
+
+
+def _put_head(database: sqlite3.Connection, head: Head) -> None:
+    put = "UPDATE head SET version = ?, term = ?, total = ?, sum = ?"
+    database.execute(put, (*head, head.sum()))
+
+
+def _add_sums(database: sqlite3.Connection) -> None:
+    """Give each record and the head of an older store its checksum."""
+    for table, column in _SUMS:
+        known = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
+        if column not in known:
+            add = f"ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"
+            database.execute(add)
+    head, _ = head_of(database)
+    records, _ = records_of(database)
+    known_sums = {key: sums.of_record(key, value) for key, value in records.items()}
+    put = "UPDATE records SET sum = ? WHERE kind = ? AND name = ?"
+    database.executemany(put, ((one, *key) for key, one in known_sums.items()))
+    _put_head(database, head._replace(total=sums.combined(known_sums.values())))
+    database.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _lasting(error: Exception) -> bool:
+    """Whether an error means that what is there is no store, rather than no room."""
+    # A text that is none, or an error that is not one of the many subclasses.
+    if isinstance(error, UnicodeError) or type(error) is sqlite3.DatabaseError:
+        return True
+    # What SQLite cannot do with the tables that it finds, and not with the disk.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return isinstance(error, sqlite3.OperationalError) and code == sqlite3.SQLITE_ERROR
 
 
 def _room(directory: Path) -> str:

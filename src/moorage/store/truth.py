@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from msgspec import json
 
-from moorage.errors import Exists, NotFound
+from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
 from moorage.model.change import decode, encode
 from moorage.model.objects import Entity
 
-from .base import Damaged, Store, StoreLost, Write
+from .base import ADVICE, Damaged, Store, StoreLost, Write
 
 _LOG = logging.getLogger(__name__)
 _SERIAL = ("config", "serial_no")
@@ -71,7 +71,10 @@ class Truth:
             else:
                 others.setdefault(kind, {})[name] = value
         serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
-        truth.config = load(serial_no, entities)
+        try:
+            truth.config = load(serial_no, entities)
+        except Conflict as error:
+            raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
         return truth, others
 
     async def commit(
@@ -130,7 +133,8 @@ def _decoded(kind: str, name: str, value: bytes) -> Entity:
     try:
         return decode(kind, json.decode(value))
     except ValueError as error:
-        raise Damaged(f"the record of {kind} {name} in the store: {error}") from error
+        said = f"the record of {kind} {name} in the store: {error}"
+        raise Damaged(said, hint=ADVICE) from error
 
 
 def _writes(change: Change | None, config: Config) -> list[Write]:

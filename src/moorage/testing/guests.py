@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, GuestState
-from moorage.node.hypervisors.base import Door, Drive, GuestSpec, Moved, Report
+from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.protocol import Door, Moved, Report
 
 from .san import San
 

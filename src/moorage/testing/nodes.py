@@ -4,35 +4,51 @@
 import asyncio
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from msgspec import json
 
 from moorage.errors import Unreachable
-from moorage.jobs import Call, Report
 from moorage.model import Node
+from moorage.node import issuing
 from moorage.node.agent import Agent
+from moorage.node.keys import Keys
+from moorage.protocol import Report, Verb, fitting, to_wire
 
 from .guests import SimHypervisor
 from .machine import SimMachine
 from .san import San
 
+R = TypeVar("R")
+
 
 class SimNode:
-    """One simulated node: its agent, its machine, and whether it has power."""
+    """One simulated node: its agent, its machine, and whether it has power.
 
-    def __init__(self, name: str, directory: Path, san: San) -> None:
+    Parameters
+    ----------
+    keys
+        Where it keeps its keys, if it is to have any.
+    """
+
+    def __init__(
+        self, name: str, directory: Path, san: San, keys: Path | None = None
+    ) -> None:
         self.name = name
         self.powered = True
         self.machine = SimMachine(name, san)
         self._directory = directory
         self._san = san
+        self._keys = keys
         self._boot()
 
     def _boot(self) -> None:
         self.hypervisor = SimHypervisor(self.name, self._san)
         hypervisors = {"kvm": self.hypervisor}
-        self.agent = Agent(self.name, self._directory, self.machine, hypervisors)
+        self.keys = Keys(self._keys) if self._keys else None
+        self.agent = Agent(
+            self.name, self._directory, self.machine, hypervisors, keys=self.keys
+        )
 
     def lose_power(self) -> None:
         """Stop answering, and forget all that was in memory."""
@@ -81,8 +97,10 @@ class SimNodes:
         self.nodes[name] = node
         return node
 
-    async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:  # noqa: ANN401
+    async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb; it goes on when the caller dies, as on another machine."""
+        if type(call) in issuing.OWN:
+            return cast("R", None)  # no network is used, and nobody signs anything
         target = self.nodes[node.name]
         if not target.powered:
             raise Unreachable(f"node {node.name} does not answer", sent=False)
@@ -101,13 +119,13 @@ class SimNodes:
         return result
 
     async def _deliver(
-        self, target: SimNode, call: Call, term: int, report: Report, number: int
-    ) -> Any:  # noqa: ANN401
+        self, target: SimNode, call: Verb[R], term: int, report: Report, number: int
+    ) -> R:
         if self.hold is not None:
             await self.hold.wait()
-        args = json.decode(json.encode(call.args))
-        result = await target.agent.handle(call.verb, args, term, report, number)
-        return json.decode(json.encode(result))
+        verb, args = json.decode(json.encode(to_wire(call)))
+        result = await target.agent.handle(verb, args, term, report, number)
+        return fitting(call, json.decode(json.encode(result)))
 
     async def settle(self) -> None:
         """Wait until no verb is under way."""

@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from msgspec import ValidationError, convert
-
-from moorage.errors import Failed, MoorageError, Unreachable
-from moorage.jobs import Call, Engine, Nodes
+from moorage.errors import MoorageError, Unreachable
+from moorage.jobs import Engine, Nodes
 from moorage.model import Config, Node, NodeFacts
 from moorage.ops.storage.directories import directories
+from moorage.protocol import GetFacts
 from moorage.store import Truth
 
 from .scene import Scene
@@ -53,20 +52,20 @@ async def ask(sources: Sources, config: Config, uuids: Iterable[str]) -> Facts:
     """Return what some nodes say; those that are marked offline are not asked."""
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    call = Call("facts", {"directories": directories(config.cluster)})
+    where = tuple(directories(config.cluster).items())
+    call = GetFacts(directories=where)
     answers = await asyncio.gather(*(_ask(sources, node, call) for node in asked))
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
 
 
-async def _ask(sources: Sources, node: Node, call: Call) -> NodeFacts | MoorageError:
+async def _ask(
+    sources: Sources, node: Node, call: GetFacts
+) -> NodeFacts | MoorageError:
     try:
         async with asyncio.timeout(sources.patience):
-            said = await sources.nodes.call(node, call, sources.truth.term, _silent)
-        return convert(said, NodeFacts)
+            return await sources.nodes.call(node, call, sources.truth.term, _silent)
     except TimeoutError:
         return Unreachable(f"node {node.name} said nothing in {sources.patience:g} s")
-    except ValidationError as error:
-        return Failed(f"node {node.name} said what cannot be understood: {error}")
     except MoorageError as error:
         return error
 

@@ -82,7 +82,7 @@ def _nics(call: Call) -> list[dict[str, Any]]:
             raise BadInput("--no-nics and --net do not go together")
         return []
     found: dict[int, dict[str, Any]] = {}
-    for ident, keys in given:
+    for ident, keys in given or ():
         if not (ident.isdecimal() and ident.isascii()):
             raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
         if len(ident) > _DIGITS:
@@ -90,7 +90,7 @@ def _nics(call: Call) -> list[dict[str, Any]]:
         if int(ident) in found:
             raise BadInput(f"--net {ident} is given twice")
         found[int(ident)] = keys
-    return [found.get(number, {}) for number in range(max(found, default=0) + 1)]
+    return [found.get(number, {}) for number in range(max(found, default=-1) + 1)]
 
 
 def _nodes(call: Call) -> dict[str, Any]:
@@ -176,7 +176,7 @@ COMMAND = Command(
             ident_key_values,
             repeats=True,
         ),
-        Option(("--no-nics",), "no network card"),
+        Option(("--no-nics",), "no network card, as without --net"),
         Option(("--no-install",), "leave the disks as they are"),
         Option(("--install-adopted",), "install the OS over the data of adopted disks"),
         FORCE_PARAMS,

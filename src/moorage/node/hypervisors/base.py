@@ -5,12 +5,13 @@ Every verb is idempotent. A hypervisor keeps what it must remember in its run di
 so an agent that was killed and started again finds its guests.
 """
 
-from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
-from msgspec import Meta, Struct, field
+from msgspec import Struct, field
 
 from moorage.model import Accelerator, GuestState
+from moorage.model.uidpool import STANDARD, UidPool
+from moorage.protocol import Door, Moved, Report
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -43,7 +44,10 @@ class Drive(Struct, frozen=True, kw_only=True):
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """A network card as a guest has it; ``link`` names a bridge."""
+    """A network card as a guest has it; ``link`` names a bridge.
+
+    Without one the card has no cable.
+    """
 
     mac: str
     link: str = ""
@@ -61,6 +65,8 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     ports
         For a guest that waits for a migration: the ports of the source
         (`GuestState.ports`). A drive that is not named goes to the port of its slot.
+    uid_pool
+        The cluster's user-ids, for guests that run as users of their own.
     """
 
     uuid: str
@@ -71,43 +77,7 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     drives: tuple[Drive, ...] = ()
     cards: tuple[Card, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
-
-
-class Door(Struct, frozen=True, kw_only=True):
-    """Where a guest waits for a migration, in the words of its node.
-
-    That node may be anybody's. It says no address: the source is told that by its
-    master, and takes a port from here.
-
-    Attributes
-    ----------
-    port
-        At the node's address.
-    key
-        Known to the two nodes and the master, and good for this migration only, in
-        hex: without it nobody gets in, and nothing is sent.
-    ports
-        The drives that wait there, each with its port (`GuestState.ports`).
-    place
-        Of guests that are not real: where they wait. A real one has none.
-    """
-
-    port: Annotated[int, Meta(ge=1, le=65535)]
-    key: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
-    ports: dict[str, int] = {}
-    place: str = ""
-
-
-class Moved(Struct, frozen=True, kw_only=True):
-    """How a live migration went. Times in milliseconds, memory in MiB."""
-
-    total_ms: int
-    downtime_ms: int
-    transferred: int
-
-
-Report = Callable[[int, int, str, str], None]
-"""Progress: done, total, unit, note."""
+    uid_pool: UidPool = STANDARD
 
 
 class Hypervisor(Protocol):

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
+from moorage.protocol import Door, Moved, Report
 
-from .base import Door, Drive, GuestSpec, Moved, Report
+from .base import Drive, GuestSpec
 
 _SCHEME = "fake:"
 _SUFFIX = ".json"

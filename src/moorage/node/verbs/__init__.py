@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent's verbs: each module has a table of them, and the shape of arguments."""
+"""What does the verbs of the protocol on this node: each module has a table of them."""
 
-from typing import Any
-
-from msgspec import Struct
+from moorage.protocol import name_of
 
 from .delay import VERBS as DELAY_VERBS
-from .delay import DelayArgs
 from .disk import VERBS as DISK_VERBS
-from .disk import DiskArgs
 from .fact import VERBS as FACT_VERBS
-from .fact import FactArgs
 from .guest import VERBS as GUEST_VERBS
-from .guest import GuestArgs
+from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .station import Station
 
-VERBS: dict[str, tuple[type[Struct], Any]] = {
-    **{name: (DiskArgs, verb) for name, verb in DISK_VERBS.items()},
-    **{name: (GuestArgs, verb) for name, verb in GUEST_VERBS.items()},
-    **{name: (FactArgs, verb) for name, verb in FACT_VERBS.items()},
-    **{name: (FactArgs, verb) for name, verb in MEMBERSHIP_VERBS.items()},
-    **{name: (DelayArgs, verb) for name, verb in DELAY_VERBS.items()},
+VERBS = {
+    name_of(kind): (kind, function)
+    for kind, function in (
+        *DISK_VERBS,
+        *GUEST_VERBS,
+        *FACT_VERBS,
+        *MEMBERSHIP_VERBS,
+        *KEY_VERBS,
+        *DELAY_VERBS,
+    )
 }
-"""Every verb: the shape of its arguments, and what runs it."""
+"""Every verb by its name: the shape of its arguments, and what does it."""
 
-__all__ = ["VERBS", "DiskArgs", "FactArgs", "GuestArgs", "Station"]
+__all__ = ["VERBS", "Station"]

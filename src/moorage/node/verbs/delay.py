@@ -2,30 +2,16 @@
 """The verb that does nothing for a while, for tests."""
 
 import asyncio
-from typing import Any
 
-from moorage.node.hypervisors.base import Report
+from moorage.protocol import Pause, Report
 
-from .fact import FactArgs
 from .station import Station
 
 
-class DelayArgs(FactArgs, frozen=True, kw_only=True):
-    """Arguments of the verb.
-
-    Attributes
-    ----------
-    seconds
-        How long to wait.
-    """
-
-    seconds: float = 0.0
-
-
-async def delay(_at: Station, args: DelayArgs, _report: Report) -> None:
+async def delay(_at: Station, args: Pause, _report: Report) -> None:
     """Wait; nobody else waits for it."""
     await asyncio.sleep(args.seconds)
 
 
-VERBS: dict[str, Any] = {"delay": delay}
+VERBS = (Pause.done_by(delay),)
 """Every verb of waiting."""

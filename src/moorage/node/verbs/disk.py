@@ -2,20 +2,32 @@
 """Verbs on one disk: a template's steps, driven on this node."""
 
 from collections.abc import Generator
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from moorage.errors import CommandFailed, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
 from moorage.node.commands import drive
-from moorage.node.hypervisors.base import Report
-from moorage.node.makings import DENIED, MADE, Making
+from moorage.node.makings import DENIED, MADE, REMOVING, Making
+from moorage.protocol import (
+    AttachDisk,
+    CloseDisk,
+    CreateDisk,
+    DetachDisk,
+    ForgetDisk,
+    GrowDisk,
+    NoteDisk,
+    OnDisk,
+    OpenDisk,
+    RemoveDisk,
+    Report,
+    SnapshotDisk,
+    UnmakeDisk,
+)
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
-from moorage.units import Mib
 
 from .station import Station
 
@@ -24,59 +36,13 @@ REPAIR = "gnt-cluster repair-disk-sizes"
 MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
 
 
-class DiskArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of a verb on one disk.
-
-    Attributes
-    ----------
-    disk
-        As the configuration has it; its epoch fences the step.
-    shared_file_dir, file_dir
-        Where the cluster keeps image files.
-    opened
-        For ``disk.attach``: ``exclusive``, ``shared``, or empty for not at all.
-    ignore_size
-        For ``disk.attach``: take the device, whatever its size is.
-    exclusive
-        For ``disk.open``.
-    sought
-        For ``disk.remove``: whether the volume must be found here first. A provider's
-        ``remove`` is content where there is none, and it may be on another node.
-    to, name, text
-        New size in MiB, a snapshot's name, a note.
-    """
-
-    disk: Disk
-    hypervisor: str = "kvm"
-    shared_file_dir: str = ""
-    file_dir: str = ""
-    opened: str = ""
-    ignore_size: bool = False
-    exclusive: bool = True
-    sought: bool = False
-    to: Mib = Mib(0)
-    name: str = ""
-    text: str = ""
-
-    def copy(self) -> Disk:
-        """Return the disk that the snapshot `name` of this one can be driven as.
-
-        The storage knows the copy by the name of its volume alone.
-        """
-        kind = template_named(self.disk.dev_type)
-        volume = kind.snapshot_id(self.disk, self.name)
-        return replace(
-            self.disk, logical_id=volume, size=self.to, name=None, cname=self.name
-        )
-
-
-async def create(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def create(at: Station, args: CreateDisk, _report: Report) -> Outcome:
     """Make the volume."""
     template = _template(at, args)
     return await _make(at, args, args.disk, template.create(args.disk))
 
 
-async def unmake(at: Station, args: DiskArgs, report: Report) -> Outcome:
+async def unmake(at: Station, args: UnmakeDisk, report: Report) -> Outcome:
     """Take back a `create` or `snapshot`, whatever came of it here.
 
     Only what this node made is destroyed. Where the storage refused, the volume, if
@@ -97,23 +63,31 @@ async def unmake(at: Station, args: DiskArgs, report: Report) -> Outcome:
         return Outcome.UNCHANGED
     if making.before is None and making.came != MADE:
         _check_own(at, args.disk, making)
-    if making.copy:
-        args = replace(args, disk=replace(args.disk, name=None))
-    return await remove(at, args, report)
-
-
-async def remove(at: Station, args: DiskArgs, _report: Report) -> Outcome:
-    """Destroy the volume, unless a guest here has it."""
-    await _check_unused(at, args.disk)
-    if args.sought:
-        await _check_found(at, args)
-    outcome = await _drive(at, _template(at, args).remove(args.disk))
-    at.held.drop(args.disk.uuid)
-    at.makings.drop(args.disk)
+    disk = replace(args.disk, name=None) if making.copy else args.disk
+    await _check_unused(at, disk)
+    outcome = await _remove(at, args, disk)
+    at.makings.drop(disk)
     return outcome
 
 
-async def forget(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def remove(at: Station, args: RemoveDisk, _report: Report) -> Outcome:
+    """Destroy the volume, unless a guest here has it."""
+    await _check_unused(at, args.disk)
+    if args.sought:
+        await _see_once(at, args)
+    outcome = await _remove(at, args, args.disk)
+    if not args.sought:  # else a retry asks again what was seen
+        at.makings.drop(args.disk)
+    return outcome
+
+
+async def _remove(at: Station, args: OnDisk[Outcome], disk: Disk) -> Outcome:
+    outcome = await _drive(at, _template(at, args).remove(disk))
+    at.held.drop(disk.uuid)
+    return outcome
+
+
+async def forget(at: Station, args: ForgetDisk, _report: Report) -> Outcome:
     """Drop what the node knows of the disk; its storage is asked for nothing."""
     await _check_unused(at, args.disk)
     at.held.drop(args.disk.uuid)
@@ -121,7 +95,7 @@ async def forget(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     return Outcome.CHANGED
 
 
-async def attach(at: Station, args: DiskArgs, report: Report) -> Where:
+async def attach(at: Station, args: AttachDisk, report: Report) -> Where:
     """Make the volume usable here, and open it if asked to.
 
     Raises
@@ -140,7 +114,7 @@ async def attach(at: Station, args: DiskArgs, report: Report) -> Where:
     return where
 
 
-async def detach(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def detach(at: Station, args: DetachDisk, _report: Report) -> Outcome:
     """Take back the attach, unless a guest here has the disk."""
     await _check_unused(at, args.disk)
     outcome = await _drive(at, _template(at, args).detach(args.disk))
@@ -148,34 +122,34 @@ async def detach(at: Station, args: DiskArgs, _report: Report) -> Outcome:
     return outcome
 
 
-async def open_(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def open_(at: Station, args: OpenDisk, _report: Report) -> Outcome:
     """Tell the storage that this node may write."""
     steps = _template(at, args).open(args.disk, exclusive=args.exclusive)
     return await _drive(at, steps)
 
 
-async def close(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def close(at: Station, args: CloseDisk, _report: Report) -> Outcome:
     """Tell the storage that this node stops writing."""
     return await _drive(at, _template(at, args).close(args.disk))
 
 
-async def grow(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def grow(at: Station, args: GrowDisk, _report: Report) -> Outcome:
     """Enlarge the volume."""
     return await _drive(at, _template(at, args).grow(args.disk, args.to))
 
 
-async def snapshot(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def snapshot(at: Station, args: SnapshotDisk, _report: Report) -> Outcome:
     """Make a copy-in-time."""
     steps = _template(at, args).snapshot(args.disk, args.name, args.to)
     return await _make(at, args, args.copy(), steps)
 
 
-async def setinfo(at: Station, args: DiskArgs, _report: Report) -> Outcome:
+async def setinfo(at: Station, args: NoteDisk, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
     return await _drive(at, _template(at, args).setinfo(args.disk, args.text))
 
 
-def _check_device(at: Station, args: DiskArgs, found: Device, report: Report) -> None:
+def _check_device(at: Station, args: AttachDisk, found: Device, report: Report) -> None:
     """Compare what was attached with the record.
 
     A volume of a provider may be larger than it was asked for (storage rounds up); an
@@ -204,7 +178,7 @@ def _check_device(at: Station, args: DiskArgs, found: Device, report: Report) ->
     report(0, 0, "log", f"Warning: {told}; {REPAIR} corrects the record")
 
 
-async def _make(at: Station, args: DiskArgs, made: Disk, steps: Steps) -> Outcome:
+async def _make(at: Station, args: OnDisk[object], made: Disk, steps: Steps) -> Outcome:
     """Run steps that make the volume of `made`, and remember what came of them."""
     before = await _there(at, args, made)
     at.makings.begin(made, of=args.disk, before=before)
@@ -219,7 +193,7 @@ async def _make(at: Station, args: DiskArgs, made: Disk, steps: Steps) -> Outcom
     return outcome
 
 
-async def _there(at: Station, args: DiskArgs, disk: Disk) -> bool | None:
+async def _there(at: Station, args: OnDisk[object], disk: Disk) -> bool | None:
     """Return whether a volume is there; None where the template cannot tell."""
     try:
         await _drive(at, _template(at, args).measure(disk))
@@ -256,7 +230,7 @@ async def _drive(at: Station, steps: Generator[Command, Output, R]) -> R:
     return await drive(steps, at.run)
 
 
-def _template(at: Station, args: DiskArgs) -> Template:
+def _template(at: Station, args: OnDisk[object]) -> Template:
     kind = template_named(args.disk.dev_type)
     needed = kind.capabilities.provider
     return kind(
@@ -270,7 +244,15 @@ def _template(at: Station, args: DiskArgs) -> Template:
     )
 
 
-async def _check_found(at: Station, args: DiskArgs) -> None:
+async def _see_once(at: Station, args: RemoveDisk) -> None:
+    """Check that the volume is here, or was when an earlier attempt began."""
+    known = at.makings.of(args.disk)
+    if known is None or known.came != REMOVING:
+        await _check_found(at, args)
+        at.makings.remove(args.disk)
+
+
+async def _check_found(at: Station, args: OnDisk[object]) -> None:
     """Raise `WrongState` if this node does not see the volume."""
     try:
         await _drive(at, _template(at, args).attach(args.disk))
@@ -296,17 +278,17 @@ async def _check_unused(at: Station, disk: Disk) -> None:
             )
 
 
-VERBS: dict[str, Any] = {
-    "disk.create": create,
-    "disk.unmake": unmake,
-    "disk.remove": remove,
-    "disk.forget": forget,
-    "disk.attach": attach,
-    "disk.detach": detach,
-    "disk.open": open_,
-    "disk.close": close,
-    "disk.grow": grow,
-    "disk.snapshot": snapshot,
-    "disk.setinfo": setinfo,
-}
+VERBS = (
+    CreateDisk.done_by(create),
+    UnmakeDisk.done_by(unmake),
+    RemoveDisk.done_by(remove),
+    ForgetDisk.done_by(forget),
+    AttachDisk.done_by(attach),
+    DetachDisk.done_by(detach),
+    OpenDisk.done_by(open_),
+    CloseDisk.done_by(close),
+    GrowDisk.done_by(grow),
+    SnapshotDisk.done_by(snapshot),
+    NoteDisk.done_by(setinfo),
+)
 """Every verb on one disk."""

@@ -2,9 +2,7 @@
 """Reading verbs: what this node says of itself."""
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from moorage import __version__
@@ -18,7 +16,16 @@ from moorage.model import (
     Provider,
     Unit,
 )
-from moorage.node.hypervisors.base import Report
+from moorage.protocol import (
+    GetDevices,
+    GetFacts,
+    GetGuest,
+    ListGuests,
+    ListProviders,
+    ListSystems,
+    Report,
+    TryAccelerator,
+)
 from moorage.storage.provider import usable
 from moorage.storage.templates import TEMPLATES
 from moorage.units import Mib
@@ -29,32 +36,7 @@ _PROVIDED = sorted(n for n, one in TEMPLATES.items() if one.capabilities.provide
 """Templates whose work scripts of providers do."""
 
 
-class FactArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of the reading verbs, and of those between a node and its master.
-
-    Attributes
-    ----------
-    directories
-        Directory by disk template, or pairs of both: where the cluster keeps image
-        files.
-    paths
-        Of devices and files.
-    uuid
-        A guest.
-    objects
-        Uuids: of those to keep, or to end the programs of.
-    brief
-        Leave out guests and held disks: they may be thousands.
-    """
-
-    directories: dict[str, str] | tuple[tuple[str, str], ...] = {}
-    paths: tuple[str, ...] = ()
-    uuid: str = ""
-    objects: tuple[str, ...] = ()
-    brief: bool = False
-
-
-async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
+async def facts(at: Station, args: GetFacts, _report: Report) -> NodeFacts:
     """Return all that there is to know of this node."""
     memory = at.machine.memory()
     return NodeFacts(
@@ -74,12 +56,12 @@ async def facts(at: Station, args: FactArgs, _report: Report) -> NodeFacts:
     )
 
 
-async def guests(at: Station, _args: FactArgs, _report: Report) -> list[GuestState]:
+async def guests(at: Station, _args: ListGuests, _report: Report) -> list[GuestState]:
     """Return every guest that has a process here."""
     return await _all_guests(at)
 
 
-async def guest(at: Station, args: FactArgs, _report: Report) -> GuestState | None:
+async def guest(at: Station, args: GetGuest, _report: Report) -> GuestState | None:
     """Return one guest, if it has a process here."""
     for hypervisor in at.hypervisors.values():
         found = await hypervisor.find(args.uuid)
@@ -88,17 +70,19 @@ async def guest(at: Station, args: FactArgs, _report: Report) -> GuestState | No
     return None
 
 
-async def providers(at: Station, _args: FactArgs, _report: Report) -> list[Provider]:
+async def providers(
+    at: Station, _args: ListProviders, _report: Report
+) -> list[Provider]:
     """Return every entry of the ExtStorage search path."""
     return at.machine.providers()
 
 
-async def oses(at: Station, _args: FactArgs, _report: Report) -> list[Os]:
+async def oses(at: Station, _args: ListSystems, _report: Report) -> list[Os]:
     """Return every entry of the search path of OS definitions."""
     return at.machine.oses()
 
 
-async def devices(at: Station, args: FactArgs, _report: Report) -> list[Device]:
+async def devices(at: Station, args: GetDevices, _report: Report) -> list[Device]:
     """Return what there is at some paths, in their order."""
     return [await at.machine.device(path) for path in args.paths]
 
@@ -123,7 +107,7 @@ def _provided(at: Station) -> Iterator[Unit]:
 
 
 async def accelerator(
-    at: Station, _args: FactArgs, _report: Report
+    at: Station, _args: TryAccelerator, _report: Report
 ) -> Accelerator | None:
     """Find out again what executes guests here; it may boot a kernel, and take long."""
     looks = [
@@ -141,13 +125,13 @@ async def _all_guests(at: Station) -> list[GuestState]:
     return [guest for guests in found for guest in guests]
 
 
-VERBS: dict[str, Any] = {
-    "facts": facts,
-    "guests": guests,
-    "guest": guest,
-    "providers": providers,
-    "oses": oses,
-    "devices": devices,
-    "accelerator": accelerator,
-}
+VERBS = (
+    GetFacts.done_by(facts),
+    ListGuests.done_by(guests),
+    GetGuest.done_by(guest),
+    ListProviders.done_by(providers),
+    ListSystems.done_by(oses),
+    GetDevices.done_by(devices),
+    TryAccelerator.done_by(accelerator),
+)
 """Every reading verb."""

@@ -2,16 +2,36 @@
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
-
-from msgspec import Struct
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
 from moorage.node import oses
-from moorage.node.hypervisors.base import Card, Door, Drive, GuestSpec, Moved, Report
-from moorage.units import Mib
+from moorage.node.hypervisors.base import Card, Drive, GuestSpec
+from moorage.protocol import (
+    AbortGuest,
+    AwaitGuest,
+    DiscardGuest,
+    Door,
+    FindConsole,
+    InstallSystem,
+    Moved,
+    OnGuest,
+    PlugDisk,
+    PrepareMigration,
+    RebootGuest,
+    Report,
+    ResizeDisk,
+    ResumeGuest,
+    RunMigration,
+    StartGuest,
+    StopGuest,
+    UnplugDisk,
+    VerifySystem,
+    Whole,
+    WithSystem,
+)
 
 from .station import Station
 
@@ -19,93 +39,49 @@ _LOOK = 0.05
 """Seconds between two looks at a guest."""
 
 
-class GuestArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of a verb on one guest.
-
-    Attributes
-    ----------
-    disks
-        Attached disks in the order of their slots; they must be attached here.
-    ports
-        For ``migration.prepare``: where the disks sit in the guest.
-    disk, slot
-        For plugging one disk.
-    timeout
-        Seconds that a guest gets to power down, or to arrive.
-    address, door
-        Where a migration goes: the node's address, and its answer to
-        ``migration.prepare``.
-    os, osparams, beparams, secondaries, ctime, mtime
-        For OS scripts: the definition, with variant, its parameters, and what else
-        they are told of the instance; ``secondaries`` are names of nodes.
-    """
-
-    uuid: str
-    name: str = ""
-    hypervisor: str = "kvm"
-    memory: Mib = Mib(0)
-    vcpus: int = 1
-    hvparams: dict[str, Any] = {}
-    disks: tuple[Disk, ...] = ()
-    nics: tuple[Nic, ...] = ()
-    ports: dict[str, int] = {}
-    disk: Disk | None = None
-    slot: int = 0
-    timeout: float = 0.0
-    address: str = ""
-    door: Door | None = None
-    os: str = ""
-    osparams: dict[str, Any] = {}
-    beparams: dict[str, Any] = {}
-    secondaries: tuple[str, ...] = ()
-    ctime: float = 0.0
-    mtime: float = 0.0
-
-
-async def start(at: Station, args: GuestArgs, _report: Report) -> None:
+async def start(at: Station, args: StartGuest, _report: Report) -> None:
     """Start the guest, its disks attached here."""
     spec = _spec(at, args)
     _use(at, args, args.disks)
     await at.hypervisor(args.hypervisor).start(spec)
 
 
-async def stop(at: Station, args: GuestArgs, _report: Report) -> None:
+async def stop(at: Station, args: StopGuest, _report: Report) -> None:
     """Power the guest down."""
     await at.hypervisor(args.hypervisor).stop(args.uuid, args.timeout)
 
 
-async def reboot(at: Station, args: GuestArgs, _report: Report) -> None:
+async def reboot(at: Station, args: RebootGuest, _report: Report) -> None:
     """Reset the guest."""
     await at.hypervisor(args.hypervisor).reboot(args.uuid)
 
 
-async def plug(at: Station, args: GuestArgs, _report: Report) -> None:
+async def plug(at: Station, args: PlugDisk, _report: Report) -> None:
     """Hot-plug a disk that is attached here."""
-    disk = _one_disk(args)
-    drive = _drive(at, disk, args.slot)
-    _use(at, args, (disk,))
+    drive = _drive(at, args.disk, args.slot)
+    _use(at, args, (args.disk,))
     await at.hypervisor(args.hypervisor).plug(args.uuid, drive)
 
 
-async def unplug(at: Station, args: GuestArgs, _report: Report) -> None:
+async def unplug(at: Station, args: UnplugDisk, _report: Report) -> None:
     """Hot-unplug a disk."""
-    await at.hypervisor(args.hypervisor).unplug(args.uuid, _one_disk(args).uuid)
+    await at.hypervisor(args.hypervisor).unplug(args.uuid, args.disk.uuid)
 
 
-async def resize(at: Station, args: GuestArgs, _report: Report) -> None:
+async def resize(at: Station, args: ResizeDisk, _report: Report) -> None:
     """Tell the guest that a disk has grown."""
-    drive = _drive(at, _one_disk(args), args.slot)
+    drive = _drive(at, args.disk, args.slot)
     await at.hypervisor(args.hypervisor).resize(args.uuid, drive)
 
 
-async def prepare(at: Station, args: GuestArgs, _report: Report) -> Door:
+async def prepare(at: Station, args: PrepareMigration, _report: Report) -> Door:
     """Prepare a guest that waits for a migration; return where to send it."""
-    spec = _spec(at, args)
+    spec = _spec(at, args, args.ports)
     _use(at, args, args.disks)
     return await at.hypervisor(args.hypervisor).incoming(spec)
 
 
-async def arrived(at: Station, args: GuestArgs, _report: Report) -> None:
+async def arrived(at: Station, args: AwaitGuest, _report: Report) -> None:
     """Wait until a guest whose transfer is complete runs here, `timeout` at most."""
     hypervisor = at.hypervisor(args.hypervisor)
     for _ in range(1 + round(args.timeout / _LOOK)):
@@ -118,7 +94,7 @@ async def arrived(at: Station, args: GuestArgs, _report: Report) -> None:
     raise Failed(f"guest {args.name} does not run on node {at.name} yet")
 
 
-async def migrate(at: Station, args: GuestArgs, report: Report) -> Moved:
+async def migrate(at: Station, args: RunMigration, report: Report) -> Moved:
     """Send the guest away, or carry on sending it.
 
     Raises
@@ -142,37 +118,37 @@ async def migrate(at: Station, args: GuestArgs, report: Report) -> Moved:
         ) from error
 
 
-async def resume(at: Station, args: GuestArgs, _report: Report) -> None:
+async def resume(at: Station, args: ResumeGuest, _report: Report) -> None:
     """Give up a migration: the guest runs here as before."""
     await at.hypervisor(args.hypervisor).resume(args.uuid)
 
 
-async def abort(at: Station, args: GuestArgs, _report: Report) -> None:
+async def abort(at: Station, args: AbortGuest, _report: Report) -> None:
     """End a guest that waits for a migration."""
     await at.hypervisor(args.hypervisor).abort(args.uuid)
 
 
-async def discard(at: Station, args: GuestArgs, _report: Report) -> None:
+async def discard(at: Station, args: DiscardGuest, _report: Report) -> None:
     """End the process of a guest that moved away."""
     await at.hypervisor(args.hypervisor).discard(args.uuid)
 
 
-async def console(at: Station, args: GuestArgs, _report: Report) -> str:
+async def console(at: Station, args: FindConsole, _report: Report) -> str:
     """Return the path of the socket of the guest's serial console."""
     return at.hypervisor(args.hypervisor).console(args.uuid)
 
 
-async def verify_os(at: Station, args: GuestArgs, _report: Report) -> None:
+async def verify_os(at: Station, args: VerifySystem, _report: Report) -> None:
     """Let an OS definition look at its parameters."""
     await oses.verify(oses.usable(at.machine.oses()), _told(at, args), at.run)
 
 
-async def install(at: Station, args: GuestArgs, _report: Report) -> None:
+async def install(at: Station, args: InstallSystem, _report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
     await oses.create(oses.usable(at.machine.oses()), _told(at, args), at.run)
 
 
-def _told(at: Station, args: GuestArgs) -> oses.Install:
+def _told(at: Station, args: WithSystem[None]) -> oses.Install:
     """Return what an OS script is told; the disks must be attached here."""
     disks = tuple(
         oses.OsDisk(
@@ -201,7 +177,9 @@ def _told(at: Station, args: GuestArgs) -> oses.Install:
     )
 
 
-def _spec(at: Station, args: GuestArgs) -> GuestSpec:
+def _spec(
+    at: Station, args: Whole[object], ports: Mapping[str, int] = MappingProxyType({})
+) -> GuestSpec:
     return GuestSpec(
         uuid=args.uuid,
         name=args.name,
@@ -210,7 +188,7 @@ def _spec(at: Station, args: GuestArgs) -> GuestSpec:
         hvparams=args.hvparams,
         drives=tuple(_drive(at, disk, n) for n, disk in enumerate(args.disks)),
         cards=tuple(_card(nic) for nic in args.nics),
-        ports=args.ports,
+        ports=dict(ports),
     )
 
 
@@ -229,33 +207,27 @@ def _card(nic: Nic) -> Card:
     return Card(mac=nic.mac, link=str(nic.nicparams.get("link") or ""))
 
 
-def _one_disk(args: GuestArgs) -> Disk:
-    if args.disk is None:
-        raise BadInput("the verb needs a disk")
-    return args.disk
-
-
-def _use(at: Station, args: GuestArgs, disks: Iterable[Disk]) -> None:
+def _use(at: Station, args: OnGuest[object], disks: Iterable[Disk]) -> None:
     """Note, before it happens, who is going to have the disks."""
     for disk in disks:
         at.held.use(disk.uuid, args.hypervisor, args.uuid)
 
 
-VERBS: dict[str, Any] = {
-    "instance.start": start,
-    "instance.stop": stop,
-    "instance.reboot": reboot,
-    "instance.plug": plug,
-    "instance.unplug": unplug,
-    "instance.resize": resize,
-    "instance.console": console,
-    "migration.prepare": prepare,
-    "migration.run": migrate,
-    "migration.arrived": arrived,
-    "migration.resume": resume,
-    "migration.abort": abort,
-    "migration.discard": discard,
-    "os.create": install,
-    "os.verify": verify_os,
-}
+VERBS = (
+    StartGuest.done_by(start),
+    StopGuest.done_by(stop),
+    RebootGuest.done_by(reboot),
+    PlugDisk.done_by(plug),
+    UnplugDisk.done_by(unplug),
+    ResizeDisk.done_by(resize),
+    FindConsole.done_by(console),
+    PrepareMigration.done_by(prepare),
+    RunMigration.done_by(migrate),
+    AwaitGuest.done_by(arrived),
+    ResumeGuest.done_by(resume),
+    AbortGuest.done_by(abort),
+    DiscardGuest.done_by(discard),
+    InstallSystem.done_by(install),
+    VerifySystem.done_by(verify_os),
+)
 """Every verb on one guest."""

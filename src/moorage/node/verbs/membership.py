@@ -5,23 +5,21 @@ How a node gets in is another door.
 """
 
 import time
-from typing import Any
 
-from moorage.node.hypervisors.base import Report
+from moorage.protocol import KillPrograms, LeaveCluster, Report, TidyNode
 
-from .fact import FactArgs
 from .station import Station
 
 _YOUNG = 3600.0
 """Seconds for which nothing is forgotten: the master may not know of it yet."""
 
 
-async def leave(at: Station, _args: FactArgs, _report: Report) -> None:
+async def leave(at: Station, _args: LeaveCluster, _report: Report) -> None:
     """Leave the cluster: its certificates are forgotten, and the door opens again."""
     at.leave()
 
 
-async def tidy(at: Station, args: FactArgs, _report: Report) -> None:
+async def tidy(at: Station, args: TidyNode, _report: Report) -> None:
     """Forget what is left of objects that the cluster does not know any more.
 
     A new master asks for it. Late steps of its predecessors are fenced by their term,
@@ -32,7 +30,7 @@ async def tidy(at: Station, args: FactArgs, _report: Report) -> None:
     at.makings.keep(args.objects, before)
 
 
-async def kill(at: Station, args: FactArgs, _report: Report) -> int:
+async def kill(at: Station, args: KillPrograms, _report: Report) -> int:
     """End the programs that earlier steps run on some objects; return how many.
 
     Their verbs fail, and are undone as any other that failed.
@@ -40,5 +38,9 @@ async def kill(at: Station, args: FactArgs, _report: Report) -> int:
     return at.machine.kill(args.objects)
 
 
-VERBS: dict[str, Any] = {"node.leave": leave, "node.tidy": tidy, "script.kill": kill}
+VERBS = (
+    LeaveCluster.done_by(leave),
+    TidyNode.done_by(tidy),
+    KillPrograms.done_by(kill),
+)
 """Every verb of membership."""

@@ -9,6 +9,7 @@ from moorage.model import Disk
 from moorage.node.fence import Fence
 from moorage.node.held import Shelf
 from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.keys import Keys
 from moorage.node.machine import Machine
 from moorage.node.makings import Makings
 from moorage.storage import Command, Output, Where
@@ -25,6 +26,8 @@ class Station:
     ----------
     leave
         Called when the node leaves its cluster.
+    keys
+        What it serves with; None where it is not asked over a network.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Station:
     makings: Makings
     fence: Fence
     leave: Callable[[], None]
+    keys: Keys | None = None
 
     async def run(self, command: Command) -> Output:
         """Run one command of a template or an OS definition."""

@@ -31,7 +31,7 @@ def directories(seen: Seen) -> Iterator[Finding]:
 
 
 def units(seen: Seen) -> Iterator[Finding]:
-    """Find directories in use that a node lacks or forbids, and units told twice."""
+    """Find directories in use that a node lacks, and units told twice."""
     kept = _kept(seen)
     for node, facts in seen.nodes():
         told = Counter(unit.name for unit in facts.units)
@@ -44,8 +44,15 @@ def units(seen: Seen) -> Iterator[Finding]:
         for template, path in kept.items() if node.vm_capable else ():
             if (template, path) not in told:
                 yield _lacking(node, path)
-            elif is_forbidden(facts, path):
-                yield _forbidden(node, facts, path)
+
+
+def allowed(seen: Seen) -> Iterator[Finding]:
+    """Find nodes whose own list lacks a directory of the cluster."""
+    kept, known = _kept(seen), set_directories(seen.config.cluster)
+    for node, facts in seen.nodes():
+        for template, path in known.items() if node.vm_capable else ():
+            if is_forbidden(facts, path):
+                yield _forbidden(node, facts, path, warning=template not in kept)
 
 
 def _kept(seen: Seen) -> dict[str, str]:
@@ -63,12 +70,13 @@ def _lacking(node: Node, path: str) -> Finding:
     )
 
 
-def _forbidden(node: Node, facts: NodeFacts, path: str) -> Finding:
+def _forbidden(node: Node, facts: NodeFacts, path: str, *, warning: bool) -> Finding:
     allowed = ", ".join(facts.allowed_directories or ()) or "nothing"
     return Finding(
         f"node {node.name}",
         f"it does not allow disks in {path}: its list of directories has {allowed}",
         f"add it to file-storage-paths on {node.name}",
+        warning=warning,
     )
 
 

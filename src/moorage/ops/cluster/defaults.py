@@ -10,7 +10,7 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput, MoorageError
-from moorage.model import Cluster, hvparams
+from moorage.model import Cluster, hvparams, uidpool
 from moorage.ops.placement import check_allocator
 from moorage.storage.templates import template_named
 
@@ -29,6 +29,7 @@ def checks(cluster: Cluster) -> Iterator[tuple[str, Callable[[], object]]]:
     for profile, own in sorted(cluster.beparams.items()):
         yield "-B", partial(check_beparams, profile, own)
     yield "-I", partial(check_allocator, cluster.default_iallocator)
+    yield "--uid-pool", partial(uidpool.checked, cluster.uid_pool)
 
 
 def check(cluster: Cluster) -> None:

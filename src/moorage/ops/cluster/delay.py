@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from moorage.errors import BadInput
-from moorage.jobs import Call, Lock, Operation, Run, Task, View
+from moorage.jobs import Lock, Operation, Run, Task, View
 from moorage.jobs.unread import Moot
+from moorage.protocol import Pause
 
 LONGEST = 3600.0
 """Seconds that one delay may last."""
@@ -73,7 +74,7 @@ class Delay(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Wait on each node in turn."""
-        call = Call("delay", {"seconds": self.duration})
+        call = Pause(seconds=self.duration)
         for _ in range(max(self.repeat, 1)):
             for uuid in self._nodes(view):
                 name = view.config.node(uuid).name

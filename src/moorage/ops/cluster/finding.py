@@ -5,13 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from moorage.errors import MoorageError
-from moorage.jobs import Question, View
+from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
 from moorage.ops.identity import is_adopted
 from moorage.ops.storage.directories import directories
+from moorage.protocol import GetFacts
 
 RUNNING = frozenset({"running", "paused"})
 
@@ -74,10 +75,10 @@ class Seen:
                 yield node, self.facts[node.uuid]
 
 
-def room_and_facts_on(config: Config, node: Node) -> Question:
+def room_and_facts_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node for all that it knows of itself, room for disks included."""
     where = tuple(directories(config.cluster).items())
-    return Question(node.uuid, "facts", (("directories", where),))
+    return Ask(node.uuid, GetFacts(directories=where))
 
 
 def see(view: View) -> Seen:
@@ -89,18 +90,17 @@ def see(view: View) -> Seen:
         if node.offline:
             continue
         try:
-            facts[node.uuid] = _told(view, node)
+            told = view.answer(room_and_facts_on(view.config, node))
         except MoorageError as error:
             silent[node.uuid] = error
             continue
-        for guest in facts[node.uuid].guests:
+        if told is None:
+            continue  # it was added since the nodes were asked
+        facts[node.uuid] = told
+        for guest in told.guests:
             if guest.state in RUNNING:
                 running[guest.uuid].append((node, guest))
     return Seen(view, facts, silent, running)
-
-
-def _told(view: View, node: Node) -> NodeFacts:
-    return convert(view.answer(room_and_facts_on(view.config, node)), NodeFacts)
 
 
 def adopted_disks(config: Config) -> Iterator[tuple[Disk, NodeGroup]]:

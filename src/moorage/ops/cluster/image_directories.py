@@ -3,13 +3,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from msgspec import convert
-
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Question, View
+from moorage.jobs import Ask, View
 from moorage.model import Cluster, Config, Disk, Node, NodeFacts
 from moorage.ops.reach import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
+from moorage.protocol import GetFacts
 from moorage.storage.words import check_image_directory
 
 from .checks_storage import is_forbidden
@@ -23,12 +22,12 @@ def tidy(wanted: str) -> str:
     return "/" + wanted.strip("/") if wanted.startswith("/") else wanted
 
 
-def asked_on(config: Config, node: Node, given: Mapping[str, str]) -> Question:
+def asked_on(config: Config, node: Node, given: Mapping[str, str]) -> Ask[NodeFacts]:
     """Ask a node for directories that are to be set, and for those they replace."""
     pairs = [(setting, tidy(given[setting])) for setting in given]
     pairs += [(_OLD + one, getattr(config.cluster, one)) for one in given]
     where = tuple((name, path) for name, path in pairs if path)
-    return Question(node.uuid, "facts", (("brief", True), ("directories", where)))
+    return Ask(node.uuid, GetFacts(brief=True, directories=where))
 
 
 def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
@@ -71,7 +70,7 @@ def _told(
         except MoorageError:
             continue  # verify tells of it, when it is back
         if said:
-            yield node, convert(said, NodeFacts)
+            yield node, said
 
 
 def _check_form(setting: str, path: str) -> None:

@@ -4,11 +4,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msgspec import convert
-
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Instance, Node, NodeFacts, successor
+from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import identity
 from moorage.ops.calls import devices_on, facts_on
 from moorage.ops.instance.common import hold
@@ -108,6 +106,6 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
             same = disk.identity is None or found.identity == disk.identity
             there = found.kind == ("block" if at.block else "file")
             return found.size if there and same else None
-        facts = convert(view.answer(facts_on(node)), NodeFacts)
-        sizes = {held.disk: held.size for held in facts.held}
+        facts = view.answer(facts_on(node))
+        sizes = {held.disk: held.size for held in facts.held} if facts else {}
         return sizes.get(disk.uuid)

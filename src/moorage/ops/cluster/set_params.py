@@ -19,7 +19,9 @@ from moorage.model import (
     hvparams,
     ipolicy,
     successor,
+    uidpool,
 )
+from moorage.model.uidpool import UidPool
 from moorage.ops import placement, policy
 from moorage.ops.calls import facts_on
 from moorage.ops.group.set_params import merged
@@ -42,6 +44,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Defaults of all instances, plain or under the word ``default``.
     ipolicy
         Parts of the instance policy; the value ``default`` drops one.
+    uid_pool, add_uids, remove_uids
+        Ranges of user-ids that guests run as: all of them, more, and fewer. Guests that
+        run keep the user that they have.
     """
 
     op_id = "OP_CLUSTER_SET_PARAMS"
@@ -55,6 +60,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
+    uid_pool: UidPool | None = None
+    add_uids: UidPool | None = None
+    remove_uids: UidPool | None = None
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the cluster's settings."""
@@ -119,11 +127,21 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
+        found |= self._uids(cluster.uid_pool)
         if not found:
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
             )
         return found
+
+    def _uids(self, pool: UidPool) -> dict[str, UidPool]:
+        """Return the pool of user-ids, if it changes."""
+        if self.uid_pool is None and not self.add_uids and not self.remove_uids:
+            return {}
+        if self.uid_pool is not None:
+            pool = uidpool.checked(self.uid_pool)
+        pool = uidpool.added(pool, self.add_uids or ())
+        return {"uid_pool": uidpool.removed(pool, self.remove_uids or ())}
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
@@ -205,10 +223,10 @@ def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
 def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
     """Refuse hypervisors that a node says it lacks; a silent one says nothing."""
     try:
-        found = view.answer(facts_on(node)) or {}
+        found = view.answer(facts_on(node))
     except MoorageError:
         return
-    known = found.get("hypervisors") or []
+    known = found.hypervisors if found else ()
     lacking = [name for name in wanted if name not in known]
     if lacking:
         raise WrongState(

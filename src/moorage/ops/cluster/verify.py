@@ -7,8 +7,10 @@ from typing import Any
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.calls import providers_on
+from moorage.ops.certificates import authority_on
 
 from . import (
+    checks_certificates,
     checks_defaults,
     checks_devices,
     checks_disks,
@@ -24,7 +26,10 @@ from .finding import Finding, Seen, room_and_facts_on, see
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,
     checks_nodes.silent,
+    checks_nodes.masters,
     checks_nodes.versions,
+    checks_certificates.nodes,
+    checks_certificates.master,
     checks_guests.instances,
     checks_guests.standing_still,
     checks_guests.strangers,
@@ -36,6 +41,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_policy.sizes,
     checks_storage.directories,
     checks_storage.units,
+    checks_storage.allowed,
     checks_storage.providers,
     checks_devices.devices,
     checks_devices.shared,
@@ -63,6 +69,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
+        yield authority_on(view)
         for node in config.named(Node):
             if not node.offline:
                 yield room_and_facts_on(config, node)

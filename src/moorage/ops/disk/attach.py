@@ -75,7 +75,7 @@ def attach_tasks(
         yield calls.attach(config, mine, node)
     if hot:
         slot = disks.index(disk.uuid)
-        yield calls.plug(config, owner, mine, node, slot)
+        yield calls.plug(owner, mine, node, slot)
 
 
 class DiskAttach(Operation, frozen=True, kw_only=True):

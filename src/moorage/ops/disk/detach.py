@@ -31,7 +31,7 @@ def detach_tasks(
     node = config.node(instance.primary_node)
     slot = instance.disks.index(disk.uuid)
     if hot:
-        yield calls.unplug(config, instance, disk, node, slot)
+        yield calls.unplug(instance, disk, node, slot)
     if (hot or instance.disks_active) and not node.offline:
         yield calls.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
@@ -106,6 +106,6 @@ def holders(view: View, disk: Disk) -> list[Node]:
             told = view.answer(calls.facts_on(node))
         except MoorageError:
             continue
-        if told and any(held["disk"] == disk.uuid for held in told["held"]):
+        if told and any(held.disk == disk.uuid for held in told.held):
             found.append(node)
     return found

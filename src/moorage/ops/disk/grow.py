@@ -3,18 +3,17 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 from moorage.errors import BadInput, NotSupported
-from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View, commit
+from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.model.change import encode
 from moorage.ops import calls, placement, policy
 from moorage.ops.birth import LARGEST
 from moorage.ops.guests import check_known, runs
 from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import ask_candidates, can, candidates, worker
 from moorage.ops.storage.units import has_room
+from moorage.protocol import GrowDisk, ResizeDisk
 from moorage.storage import Can
 from moorage.units import Mib
 
@@ -149,7 +148,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     yield Run(
         what=f"grow disk {disk.label} to {to} MiB on {node.name}",
         node=node.uuid,
-        do=calls.disk_call(config, "disk.grow", disk, to=to),
+        do=GrowDisk(**calls.of_disk(config, disk), to=to),
         final=True,
     )
     grown = successor(disk, view.now, size=to)
@@ -161,20 +160,16 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     # A grown volume may answer elsewhere, and may not have grown as it was told to.
     yield calls.attach_again(config, grown, node)
     if owner and runs(view, owner):
-        yield tell_guest(view, owner, grown, node)
+        yield tell_guest(owner, grown, node)
 
 
-def tell_guest(view: View, instance: Instance, disk: Disk, node: Node) -> Run:
+def tell_guest(instance: Instance, disk: Disk, node: Node) -> Run:
     """Return the task that shows a running guest the new size."""
-    more: dict[str, Any] = {
-        "disk": encode(disk),
-        "slot": instance.disks.index(disk.uuid),
-    }
-    call: Call = calls.guest_call(view.config, "instance.resize", instance, **more)
+    slot = instance.disks.index(disk.uuid)
     return Run(
         what=f"show {instance.name} the new size of disk {disk.label}",
         node=node.uuid,
-        do=call,
+        do=ResizeDisk(**calls.of_guest(instance), disk=disk, slot=slot),
         tolerant=True,
     )
 

@@ -15,6 +15,7 @@ from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.guests import check_known, runs
 from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import can, check_provider, providers, template, worker
+from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
 from moorage.storage.provider import usable
 
@@ -86,14 +87,12 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         yield Run(
             what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
             node=node.uuid,
-            do=calls.disk_call(
-                config,
-                "disk.snapshot",
-                disk,
+            do=SnapshotDisk(
+                **calls.of_disk(config, disk),
                 name=snapshot_name(copy.uuid),
                 to=copy.size,
             ),
-            undo=calls.disk_call(config, "disk.unmake", copy),
+            undo=UnmakeDisk(**calls.of_disk(config, copy)),
             lasting=True,
         )
         if not active:

@@ -9,6 +9,7 @@ from moorage.jobs import Run, Task, View
 from moorage.ops import calls
 from moorage.ops.guests import runs
 from moorage.ops.instance.power import OnInstance
+from moorage.protocol import FindConsole
 
 
 class InstanceConsole(OnInstance, frozen=True, kw_only=True):
@@ -32,7 +33,7 @@ class InstanceConsole(OnInstance, frozen=True, kw_only=True):
         yield Run(
             what=f"find the console of {instance.name}",
             node=instance.primary_node,
-            do=calls.guest_call(view.config, "instance.console", instance),
+            do=FindConsole(**calls.of_guest(instance)),
         )
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, str]:

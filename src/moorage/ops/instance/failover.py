@@ -21,6 +21,7 @@ from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, m
 from moorage.ops.instance.power import PATIENCE
 from moorage.ops.quarantine import check_sound
 from moorage.ops.reach import can
+from moorage.protocol import AbortGuest, CloseDisk, OpenDisk
 from moorage.storage import Can
 
 
@@ -81,7 +82,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             yield Run(
                 what=f"end what waits for {instance.name} on {target.name}",
                 node=target.uuid,
-                do=calls.guest_call(view.config, "migration.abort", instance),
+                do=AbortGuest(**calls.of_guest(instance)),
             )
         yield from attach_all(view, disks, target)
         yield calls.start(view.config, instance, disks, target)
@@ -92,7 +93,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             found = view.answer(calls.guest_on(target.uuid, self.instance(view)))
         except MoorageError:
             return False
-        return bool(found) and found["state"] == "incoming"
+        return found is not None and found.state == "incoming"
 
 
 def _closed(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
@@ -101,7 +102,7 @@ def _closed(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
             yield Run(
                 what=f"close disk {disk.label} on {node.name}",
                 node=node.uuid,
-                do=calls.disk_call(view.config, "disk.close", disk),
-                undo=calls.disk_call(view.config, "disk.open", disk, exclusive=True),
+                do=CloseDisk(**calls.of_disk(view.config, disk)),
+                undo=OpenDisk(**calls.of_disk(view.config, disk), exclusive=True),
                 tolerant=True,
             )

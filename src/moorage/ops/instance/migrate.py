@@ -8,19 +8,28 @@ the target opens; after the transfer the source closes, and the target is alone.
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from msgspec import convert
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
-from moorage.model import Claim, Disk, GuestState, Instance, Node, NodeFacts
+from moorage.model import Claim, Disk, Instance, Node
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.reach import can
+from moorage.protocol import (
+    AbortGuest,
+    AwaitGuest,
+    CloseDisk,
+    DiscardGuest,
+    OpenDisk,
+    PrepareMigration,
+    ResumeGuest,
+    RunMigration,
+)
 from moorage.storage import Can
 
 PATIENCE = 10.0
@@ -32,8 +41,8 @@ def share(view: View, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"share disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=calls.disk_call(view.config, "disk.open", disk, exclusive=False),
-        undo=calls.disk_call(view.config, "disk.open", disk, exclusive=True),
+        do=OpenDisk(**calls.of_disk(view.config, disk), exclusive=False),
+        undo=OpenDisk(**calls.of_disk(view.config, disk), exclusive=True),
     )
 
 
@@ -108,8 +117,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         found = []
         for node in self.candidates(view):
-            answer = view.answer(calls.guest_on(node.uuid, instance))
-            guest = convert(answer, GuestState) if answer else None
+            guest = view.answer(calls.guest_on(node.uuid, instance))
             if guest and guest.state in ("running", "paused"):
                 found.append(node)
         if len(found) > 1:
@@ -151,11 +159,11 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         for node in self.candidates(view):
             if node in running:
                 continue
-            for verb in ("migration.abort", "migration.discard"):
+            for verb in (AbortGuest, DiscardGuest):
                 yield Run(
                     what=f"end what is left of {instance.name} on {node.name}",
                     node=node.uuid,
-                    do=calls.guest_call(view.config, verb, instance),
+                    do=verb(**calls.of_guest(instance)),
                     tolerant=True,
                 )
             if node.uuid != (running or [source])[0].uuid:
@@ -170,8 +178,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     def _left(self, view: View, instance: Instance, node: Node) -> Iterator[Task]:
         """Yield the end of what a node, where it does not run, holds of its disks."""
-        facts = convert(view.answer(calls.facts_on(node)), NodeFacts)
-        held = {one.disk for one in facts.held}
+        facts = view.answer(calls.facts_on(node))
+        held = {one.disk for one in facts.held} if facts else set()
         for disk in view.config.disks_of(instance):
             if disk.uuid in held:
                 yield calls.detach(view.config, disk, node, tolerant=True)
@@ -203,21 +211,21 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
-        do=calls.guest_call(config, "migration.prepare", instance, disks, ports=ports),
-        undo=calls.guest_call(config, "migration.abort", instance, disks),
+        do=PrepareMigration(
+            **calls.of_whole(config, instance), disks=tuple(disks), ports=ports
+        ),
+        undo=AbortGuest(**calls.of_guest(instance), disks=tuple(disks)),
     )
     yield Run(
         what=f"transfer {instance.name} from {source.name} to {target.name}",
         node=source.uuid,
-        do=calls.guest_call(
-            config, "migration.run", instance, disks, address=target.primary_ip
+        do=RunMigration(
+            **calls.of_guest(instance), disks=tuple(disks), address=target.primary_ip
         ),
-        undo=calls.guest_call(config, "migration.resume", instance, disks),
+        undo=ResumeGuest(**calls.of_guest(instance), disks=tuple(disks)),
         final=True,
         use={"door": prepared},
-        witness=Witness(
-            target.uuid, calls.guest_call(config, "migration.arrived", instance)
-        ),
+        witness=Witness(target.uuid, AwaitGuest(**calls.of_guest(instance))),
     )
     change = moved(view, instance, target)
     what = f"record {instance.name} on {target.name}"
@@ -232,15 +240,13 @@ def _tidied(
     yield Run(
         what=f"see {instance.name} run on {target.name}",
         node=target.uuid,
-        do=calls.guest_call(
-            view.config, "migration.arrived", instance, disks, timeout=PATIENCE
-        ),
+        do=AwaitGuest(**calls.of_guest(instance), disks=tuple(disks), timeout=PATIENCE),
         tolerant=True,
     )
     yield Run(
         what=f"end the old process of {instance.name} on {source.name}",
         node=source.uuid,
-        do=calls.guest_call(view.config, "migration.discard", instance, disks),
+        do=DiscardGuest(**calls.of_guest(instance), disks=tuple(disks)),
         tolerant=True,
     )
     told = [disk for disk in disks if can(disk, Can.OPEN)]
@@ -248,7 +254,7 @@ def _tidied(
         yield Run(
             what=f"close disk {disk.label} on {source.name}",
             node=source.uuid,
-            do=calls.disk_call(view.config, "disk.close", disk),
+            do=CloseDisk(**calls.of_disk(view.config, disk)),
             tolerant=True,
         )
     for disk in disks:

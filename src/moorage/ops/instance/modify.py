@@ -329,7 +329,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         what = f"give disk {disk.label} to {instance.name}"
         yield commit(what, change, config.before(change))
         if hot:
-            yield calls.plug(config, instance, disk, node, index)
+            yield calls.plug(instance, disk, node, index)
 
     def _rest(self, view: View) -> Iterator[Task]:
         instance = self.instance(view)

@@ -30,6 +30,7 @@ from moorage.ops.instance.common import (
     put_down,
 )
 from moorage.ops.reach import ask_reach, check_reach
+from moorage.protocol import RebootGuest, StartGuest
 
 PATIENCE = 120.0
 """Seconds that a guest gets to power down, as in Ganeti."""
@@ -125,7 +126,7 @@ def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
         yield Run(
             what=f"wake {instance.name} on {node.name}",
             node=node.uuid,
-            do=calls.guest_call(view.config, "instance.start", instance, disks),
+            do=StartGuest(**calls.of_whole(view.config, instance), disks=tuple(disks)),
         )
 
 
@@ -346,7 +347,7 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
             yield Run(
                 what=f"reset {instance.name} on {node.name}",
                 node=node.uuid,
-                do=calls.guest_call(view.config, "instance.reboot", instance, disks),
+                do=RebootGuest(**calls.of_guest(instance), disks=tuple(disks)),
             )
 
 

@@ -4,12 +4,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from msgspec import convert, to_builtins
+from msgspec import to_builtins
 
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, Instance, NodeFacts
+from moorage.model import Disk, Instance
 from moorage.model.standstill import remedy, told
 from moorage.ops import calls
 from moorage.ops.guests import guest, runs
@@ -56,7 +56,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         """Ask the nodes once each."""
         if not self.static:
             for instance in self._named(view):
-                yield Question(instance.primary_node, "facts")
+                yield calls.facts_on(view.config.node(instance.primary_node))
                 yield calls.guest_on(instance.primary_node, instance)
 
     def check(self, view: View) -> None:
@@ -132,11 +132,9 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     def _held(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
         """Return device and URIs of a disk on the primary node."""
         try:
-            answer = view.answer(Question(instance.primary_node, "facts"))
+            node = view.config.node(instance.primary_node)
+            facts = view.answer(calls.facts_on(node))
         except MoorageError:
             return None
-        if not answer:
-            return None
-        facts = convert(answer, NodeFacts)
-        held = [one for one in facts.held if one.disk == disk.uuid]
+        held = [one for one in facts.held if one.disk == disk.uuid] if facts else []
         return {"path": held[0].path, "uris": held[0].uris} if held else None

@@ -8,6 +8,7 @@ from .evacuate import NodeEvacuate
 from .failover import NodeFailover
 from .migrate import NodeMigrate
 from .remove import NodeRemove
+from .renew_crypto import NodeRenewCrypto
 from .set_params import NodeSetParams
 from .try_accelerator import NodeTryAccelerator
 
@@ -17,6 +18,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     NodeFailover,
     NodeMigrate,
     NodeRemove,
+    NodeRenewCrypto,
     NodeSetParams,
     NodeTryAccelerator,
 )

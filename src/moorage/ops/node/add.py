@@ -3,17 +3,19 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, NotFound
-from moorage.jobs import Call, Commit, Lock, Operation, Run, Task, View, commit
+from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.model.token import Token, from_text
 from moorage.ops.ndparams import checked
 from moorage.ops.reach import only_group
+from moorage.protocol import EnrolNode, ExpelNode
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
@@ -24,7 +26,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     token
-        What the node's agent printed.
+        What the node's agent printed. It names the key that the node is known by from
+        then on, and no other.
     group
         Name of the node group; the only one when there is one.
     readd
@@ -52,14 +55,16 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         return from_text(self.token)
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the name, or the node that is added again."""
+        """Hold the name, or the node that is added again; and the authority."""
+        yield Lock("cluster", view.config.cluster.uuid, shared=True)
         known = view.config.knows(Node, self.node_name)
         uuid = view.config.node(self.node_name).uuid if known else self.node_name
         yield Lock("node", uuid)
 
     def check(self, view: View) -> None:
         """Refuse names that are taken, or that no certificate could carry."""
-        self._token()
+        token = self._token()
+        check_reachable(self.primary_ip or token.address)
         if not _NAME.fullmatch(self.node_name):
             raise BadInput(
                 f"'{self.node_name}' is not a node name: lower-case letters, digits, "
@@ -95,17 +100,17 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the node, then let it in; who is not let in is not recorded.
 
-        A new node that was let in, or perhaps was, leaves again when the job is undone:
-        else it would have keys of a cluster that does not know it, and no door. One
-        that is added again stays in: it is known, before and after.
+        A node that was let in, or perhaps was, leaves again when the job is undone:
+        else it would have a key that the cluster does not know, and no door. One that
+        was to be added again stood behind its door before, too.
         """
         node = self._again(view) if self.readd else self._new(view)
         yield self._recorded(view, node)
         yield Run(
             what=f"let {node.name} in",
             node=node.uuid,
-            do=Call("node.enrol", {"token": self.token}),
-            undo=None if self.readd else Call("node.expel"),
+            do=EnrolNode(token=self.token or ""),
+            undo=ExpelNode(),
         )
 
     def _recorded(self, view: View, node: Node) -> Commit:
@@ -125,6 +130,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             master_capable=self.master_capable,
             vm_capable=self.vm_capable,
             ndparams=checked(self.ndparams),
+            pins=(token.fingerprint,),
             ctime=view.now,
             mtime=view.now,
         )
@@ -132,13 +138,23 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     def _again(self, view: View) -> Node:
         token, old = self._token(), view.config.node(self.node_name)
         address = self.primary_ip or token.address
-        new = successor(old, view.now, primary_ip=address, port=token.port)
+        where = {"primary_ip": address, "port": token.port}
+        new = successor(old, view.now, pins=(token.fingerprint,), **where)
         return replace(new, offline=False, powered=True)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
         del view
         return str(results[0][0])
+
+
+def check_reachable(address: str) -> None:
+    """Raise `BadInput` for an address that stands for all of a machine's own."""
+    with suppress(ValueError):  # a name may do
+        if ip_address(address).is_unspecified:
+            raise BadInput(
+                f"no node is reached at {address}: give its address as --primary-ip"
+            )
 
 
 def _check_address(text: str) -> None:

@@ -4,8 +4,9 @@
 from collections.abc import Iterator
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Call, Lock, Operation, Question, Run, Task, View, commit
+from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Cluster, Config, Disk, Node, successor
+from moorage.protocol import LeaveCluster
 
 from .residents import ALIVE, guests, guests_on, named, unknown
 
@@ -78,7 +79,7 @@ class NodeRemove(Operation, frozen=True, kw_only=True):
             yield Run(
                 what=f"tell {node.name} to leave",
                 node=node.uuid,
-                do=Call("node.leave"),
+                do=LeaveCluster(),
                 final=True,
                 tolerant=True,
             )

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who lives on a node: the instances that should, and the guests that do."""
 
-from msgspec import convert
-
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Question, View
+from moorage.jobs import Ask, View
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.ops.silence import way_out
+from moorage.protocol import ListGuests
 
 ALIVE = frozenset({"running", "paused", "incoming"})
 """States of a guest that writes, or is about to."""
 RUNNING = frozenset({"running", "paused"})
 
 
-def guests_on(node: Node) -> Question:
+def guests_on(node: Node) -> Ask[list[GuestState]]:
     """Ask a node for all its guests."""
-    return Question(node.uuid, "guests")
+    return Ask(node.uuid, ListGuests())
 
 
-def guests(view: View, question: Question) -> list[GuestState]:
+def guests(view: View, question: Ask[list[GuestState]]) -> list[GuestState]:
     """Return what a node answered; raise what came instead."""
-    return convert(view.answer(question) or [], list[GuestState])
+    return view.answer(question) or []
 
 
 def running(view: View, node: Node) -> set[str]:

@@ -12,10 +12,11 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Node, successor
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, GuestState, Node, successor
 from moorage.ops.group.set_params import merged
 from moorage.ops.ndparams import checked
+from moorage.protocol import ListGuests
 
 from .residents import RUNNING, guests, named, strangers
 
@@ -62,8 +63,8 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         if self.offline is not None and self.offline != self.node(view).offline:
             yield from () if sure else (self._guests(view),)
 
-    def _guests(self, view: View) -> Question:
-        return Question(self.node(view).uuid, "guests", even_offline=True)
+    def _guests(self, view: View) -> Ask[list[GuestState]]:
+        return Ask(self.node(view).uuid, ListGuests(), even_offline=True)
 
     def check(self, view: View) -> None:
         """Refuse what is not true of the node, as far as anybody can tell."""

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import MoorageError
-from moorage.jobs import Lock, Operation, Question, View
-from moorage.model import Node
+from moorage.jobs import Ask, Lock, Operation, Question, View
+from moorage.model import Accelerator, Node
+from moorage.protocol import TryAccelerator
 
 
 class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes to look."""
-        return (Question(node.uuid, "accelerator") for node in self.nodes(view))
+        return (_look_at(node) for node in self.nodes(view))
 
     def check(self, view: View) -> None:
         """Refuse when a node that was named did not answer."""
@@ -53,11 +54,15 @@ class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
         return [[node.name, *_told(view, node)] for node in self.nodes(view)]
 
 
+def _look_at(node: Node) -> Ask[Accelerator | None]:
+    return Ask(node.uuid, TryAccelerator())
+
+
 def _told(view: View, node: Node) -> tuple[str, str]:
     try:
-        found = view.answer(Question(node.uuid, "accelerator"))
+        found = view.answer(_look_at(node))
     except MoorageError as error:
         return "?", error.message
     if not found:
         return "-", "guests need none: nothing executes them"
-    return found["name"], found["reason"]
+    return found.name, found.reason

@@ -4,11 +4,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import Ask, Lock, Operation, Question, View
 from moorage.model import Config, Node, Os, Provider, nice
+from moorage.protocol import Verb
 
 T = TypeVar("T", Provider, Os)
 
@@ -58,19 +59,15 @@ def able(config: Config) -> list[Node]:
     return [node for node in nodes if node.vm_capable and not node.offline]
 
 
-def collect(
-    view: View, question: Callable[[str], Question], kind: type[T]
-) -> Answers[T]:
+def collect(view: View, question: Callable[[str], Ask[list[T]]]) -> Answers[T]:
     """Return what the nodes answered to a question."""
     found: dict[str, list[T]] = {}
     silent: dict[str, str] = {}
     for node in able(view.config):
         try:
-            said = view.answer(question(node.uuid)) or []
+            found[node.name] = view.answer(question(node.uuid)) or []
         except MoorageError as error:
             silent[node.name] = f"no answer: {error.message}"
-        else:
-            found[node.name] = convert(said, list[kind])  # type: ignore[valid-type]
     return Answers(found, silent)
 
 
@@ -117,7 +114,7 @@ class Diagnosis(Operation, frozen=True, kw_only=True):
     """
 
     columns: ClassVar[tuple[str, ...]]
-    verb: ClassVar[str]
+    ask: ClassVar[Verb[object]]
 
     output_fields: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -130,7 +127,7 @@ class Diagnosis(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is online and may run instances."""
         for node in able(view.config):
-            yield Question(node.uuid, self.verb)
+            yield Ask(node.uuid, self.ask)
 
     def check(self, view: View) -> None:
         """Refuse columns that there are not."""

@@ -8,6 +8,7 @@ from moorage.jobs import View
 from moorage.model import NodeGroup, Provider
 from moorage.ops.calls import providers_on
 from moorage.ops.reach import online
+from moorage.protocol import ListProviders
 from moorage.storage.provider import common_parameters, usable, valid_for_group
 
 from . import diagnosis
@@ -36,14 +37,14 @@ class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
     op_id = "OP_EXT_STORAGE_DIAGNOSE"
 
     columns = COLUMNS
-    verb = "providers"
+    ask = ListProviders()
 
     output_fields: tuple[str, ...] = COLUMNS
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each provider."""
         del results
-        found = diagnosis.collect(view, providers_on, Provider)
+        found = diagnosis.collect(view, providers_on)
         groups = view.config.named(NodeGroup)
 
         def by_group(name: str) -> dict[str, bool]:

@@ -7,6 +7,7 @@ from typing import Any
 from moorage.jobs import View
 from moorage.model import Os, nice
 from moorage.ops.calls import oses_on
+from moorage.protocol import ListSystems
 
 from . import diagnosis
 
@@ -38,14 +39,14 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
     op_id = "OP_OS_DIAGNOSE"
 
     columns = COLUMNS
-    verb = "oses"
+    ask = ListSystems()
 
     output_fields: tuple[str, ...] = COLUMNS
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each operating system."""
         del results
-        found = diagnosis.collect(view, oses_on, Os)
+        found = diagnosis.collect(view, oses_on)
 
         def first(name: str) -> list[Os]:
             entries = found.entries(name).values()

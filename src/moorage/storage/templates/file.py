@@ -15,6 +15,7 @@ from moorage.storage.base import (
     Finding,
     Measuring,
     Mirror,
+    Opened,
     Outcome,
     Output,
     Reach,
@@ -36,6 +37,8 @@ class File(Template):
     """Image files, sparse unless the parameter ``preallocate`` is set.
 
     A file is never shrunk and never overwritten: sizes are asked for as "at least".
+    Each command says how the node is to open what it names: who may write to the
+    directory cannot lead it elsewhere.
     """
 
     name = "file"
@@ -107,24 +110,29 @@ class File(Template):
                 f"{disk.size * _MIB}: it is not overwritten",
                 path=path,
             )
-        yield Command(("mkdir", "--parents", "--", str(PurePosixPath(path).parent)))
-        yield from self._made(path, self._extend(disk, path, Mib(0), disk.size))
+        for folder in self._folders(path):
+            yield _on(Opened.ENTRY, "mkdir", "--parents", "--", folder)
+        steps = self._extend(disk, path, Mib(0), disk.size)
+        yield from self._made(path, steps)
         return Outcome.CHANGED
 
     def remove(self, disk: Disk) -> Steps:
         """Delete the file, and the instance's directory once it is empty."""
         path = self._path(disk)
         yield from self._check_root()
+        folder = str(PurePosixPath(path).parent)
+        there = yield _on(Opened.DIRECTORY, "test", "-d", folder, check=False)
+        if there.code:
+            return Outcome.UNCHANGED
         removed = yield _rm(path, _half(path))
-        folder = PurePosixPath(path).parent
-        if folder.name != _NOBODY and str(folder) != self._root():
-            yield Command(("rmdir", "--", str(folder)), check=False)
+        if not folder.endswith(f"/{_NOBODY}") and folder != self._root():
+            yield _on(Opened.ENTRY, "rmdir", "--", folder, check=False)
         return Outcome.CHANGED if removed.stdout else Outcome.UNCHANGED
 
     def attach(self, disk: Disk) -> Finding:
         """Check that the file is there; nothing has to be mapped."""
         path = self._path(disk)
-        found = yield Command(("test", "-f", path), check=False)
+        found = yield _on(Opened.FILE, "test", "-f", path, check=False)
         if found.code:
             raise self._missing(path)
         return Where(path=path)
@@ -146,7 +154,8 @@ class File(Template):
             yield from self._extend(disk, path, Mib(size // _MIB), to)
         except Failed:
             # What was added was shown to nobody yet.
-            yield Command(("truncate", f"--size={size}", "--", path), check=False)
+            back = ("truncate", f"--size={size}", "--", path)
+            yield _on(Opened.FILE, *back, check=False)
             raise
         return Outcome.CHANGED
 
@@ -158,7 +167,7 @@ class File(Template):
         """
         path = self._path(disk)
         target = str(self.snapshot_id(disk, name)[-1])
-        there = yield Command(("test", "-e", target), check=False)
+        there = yield _on(Opened.FILE, "test", "-f", target, check=False)
         if not there.code:
             return Outcome.UNCHANGED
         yield from self._made(_half(target), _copied(path, target, size))
@@ -177,13 +186,19 @@ class File(Template):
     def _path(self, disk: Disk) -> str:
         return self._inside(disk.volume, self._root())
 
+    def _folders(self, path: str) -> list[str]:
+        """Return the directories between the root and a file, outermost first."""
+        inside = PurePosixPath(path).relative_to(self._root()).parents
+        found = [str(PurePosixPath(self._root(), folder)) for folder in inside]
+        return found[-2::-1]
+
     def _missing(self, path: str) -> Failed:
         return Failed(f"there is no file {path} on node {self.site.node}", path=path)
 
     def _check_root(self) -> Generator[Command, Output, None]:
         """Refuse to work below a mount point that is not mounted."""
         root = self._root()
-        found = yield Command(("test", "-d", root), check=False)
+        found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
         if found.code:
             raise Failed(f"there is no directory {root} on node {self.site.node}")
 
@@ -191,7 +206,7 @@ class File(Template):
     def _bytes(path: str) -> Generator[Command, Output, int | None]:
         """Return the file's length, None if there is no file."""
         command = ("stat", "--dereference", "--format=%s", "--", path)
-        found = yield Command(command, check=False)
+        found = yield _on(Opened.FILE, *command, check=False)
         return None if found.code else int(found.stdout.strip() or 0)
 
     @staticmethod
@@ -216,7 +231,7 @@ class File(Template):
         """
         if disk.params.get("preallocate"):
             span = (f"--offset={old * _MIB}", f"--length={(new - old) * _MIB}")
-            yield Command(("fallocate", "--posix", *span, path))
+            yield _on(Opened.MADE, "fallocate", "--posix", *span, path)
         else:
             yield _at_least(path, new)
         size = yield from cls._bytes(path)
@@ -230,13 +245,24 @@ class File(Template):
 
 def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, None]:
     part = _half(target)
-    yield Command(("cp", "--reflink=auto", "--sparse=always", "--", path, part))
+    yield Command(
+        ("cp", "--reflink=auto", "--sparse=always", "--", path, part),
+        images={path: Opened.FILE, part: Opened.MADE},
+    )
     yield _at_least(part, size)
-    yield Command(("mv", "--no-target-directory", "--", part, target))
+    yield Command(
+        ("mv", "--no-target-directory", "--", part, target),
+        images=dict.fromkeys((part, target), Opened.ENTRY),
+    )
 
 
 def _at_least(path: str, size: Mib) -> Command:
-    return Command(("truncate", f"--size=>{size * _MIB}", "--", path))
+    return _on(Opened.MADE, "truncate", f"--size=>{size * _MIB}", "--", path)
+
+
+def _on(how: Opened, *argv: str, check: bool = True) -> Command:
+    """Return a command on the image file or directory that is its last word."""
+    return Command(argv, check=check, images={argv[-1]: how})
 
 
 def _half(target: str) -> str:
@@ -245,4 +271,7 @@ def _half(target: str) -> str:
 
 
 def _rm(*paths: str) -> Command:
-    return Command(("rm", "--force", "--verbose", "--", *paths))
+    return Command(
+        ("rm", "--force", "--verbose", "--", *paths),
+        images=dict.fromkeys(paths, Opened.ENTRY),
+    )

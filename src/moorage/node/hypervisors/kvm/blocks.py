@@ -6,7 +6,7 @@ lower one is a file, a block device or a network protocol. Pure.
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
@@ -54,14 +54,28 @@ def source(drive: Drive) -> str:
     return drive.where.for_hypervisor("kvm", userspace=drive.userspace)
 
 
-def local_path(drive: Drive) -> str | None:
-    """Return the path of the data if they are in a file or device of this node."""
-    node = _protocol(drive)
-    path = node.get("filename")
-    return path if node["driver"] in ("file", "host_device") else None
+class Data(NamedTuple):
+    """How QEMU reaches a drive's data.
+
+    Attributes
+    ----------
+    node
+        The options of the lowest block node, without its name.
+    direct
+        Whether the cache of this node can be bypassed.
+    """
+
+    node: Node = {}
+    direct: bool = True
+
+    @property
+    def local(self) -> bool:
+        """Whether they are in a file or device of this node."""
+        return self.node["driver"] in ("file", "host_device")
 
 
-def _protocol(drive: Drive) -> Node:
+def protocol(drive: Drive) -> Node:
+    """Return the options of the lowest block node, as paths and addresses."""
     place = source(drive)
     if place != drive.where.path:
         return protocol_node(place)
@@ -69,27 +83,27 @@ def _protocol(drive: Drive) -> Node:
     return {"driver": driver, "filename": place}
 
 
-def lower_node(drive: Drive, name: str, cache: dict[str, bool]) -> Node:
-    """Return the options of the lower node; `cache` counts for local data only."""
-    node = {"discard": "unmap", **_protocol(drive), "node-name": name}
-    if node["driver"] in ("file", "host_device"):
-        node.setdefault("cache", cache)
+def lower_node(drive: Drive, data: Data, name: str, given: Parameters) -> Node:
+    """Return the options of the lower node."""
+    node = {"discard": "unmap", **data.node, "node-name": name}
+    if data.local:
+        node.setdefault("cache", given.cache(direct=data.direct))
     node["read-only"] = drive.mode == "ro"
     return node
 
 
-def upper_node(drive: Drive, file: str, cache: dict[str, bool]) -> Node:
+def upper_node(drive: Drive, data: Data, file: str, given: Parameters) -> Node:
     """Return the options of the upper node, which lies on the node named `file`."""
     node: Node = {"driver": "raw", "node-name": upper_name(drive.disk), "file": file}
     node |= {"discard": "unmap", "read-only": drive.mode == "ro"}
-    if local_path(drive) is not None:
-        node["cache"] = cache
+    if data.local:
+        node["cache"] = given.cache(direct=data.direct)
     return node
 
 
 def grows_by_reopening(drive: Drive) -> bool:
     """Whether QEMU learns of a new size only by a new connection."""
-    return bool(_protocol(drive)["driver"] == "nbd")
+    return bool(protocol(drive)["driver"] == "nbd")
 
 
 def device(drive: Drive, port: int, given: Parameters) -> dict[str, Any]:

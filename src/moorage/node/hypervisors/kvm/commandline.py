@@ -2,13 +2,13 @@
 """The command line of a guest's QEMU. Pure.
 
 PCI addresses are fixed, because a live migration needs the same ones on both nodes.
-Sockets are handed over as open descriptors: QEMU never sees their paths, so these may
-be longer than a socket address.
+Files and sockets are handed over as open descriptors: QEMU may open none, and their
+paths may be longer than a socket address.
 """
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,6 +24,8 @@ CHANNEL = "moorage"
 
 _SERIAL_ADDRESS, _FIRST_PORT_ADDRESS, _FIRST_CARD_ADDRESS = 0x3, 0x4, 0x10
 _FUNCTIONS = 8
+_DESCRIPTORS = "/proc/self/fd/"
+_SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +38,32 @@ class Launch:
         Value of ``-accel``.
     sockets
         Descriptors of the listening sockets ``monitor``, ``console``, ``channel``.
-    files
-        Paths of ``pid``, ``log`` (QEMU's) and ``consolelog``.
+    sets
+        Descriptors of files and devices, by the numbers that nodes name them by, each
+        with the disk that it belongs to.
+    consolelog
+        Number of the set of the console's log.
+    kernel, initrd
+        Descriptors of the node's kernel and its initramfs, if the guest boots one.
+    taps
+        Descriptors of the cards' ends on this node; None for a card without a cable.
     ports
         Port of each disk.
-    caches
-        Cache options of each disk.
+    data
+        How the data of each disk are reached.
     incoming
         Whether it waits for a migration.
     """
 
     accel: str
     sockets: Mapping[str, int]
-    files: Mapping[str, str]
+    sets: Mapping[int, tuple[int, str]]
+    consolelog: int
     ports: Mapping[str, int]
-    caches: Mapping[str, dict[str, bool]]
+    data: Mapping[str, blocks.Data]
+    kernel: int | None = None
+    initrd: int | None = None
+    taps: Sequence[int | None] = ()
     incoming: bool = False
 
 
@@ -59,11 +72,12 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
     return [
         *_machine(spec, given, launch),
         *_sandbox(given),
+        *_sets(launch),
         *_chardevs(given, launch),
         *_ports(),
-        *_boot(given),
+        *_boot(given, launch),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
-        *(word for n, card in enumerate(spec.cards) for word in _card(n, card)),
+        *(word for n, card in enumerate(spec.cards) for word in _card(n, card, launch)),
         *(("-incoming", "defer") if launch.incoming else ()),
         *shlex.split(given.kvm_extra),
     ]
@@ -80,18 +94,20 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *("-accel", launch.accel, "-cpu", cpu),
         *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
         *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),
-        *("-nodefaults", "-no-user-config", "-display", "none", "-daemonize"),
-        *("-pidfile", launch.files["pid"], "-D", launch.files["log"]),
+        *("-nodefaults", "-no-user-config", "-display", "none"),
     ]
 
 
 def _sandbox(given: Parameters) -> Iterator[str]:
-    """Yield what QEMU may not do; arguments that name a sandbox choose their own.
-
-    It may fork and start programs: it makes a daemon of itself, a bridge has a helper.
-    """
+    """Yield what QEMU may not do; arguments that name a sandbox choose their own."""
     if "-sandbox" not in shlex.split(given.kvm_extra):
-        yield from ("-sandbox", "on,obsolete=deny,resourcecontrol=deny")
+        yield from ("-sandbox", _SANDBOX)
+
+
+def _sets(launch: Launch) -> Iterator[str]:
+    for number, (descriptor, disk) in launch.sets.items():
+        opaque = f",opaque={_value(disk)}" if disk else ""
+        yield from ("-add-fd", f"fd={descriptor},set={number}{opaque}")
 
 
 def _is_uuid(text: str) -> bool:
@@ -109,7 +125,7 @@ def _value(text: str) -> str:
 def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     for name, fd in launch.sockets.items():
         # appended to, so that the agent can cut it while QEMU writes
-        log = f",logfile={_value(launch.files['consolelog'])},logappend=on"
+        log = f",logfile=/dev/fdset/{launch.consolelog},logappend=on"
         extra = log if name == "console" else ""
         yield "-chardev"
         yield f"socket,id={name},fd={fd},server=on,wait=off{extra}"
@@ -130,12 +146,13 @@ def _ports() -> Iterator[str]:
         yield from ("-device", f"pcie-root-port,{name},io-reserve=0,{address}")
 
 
-def _boot(given: Parameters) -> Iterator[str]:
-    if not given.kernel_path:
+def _boot(given: Parameters, launch: Launch) -> Iterator[str]:
+    if launch.kernel is None:
         return
-    yield from ("-kernel", given.kernel_path, "-append", kernel_arguments(given))
-    if given.initrd_path:
-        yield from ("-initrd", given.initrd_path)
+    yield from ("-kernel", f"{_DESCRIPTORS}{launch.kernel}")
+    yield from ("-append", kernel_arguments(given))
+    if launch.initrd is not None:
+        yield from ("-initrd", f"{_DESCRIPTORS}{launch.initrd}")
 
 
 def kernel_arguments(given: Parameters) -> str:
@@ -148,24 +165,25 @@ def kernel_arguments(given: Parameters) -> str:
 
 
 def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
-    cache = launch.caches[drive.disk]
+    data = launch.data[drive.disk]
     name = blocks.lower_names(drive.disk)[0]
     device = blocks.device(drive, launch.ports[drive.disk], given)
     if drive.slot == 0 and given.boot_order == "disk" and not given.kernel_path:
         device["bootindex"] = 1
-    yield from ("-blockdev", json.dumps(blocks.lower_node(drive, name, cache)))
-    yield from ("-blockdev", json.dumps(blocks.upper_node(drive, name, cache)))
+    yield from ("-blockdev", json.dumps(blocks.lower_node(drive, data, name, given)))
+    yield from ("-blockdev", json.dumps(blocks.upper_node(drive, data, name, given)))
     yield from ("-device", json.dumps(device))
 
 
-def _card(number: int, card: Card) -> Iterator[str]:
-    backend = f"bridge,br={_value(card.link)}" if card.link else "user"
-    yield from ("-netdev", f"{backend},id=net{number}")
+def _card(number: int, card: Card, launch: Launch) -> Iterator[str]:
     device = {
         "driver": "virtio-net-pci",
         "id": f"card{number}",
-        "netdev": f"net{number}",
         "mac": card.mac,
         "addr": f"{_FIRST_CARD_ADDRESS + number:#x}",
     }
+    tap = launch.taps[number]
+    if tap is not None:
+        yield from ("-netdev", f"tap,id=net{number},fd={tap}")
+        device["netdev"] = f"net{number}"
     yield from ("-device", json.dumps(device))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The logs of guests' serial consoles: kept short, because guests write them.
+"""The logs of guests: kept short, because guests can make them grow.
 
 QEMU appends to a log, so it can be cut while QEMU has it open.
 """
@@ -11,12 +11,13 @@ LARGEST = 1 << 20
 """Bytes of a log, before it is cut."""
 KEPT = 1 << 18
 """Bytes at its end that are kept."""
-_LOG = "consolelog"
+_LOGS = ("consolelog", "log")
+"""Of its serial console, and of its QEMU."""
 
 
 def cut(run_dir: Path) -> None:
     """Cut the logs of all guests of a run directory that have grown too large."""
-    for log in run_dir.glob(f"*/{_LOG}"):
+    for log in (found for name in _LOGS for found in run_dir.glob(f"*/{name}")):
         try:
             if log.stat().st_size > LARGEST:
                 _cut(log)

@@ -5,17 +5,19 @@ QEMU itself is asked what is plugged; nothing about drives is remembered elsewhe
 """
 
 import asyncio
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import count
 
 from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
 from . import blocks
+from .blocks import Data
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
+from .openings import Images, opened
 
 _PERIPHERAL = "/machine/peripheral"
 _PORT = re.compile(r"/port(\d+)(?:/|$)")
@@ -82,7 +84,7 @@ def _port_for(drive: Drive, taken: Mapping[str, int], guest: str) -> int:
 
 
 async def plug(
-    monitor: Monitor, drive: Drive, cache: dict[str, bool], given: Parameters
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
 ) -> None:
     """Plug a drive; one that is plugged is left alone."""
     ports = await layout(monitor)
@@ -92,16 +94,34 @@ async def plug(
     await let_go(monitor, drive.disk)  # of what an interrupted attempt left
     lower = blocks.lower_names(drive.disk)[0]
     try:
-        await _add(monitor, blocks.lower_node(drive, lower, cache))
-        await _add(monitor, blocks.upper_node(drive, lower, cache))
+        data = await _hand_over(monitor, drive, images)
+        await _add(monitor, blocks.lower_node(drive, data, lower, given))
+        await _add(monitor, blocks.upper_node(drive, data, lower, given))
         await monitor.ask("device_add", **blocks.device(drive, port, given))
-    except Refusal as error:
+    except Failed as error:
         await let_go(monitor, drive.disk)
+        said = error.said if isinstance(error, Refusal) else error.message
         raise Failed(
-            f"guest {monitor.guest} cannot get disk {drive.disk}: {error.said}",
+            f"guest {monitor.guest} cannot get disk {drive.disk}: {said}",
+            hint=error.hint,
             guest=monitor.guest,
             disk=drive.disk,
         ) from None
+
+
+async def _hand_over(monitor: Monitor, drive: Drive, images: Images | None) -> Data:
+    """Open a drive's data, and give them to QEMU."""
+    taken = (one["fdset-id"] for one in await monitor.ask("query-fdsets"))
+    numbers = count(1 + max(taken, default=0))
+    found = await asyncio.to_thread(opened, drive, images, numbers, "connection")
+    try:
+        for number, descriptor in found.sets.items():
+            await monitor.give_file(number, descriptor, drive.disk)
+        for name, descriptor in found.connections.items():
+            await monitor.give(name, descriptor)
+    finally:
+        found.close()
+    return found.data
 
 
 async def _add(monitor: Monitor, node: dict[str, object]) -> None:
@@ -115,7 +135,7 @@ async def _sizes(monitor: Monitor) -> dict[str, int]:
 
 
 async def let_go(monitor: Monitor, disk: str) -> None:
-    """Close the block nodes of a disk whose device is gone."""
+    """Close the block nodes and files of a disk whose device is gone."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _RELEASE
     for name in (blocks.upper_name(disk), *blocks.lower_names(disk)):
@@ -126,6 +146,9 @@ async def let_go(monitor: Monitor, disk: str) -> None:
                 if loop.time() > end:
                     raise
                 await asyncio.sleep(_POLL)
+    for one in await monitor.ask("query-fdsets"):
+        if any(file.get("opaque") == disk for file in one["fds"]):
+            await monitor.ask("remove-fd", fdset_id=one["fdset-id"])
 
 
 async def ask_to_unplug(monitor: Monitor, disk: str, within: float) -> bool:
@@ -154,7 +177,9 @@ def _is_late(said: str) -> bool:
     return "already in the process" in said or "not found" in said
 
 
-async def resize(monitor: Monitor, drive: Drive, cache: dict[str, bool]) -> None:
+async def resize(
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
+) -> None:
     """Make the guest see the drive's new size; a larger drive is left alone."""
     size = drive.size << 20
     name = blocks.upper_name(drive.disk)
@@ -164,16 +189,19 @@ async def resize(monitor: Monitor, drive: Drive, cache: dict[str, bool]) -> None
     if now >= size:
         return
     if blocks.grows_by_reopening(drive):
-        await _reopen(monitor, drive, cache)
+        await _reopen(monitor, drive, images, given)
     await monitor.ask("block_resize", node_name=name, size=size)
 
 
-async def _reopen(monitor: Monitor, drive: Drive, cache: dict[str, bool]) -> None:
+async def _reopen(
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
+) -> None:
     """Put the disk's upper node onto a new connection, which sees the new size."""
     old, new = await _turns(monitor, drive.disk)
-    await _add(monitor, blocks.lower_node(drive, new, cache))
+    data = await _hand_over(monitor, drive, images)
+    await _add(monitor, blocks.lower_node(drive, data, new, given))
     try:
-        upper = blocks.upper_node(drive, new, cache)
+        upper = blocks.upper_node(drive, data, new, given)
         await monitor.ask("blockdev-reopen", options=[upper])
     except Refusal:
         await monitor.ask("blockdev-del", node_name=new)
@@ -190,20 +218,3 @@ async def _turns(monitor: Monitor, disk: str) -> tuple[str, str]:
         except Refusal:  # this one is in use
             return (name, names[1 - names.index(name)])
     raise Failed(f"disk {disk} of guest {monitor.guest} has no block node in use")
-
-
-def cache_of(drive: Drive, given: Parameters) -> dict[str, bool]:
-    """Return the cache options of a drive's data on this node."""
-    path = blocks.local_path(drive)
-    return given.cache(direct=path is None or _takes_direct(path))
-
-
-def _takes_direct(path: str) -> bool:
-    """Whether the file system of `path` can bypass the cache."""
-    try:
-        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
-    except FileNotFoundError:
-        return True  # QEMU will say so better
-    except OSError:
-        return False
-    return True

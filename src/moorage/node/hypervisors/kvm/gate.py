@@ -13,11 +13,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from moorage.errors import Failed, MoorageError
+from moorage.node import wire
 
 Taker = Callable[[socket.socket], Awaitable[None]]
 
 _PATIENCE = 5.0
 """Seconds that a connection may take to knock, or to come about."""
+_BREATH = 0.2
+"""Seconds before the next one is let in, when that was not possible."""
 _MOST = 64
 """Connections that may not have knocked yet; the oldest gives way."""
 _WORD = b"moorage migration"
@@ -62,8 +65,11 @@ class Gate:
         loop = asyncio.get_running_loop()
         try:
             while True:
-                connection, _ = await loop.sock_accept(self._listener)
-                connection.setblocking(False)
+                try:
+                    connection, _ = await loop.sock_accept(self._listener)
+                except OSError:  # no descriptors are left, or the caller has left
+                    await asyncio.sleep(_BREATH)
+                    continue
                 self._listen_to(connection)
         finally:
             self._listener.close()
@@ -139,7 +145,7 @@ async def knock(family: int, address: str, port: int, key: str) -> socket.socket
         If nobody is there.
     """
     loop = asyncio.get_running_loop()
-    found = socket.socket(family, socket.SOCK_STREAM)
+    found = wire.steady(socket.socket(family, socket.SOCK_STREAM))
     found.setblocking(False)
     try:
         async with asyncio.timeout(_PATIENCE):

@@ -3,7 +3,8 @@
 
 A lock on the directory says whether the guest has a process. Whoever starts a guest
 takes the lock, and QEMU inherits it for life: it falls at the moment when the last
-process of the guest is gone, however that came to be, and no sooner.
+process of the guest is gone, however that came to be. A QEMU that its guest has taken
+over may let go of it sooner, so the process is looked at, too.
 """
 
 import fcntl
@@ -17,6 +18,11 @@ from moorage.node.hypervisors.base import GuestSpec
 from moorage.units import Mib
 
 _SPEC = "spec.json"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_START = 19
+"""Of the words behind a process's name, the one that tells when it began."""
+NOTE = f"echo $$ $(cut -d' ' -f{_START + 3} /proc/$$/stat) $(cat {_BOOT}) >pid"
+"""What a shell does in the directory before it becomes QEMU."""
 SOCKETS = ("monitor", "console", "channel")
 
 
@@ -24,8 +30,8 @@ class Home:
     """A guest's directory below the run directory.
 
     Files: ``spec.json``; ``pid``; the sockets ``monitor``, ``console``, ``channel``;
-    what the TLS of its migration needs; the logs ``log``, ``consolelog`` and
-    ``errors``.
+    what the TLS of its migration needs; the logs ``log`` (QEMU's) and ``consolelog``.
+    QEMU works in it, and may read what is shared with its group, and write nothing.
     """
 
     def __init__(self, run_dir: Path, uuid: str) -> None:
@@ -51,6 +57,9 @@ class Home:
                 continue  # somebody removed it meanwhile
             if not _locked(directory):
                 return None
+            if self._lives():
+                os.close(directory)
+                return None
             if self._is_mine(directory):
                 return directory
             os.close(directory)
@@ -60,6 +69,11 @@ class Home:
             return os.path.samestat(os.fstat(directory), self.path.stat())
         except FileNotFoundError:
             return False
+
+    def _lives(self) -> bool:
+        """Whether the process that noted itself is still there, lock or no lock."""
+        noted = self.read("pid").split()
+        return len(noted) > 1 and noted == _birth(noted[0])
 
     def has_process(self) -> bool:
         """Whether the guest has a process; if not, its directory is removed."""
@@ -96,8 +110,8 @@ class Home:
 
     def pid(self) -> int | None:
         """Return the process id of QEMU; None while it has not come up."""
-        text = self.read("pid")
-        return int(text) if text.strip().isdigit() else None
+        words = self.read("pid").split()
+        return int(words[0]) if words and words[0].isdigit() else None
 
     def read(self, name: str) -> str:
         """Return the text of a file; empty if there is none."""
@@ -106,11 +120,32 @@ class Home:
         except FileNotFoundError:
             return ""
 
-    def write(self, name: str, text: str) -> None:
-        """Write a file, whole or not at all."""
+    def write(self, name: str, text: str, *, shared: bool = False) -> None:
+        """Write a file, whole or not at all.
+
+        Parameters
+        ----------
+        shared
+            Whether the guest's QEMU may read it.
+        """
         scratch = self.file(f"{name}.part")
+        scratch.unlink(missing_ok=True)
+        scratch.touch(mode=0o600)
         scratch.write_text(text)
+        if shared:
+            os.chown(scratch, -1, self.path.stat().st_gid)
+            scratch.chmod(0o640)
         scratch.rename(self.file(name))
+
+    def share(self, group: int) -> None:
+        """Let a group find shared files in the directory."""
+        os.chown(self.path, -1, group)
+        self.path.chmod(0o710)
+
+    def log(self, name: str) -> int:
+        """Return a descriptor that appends to a log."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        return os.open(self.file(name), flags, 0o600)
 
     def write_spec(self, spec: GuestSpec) -> None:
         """Keep what the guest was started with."""
@@ -122,6 +157,21 @@ class Home:
             return json.decode(self.read(_SPEC), type=GuestSpec)
         except (DecodeError, ValidationError):
             return GuestSpec(uuid=self.uuid, name=self.uuid, memory=Mib(0))
+
+
+def _birth(pid: str) -> list[str]:
+    """Return the process id, when it was given, and in which run of the machine.
+
+    Nothing if the process is not there, or only waits to be buried.
+    """
+    try:
+        _, _, rest = Path("/proc", pid, "stat").read_text().rpartition(")")
+    except OSError:
+        return []
+    words = rest.split()
+    return (
+        [pid, words[_START], _BOOT.read_text().strip()] if words[0] not in "ZX" else []
+    )
 
 
 def _locked(directory: int) -> bool:

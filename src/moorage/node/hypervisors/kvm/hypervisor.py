@@ -3,6 +3,7 @@
 
 import asyncio
 import os
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import Parameters, parameters
 from moorage.model.standstill import NO_ANSWER
-from moorage.node.hypervisors.base import Door, Drive, GuestSpec, Moved, Report
+from moorage.node.hypervisors.base import Drive, GuestSpec
+from moorage.protocol import Door, Moved, Report
 
 from . import (
     accelerator,
@@ -22,11 +24,12 @@ from . import (
     waking,
 )
 from .accelerator import Accelerators
-from .commandline import Launch, arguments
+from .commandline import arguments
 from .gate import Gate
-from .home import SOCKETS, Home
+from .home import Home
 from .monitor import conversation
-from .sockets import listener
+from .openings import Images
+from .starting import outfit
 
 PROGRAM = "qemu-system-x86_64"
 """Never ``kvm``: that one insists on hardware that may not be usable."""
@@ -49,6 +52,8 @@ class Kvm:
         Keeps the guests' directories.
     address
         Where this node receives migrations.
+    images
+        Opens image files; without it, no guest gets one.
     program
         The QEMU to run.
     unplug_timeout
@@ -61,12 +66,14 @@ class Kvm:
         self,
         run_dir: Path,
         address: str = "127.0.0.1",
+        images: Images | None = None,
         *,
         program: str = PROGRAM,
         unplug_timeout: float = 30.0,
     ) -> None:
         self.run_dir = run_dir.absolute()
         self.address = address
+        self._images = images
         self._program = program
         self._unplug_timeout = unplug_timeout
         self._gates: dict[str, Gate] = {}
@@ -174,22 +181,16 @@ class Kvm:
         incoming: bool,
     ) -> None:
         accel = await self._accelerator(given, spec.memory)
-        sockets = {name: listener(home.file(name)) for name in SOCKETS}
-        try:
-            launch = Launch(
-                accel=accel,
-                sockets={name: one.fileno() for name, one in sockets.items()},
-                files={n: str(home.file(n)) for n in ("pid", "log", "consolelog")},
-                ports=drives.assigned(spec.drives, spec.ports),
-                caches={one.disk: drives.cache_of(one, given) for one in spec.drives},
-                incoming=incoming,
+        if shutil.which(self._program) is None:
+            raise Failed(
+                f"{self._program} is missing", hint="apt-get install qemu-system-x86"
             )
-            argv = [self._program, *arguments(spec, given, launch)]
-            keep = [held, *launch.sockets.values()]
-            await process.launch(home, spec.name, argv, keep)
-        finally:
-            for one in sockets.values():
-                one.close()
+        with outfit(
+            home, spec, given, self._images, accel=accel, incoming=incoming
+        ) as one:
+            words = arguments(spec, given, one.launch)
+            argv = [*one.user, self._program, *words]
+            await process.launch(home, spec.name, argv, [held, *one.keep])
 
     async def tend(self) -> None:
         """Find out the accelerator, and keep the consoles' logs short from then on."""
@@ -270,9 +271,8 @@ class Kvm:
         """Hot-plug a drive; one that is plugged is left alone."""
         home = self._home(uuid)
         given = parameters(home.spec().hvparams)
-        cache = drives.cache_of(drive, given)
         async with conversation(home) as monitor:
-            await drives.plug(monitor, drive, cache, given)
+            await drives.plug(monitor, drive, self._images, given)
 
     async def unplug(self, uuid: str, disk: str) -> None:
         """Hot-unplug a drive and let go of its data before returning.
@@ -305,9 +305,9 @@ class Kvm:
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
         home = self._home(uuid)
-        cache = drives.cache_of(drive, parameters(home.spec().hvparams))
+        given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
-            await drives.resize(monitor, drive, cache)
+            await drives.resize(monitor, drive, self._images, given)
 
     # -- migration ----------------------------------------------------------------
 

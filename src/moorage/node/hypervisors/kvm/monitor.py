@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from socket import socket
 from typing import Any
 
 from qemu.qmp import ExecuteError, QMPClient, QMPError
@@ -63,13 +62,21 @@ class Monitor:
                 f"QEMU of guest {self.guest} ended during {command}"
             ) from error
 
-    async def give(self, name: str, connection: socket) -> None:
-        """Give QEMU an open connection, under a name."""
+    async def give(self, name: str, connection: int) -> None:
+        """Give QEMU the descriptor of an open connection, under a name."""
+        self._send(connection)
+        await self.ask("getfd", fdname=name)
+
+    async def give_file(self, number: int, file: int, disk: str) -> None:
+        """Give QEMU the descriptor of a disk's file, as a set of that number."""
+        self._send(file)
+        await self.ask("add-fd", fdset_id=number, opaque=disk)
+
+    def _send(self, descriptor: int) -> None:
         try:
-            self._client.send_fd_scm(connection.fileno())
+            self._client.send_fd_scm(descriptor)
         except (QMPError, OSError) as error:
             raise Failed(f"QEMU of guest {self.guest} ended") from error
-        await self.ask("getfd", fdname=name)
 
 
 @asynccontextmanager

@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""QEMU's process: launched as a daemon of its own, ended by its process id.
+"""QEMU's process: launched in a session of its own, ended by its process id.
 
 It outlives the agent: an agent that dies takes no guest with it.
 """
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
 
 from moorage.errors import Failed
 
-from .home import Home
+from .home import NOTE, Home
+from .monitor import conversation
 
 _POLL = 0.02
 _COMING_UP = 60.0
 _FLUSHING = 10.0
+_DETACHED = ("setsid", "--fork", "sh", "-c", f'{NOTE} && exec "$@"', "guest")
+"""Starts a program that is nobody's child, and notes which process it is."""
+_PROGRAM = re.compile(r"\A(?:\S*qemu\S*|setpriv): ")
 
 
 async def launch(
     home: Home, name: str, argv: Sequence[str], keep: Sequence[int]
 ) -> None:
-    """Run QEMU until it is a daemon with an open monitor.
+    """Run QEMU until its monitor answers.
 
     Parameters
     ----------
@@ -34,43 +39,80 @@ async def launch(
     Failed
         With QEMU's words, if it did not start.
     """
-    with home.file("errors").open("wb") as errors:
-        try:
-            child = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=errors,
-                pass_fds=keep,
-                start_new_session=True,
-                cwd=home.path,
-            )
-        except FileNotFoundError:
-            raise Failed(
-                f"{argv[0]} is missing", hint="apt-get install qemu-system-x86"
-            ) from None
-        code = await _ended(child)
-    if code:
-        raise Failed(f"guest {name} did not start: {_last_words(home, argv[0])}")
-
-
-async def _ended(child: asyncio.subprocess.Process) -> int:
+    life, inherited = os.pipe()
+    log = home.log("log")
     try:
-        return await asyncio.wait_for(child.wait(), _COMING_UP)
-    except TimeoutError:
-        child.kill()  # the daemon that it may have made goes on, and is seen as such
-        return await child.wait()
+        child = await asyncio.create_subprocess_exec(
+            *(*_DETACHED, *argv),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=log,
+            pass_fds=(*keep, inherited),
+            cwd=home.path,
+        )
+        os.close(inherited)
+        inherited = -1
+        await child.wait()
+        if not await _came_up(home, life):
+            raise Failed(f"guest {name} did not start: {_last_words(home)}")
+    finally:
+        for one in (life, log, inherited):
+            if one >= 0:
+                os.close(one)
 
 
-def _last_words(home: Home, program: str) -> str:
-    text = home.read("errors") + home.read("log")
-    lines = [line.strip() for line in text.splitlines()]
+async def _came_up(home: Home, life: int) -> bool:
+    """Whether QEMU's monitor answers before QEMU ends, or the time is up.
+
+    Parameters
+    ----------
+    life
+        A pipe whose other end QEMU has: it tells when QEMU ends.
+    """
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(life, ended.set)
+    ends = asyncio.create_task(ended.wait())
+    answer = asyncio.create_task(_answers(home))
+    try:
+        await asyncio.wait({ends, answer}, return_when=asyncio.FIRST_COMPLETED)
+        return answer.done() and not ended.is_set() and answer.result()
+    finally:
+        loop.remove_reader(life)
+        ends.cancel()
+        answer.cancel()
+        await asyncio.wait({ends, answer})
+
+
+async def _answers(home: Home) -> bool:
+    try:
+        async with conversation(home, _COMING_UP):
+            return True
+    except Failed:
+        pid = home.pid()
+        if pid:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return False
+
+
+def _last_words(home: Home) -> str:
+    lines = [line.strip() for line in home.read("log").splitlines()]
     said = [line for line in lines if line and "warning:" not in line]
-    return said[-1].removeprefix(f"{program}: ") if said else "QEMU gave no reason"
+    return _PROGRAM.sub("", said[-1]) if said else "QEMU gave no reason"
 
 
-async def settled(home: Home) -> int | None:
-    """Return QEMU's process id, once it has come up; None if there is no process."""
+async def settled(home: Home) -> None:
+    """Wait until QEMU has come up, or is gone."""
+    with suppress(Failed):
+        async with conversation(home, _COMING_UP):
+            return
+    if home.has_process():
+        raise Failed(f"guest {home.spec().name} has been starting for too long")
+
+
+async def _pid(home: Home) -> int | None:
+    """Return QEMU's process id; None if there is no process."""
     clock = asyncio.get_running_loop().time
     end = clock() + _COMING_UP
     while home.has_process():
@@ -96,7 +138,7 @@ async def gone(home: Home, within: float) -> bool:
 async def end(home: Home) -> None:
     """End the process: let QEMU close its drives, or kill it if it does not."""
     for number, within in ((signal.SIGTERM, _FLUSHING), (signal.SIGKILL, _COMING_UP)):
-        pid = await settled(home)
+        pid = await _pid(home)
         if pid is None:
             return
         with suppress(ProcessLookupError):

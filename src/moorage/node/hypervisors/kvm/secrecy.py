@@ -34,7 +34,7 @@ ssbzSibBsu/6iGtCOGEoXJf//////////wIBAg==
 async def receive(monitor: Monitor, home: Home) -> str:
     """Let a guest take a migration from the holder of a new key only; return that."""
     key = secrets.token_hex(_BYTES)
-    home.write(_GROUP, _FFDHE2048)
+    home.write(_GROUP, _FFDHE2048, shared=True)
     await _speak(monitor, home, key, "server")
     return key
 
@@ -45,14 +45,14 @@ async def send(monitor: Monitor, home: Home, key: str) -> None:
 
 
 async def _speak(monitor: Monitor, home: Home, key: str, side: str) -> None:
-    home.write(_KEY, f"{_USER}:{key}\n")
+    home.write(_KEY, f"{_USER}:{key}\n", shared=True)
     with suppress(Refusal):  # of an earlier attempt, if there was one
         await monitor.ask("object-del", id=_NAME)
     await monitor.ask(
         "object-add",
         qom_type="tls-creds-psk",
         id=_NAME,
-        dir=str(home.path),
+        dir=".",  # where QEMU works: its user may not come there from above
         endpoint=side,
     )
     await monitor.ask("migrate-set-parameters", tls_creds=_NAME, tls_hostname=_NAME)

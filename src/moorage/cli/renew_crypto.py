@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-cluster renew-crypto: new keys and certificates, while guests run."""
+
+from .command import Call, Command, Example, Option
+from .follow import fetch, follow_many, perform
+from .options import FORCE, JOB, moot
+
+_NO_SSH = "nodes are reached over TLS, not by ssh"
+_OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
+
+
+def renew(call: Call) -> int:
+    """Renew what is named; the certificates of the nodes and the master if nothing."""
+    fields = call.given(
+        node_certificates="new_node_certificates",
+        cluster_certificate="new_cluster_certificate",
+        force="force",
+    )
+    if fields.get("cluster_certificate"):
+        perform(call, _OPERATION, **fields)
+        call.terminal.print("Renewed the authority and all certificates")
+        return 0
+    found = fetch(call, _OPERATION, **(fields | {"node_certificates": True}))
+    answers = {
+        name: (bool(taken), what)
+        for name, (taken, what) in zip(found["names"], found["jobs"], strict=True)
+    }
+    status = follow_many(call, answers)
+    if not status and not call.option("json"):
+        call.terminal.print("Renewed the certificates of the master and its nodes")
+    return status
+
+
+COMMAND = Command(
+    "renew-crypto",
+    renew,
+    "Renew keys and certificates, while guests run",
+    (),
+    (
+        Option(
+            ("--new-node-certificates",),
+            "of nodes and master; also if nothing is named",
+        ),
+        Option(
+            ("--new-cluster-certificate",),
+            "a new authority, and with it all certificates",
+        ),
+        moot("--new-ssh-keys", _NO_SSH),
+        moot("--no-ssh-key-check", _NO_SSH),
+        FORCE._replace(
+            help="believe nodes by their certificates alone, whatever keys they have; "
+            "with a new authority, shut out nodes that are marked offline"
+        ),
+        *JOB,
+    ),
+    examples=(
+        Example(
+            "gnt-cluster renew-crypto --new-node-certificates",
+            "somebody may have seen a key",
+        ),
+    ),
+)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What others could use up in a daemon: its log, and its descriptors."""
+
+import asyncio
+import logging
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+_LOG = logging.getLogger(__name__)
+_FORM = "%(asctime)s %(levelname)s %(message)s"
+_WINDOW = 60.0
+"""Seconds in which one place in the source may write so many records."""
+_RECORDS = 60
+_DESCRIPTORS = 65536
+
+
+def write_log() -> None:
+    """Write a daemon's log to standard error, no faster than a person can want it."""
+    logging.basicConfig(level=logging.INFO, format=_FORM)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Calm())
+
+
+class Calm(logging.Filter):
+    """Lets each place in the source write only so much in a minute.
+
+    Whoever can make a daemon complain could fill its disk. How many records were left
+    out is told with the next one that is let through.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds, from anywhere.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._until = 0.0
+        self._written: Counter[tuple[str, int]] = Counter()
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is to be written."""
+        now = self._clock()
+        if now >= self._until:
+            self._until = now + _WINDOW
+            self._written.clear()
+        place = record.pathname, record.lineno
+        self._written[place] += 1
+        if self._written[place] > _RECORDS:
+            self._left_out += 1
+            return False
+        if self._left_out:
+            record.msg = f"({self._left_out} messages were left out) {record.msg}"
+            self._left_out = 0
+        return True
+
+
+def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log what the event loop complains of; of the network, in one line."""
+    error = context.get("exception")
+    if isinstance(error, OSError):
+        _LOG.error("%s: %s", context["message"], error)
+    else:
+        loop.default_exception_handler(context)
+
+
+def allow_descriptors() -> None:
+    """Allow this process as many open files as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(hard, _DESCRIPTORS) if hard != resource.RLIM_INFINITY else _DESCRIPTORS
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Directories of keys and records: what is in them becomes root's word."""
+
+import stat
+from pathlib import Path
+
+from moorage.errors import Failed, WrongState
+from moorage.node import durable
+from moorage.node.trust import distrust
+
+
+def claim(directory: Path, what: str) -> None:
+    """Make a directory that this user alone can enter, or make one so.
+
+    Parameters
+    ----------
+    what
+        What is to be in it, for the sentence: "the master's keys".
+
+    Raises
+    ------
+    WrongState
+        If somebody else could write there, or put another directory in its place.
+    Failed
+        If it cannot be made.
+    """
+    _check(directory, what)
+    try:
+        durable.make(directory)
+    except OSError as error:
+        raise Failed(f"{directory} cannot be made: {error.strerror}") from error
+    _check(directory, what)  # somebody may have been faster
+    if stat.S_IMODE(directory.stat().st_mode) & 0o077:
+        directory.chmod(0o700)
+
+
+def _check(directory: Path, what: str) -> None:
+    told = distrust(directory)
+    if told:
+        raise WrongState(
+            f"{what} cannot be kept in {directory}: {told}, and who writes there could "
+            "do what this user can",
+            hint=f"namei -lx {directory}",
+        )

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a guest's QEMU is started with: a user, and descriptors of all that it needs."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import count
+
+from moorage.errors import Failed
+from moorage.model.hvparams import Parameters
+from moorage.node.hypervisors.base import Drive, GuestSpec
+
+from . import drives, openings, taps, users
+from .accelerator import DEVICE, KVM
+from .commandline import Launch
+from .home import SOCKETS, Home
+from .openings import Images, Opened
+from .sockets import listener
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """What a guest's QEMU is started with.
+
+    Attributes
+    ----------
+    launch
+        What its command line tells.
+    user
+        The words that start a program as the guest's user.
+    keep
+        Descriptors that it inherits.
+    """
+
+    launch: Launch
+    user: Sequence[str]
+    keep: Sequence[int]
+
+
+@contextmanager
+def outfit(
+    home: Home,
+    spec: GuestSpec,
+    given: Parameters,
+    images: Images | None,
+    *,
+    accel: str,
+    incoming: bool,
+) -> Iterator[Outfit]:
+    """Yield what a guest is started with; closed again at the end.
+
+    Raises
+    ------
+    Failed
+        If something cannot be opened, or no user is free.
+    """
+    ports = drives.assigned(spec.drives, spec.ports)
+    with ExitStack() as stack:
+        keep = _Keep(stack)
+        user = users.take(given, spec.uid_pool)
+        if user.lock is not None:
+            keep.add(user.lock)
+        if user.gid is not None:
+            home.share(user.gid)
+        group = users.kvm_group(user, DEVICE) if accel == KVM else ()
+        log = keep.add(home.log("consolelog"))
+        found = _data(spec.drives, images, keep)
+        launch = Launch(
+            accel=accel,
+            sockets=_sockets(home, stack, keep),
+            sets={1: (log, ""), **_sets(found)},
+            consolelog=1,
+            ports=ports,
+            data={disk: one.data for disk, one in found.items()},
+            kernel=_kernel(given.kernel_path, home, keep),
+            initrd=_kernel(given.initrd_path, home, keep),
+            taps=[keep.add(taps.tap(c.link)) if c.link else None for c in spec.cards],
+            incoming=incoming,
+        )
+        yield Outfit(launch, user.words(*group), keep.descriptors)
+
+
+class _Keep:
+    """Descriptors that QEMU inherits, and the agent closes."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.descriptors: list[int] = []
+
+    def add(self, descriptor: int) -> int:
+        """Keep one."""
+        self._stack.callback(os.close, descriptor)
+        self.descriptors.append(descriptor)
+        return descriptor
+
+
+def _data(
+    given: Sequence[Drive], images: Images | None, keep: _Keep
+) -> dict[str, Opened]:
+    numbers = count(2)
+    found = {}
+    for drive in given:
+        found[drive.disk] = one = openings.opened(drive, images, numbers)
+        for descriptor in one.descriptors():
+            keep.add(descriptor)
+    return found
+
+
+def _sets(found: Mapping[str, Opened]) -> dict[int, tuple[int, str]]:
+    return {
+        number: (descriptor, disk)
+        for disk, one in found.items()
+        for number, descriptor in one.sets.items()
+    }
+
+
+def _sockets(home: Home, stack: ExitStack, keep: _Keep) -> dict[str, int]:
+    found = {}
+    for name in SOCKETS:
+        made = stack.enter_context(listener(home.file(name)))
+        keep.descriptors.append(made.fileno())
+        found[name] = made.fileno()
+    return found
+
+
+def _kernel(path: str, home: Home, keep: _Keep) -> int | None:
+    try:
+        return keep.add(openings.kernel(path, home.path)) if path else None
+    except Failed as error:
+        raise Failed(
+            f"guest {home.spec().name} did not start: {error.message}"
+        ) from None

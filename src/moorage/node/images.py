@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The image files of this node: where they may be, and how they are opened.
+
+The node's own list says in which directories, whatever the master asks for. Beneath
+them no symbolic link is followed, for many may write there: every node, and the file
+server. What was opened is handed on as a descriptor, so nobody can put something else
+in its place between the look and the use.
+"""
+
+import errno
+import logging
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from moorage.errors import Failed
+from moorage.storage import Opened
+from moorage.storage.words import is_of_the_system
+
+from .beneath import open_beneath
+from .trust import distrust
+
+_LOG = logging.getLogger(__name__)
+LIST = "/etc/ganeti/file-storage-paths"
+"""Ganeti's list of the directories that image files may be kept in, one a line."""
+UNLISTED = ("/srv/ganeti/file-storage", "/srv/ganeti/shared-file-storage")
+"""What is allowed where there is no list: Ganeti's own places for image files.
+
+Nothing else is kept there, and nobody makes them by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What a program gets instead of paths.
+
+    Attributes
+    ----------
+    words
+        By path, what names the open file in the program.
+    descriptors
+        Those that it must inherit.
+    """
+
+    words: Mapping[str, str]
+    descriptors: Sequence[int]
+
+    def word(self, path: str) -> str:
+        """Return what the program gets for a word of its command."""
+        return self.words.get(path, path)
+
+    def with_paths(self, said: str) -> str:
+        """Return what the program said, with paths for the names that it was given."""
+        for path, word in sorted(self.words.items(), key=lambda one: -len(one[1])):
+            said = said.replace(word, path)
+        return said
+
+
+NOTHING = Handed({}, ())
+"""What a command without image files gets."""
+
+
+class Images:
+    """Opens image files, in the directories that this node allows.
+
+    Parameters
+    ----------
+    node
+        The node's name, for the sentences.
+    listed
+        The list. Lines that are empty or begin with ``#`` count for nothing, nor do
+        directories of the system.
+    state
+        Directories of Moorage itself, which never hold images.
+    """
+
+    def __init__(self, node: str, listed: Path, state: Sequence[Path] = ()) -> None:
+        self._node = node
+        self._listed = listed
+        self._state = state
+
+    def allowed(self) -> tuple[str, ...]:
+        """Return the directories that the node allows; none if its list is no good."""
+        try:
+            return self._directories()
+        except Failed as error:
+            _LOG.warning("%s", error.message)
+            return ()
+
+    def open(self, path: str, flags: int) -> int:
+        """Return a descriptor of the image file at an absolute path.
+
+        Raises
+        ------
+        Failed
+            If it is not there, is no regular file, lies outside of the directories
+            that the node allows, or behind a symbolic link.
+        """
+        try:
+            found = self._opened(path, Opened.FILE)
+        except FileNotFoundError:
+            told = f"there is no file {path} on node {self._node}"
+            raise Failed(told, path=path) from None
+        try:
+            return os.open(f"/proc/self/fd/{found}", flags | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._refusal(path, error) from None
+        finally:
+            os.close(found)
+
+    @contextmanager
+    def handed(self, images: Mapping[str, Opened]) -> Iterator[Handed | None]:
+        """Open what a command names; yield None if some of it is not there.
+
+        Raises
+        ------
+        Failed
+            As :meth:`open` does.
+        """
+        words: dict[str, str] = {}
+        descriptors: list[int] = []
+        with ExitStack() as stack:
+            for path, how in images.items():
+                try:
+                    found = self._opened(path, how)
+                except FileNotFoundError:
+                    yield None
+                    return
+                stack.callback(os.close, found)
+                descriptors.append(found)
+                name = f"/{PurePosixPath(path).name}" if how is Opened.ENTRY else ""
+                words[path] = f"/proc/self/fd/{found}{name}"
+            yield Handed(words, descriptors)
+
+    # -- where --------------------------------------------------------------------
+
+    def _directories(self) -> tuple[str, ...]:
+        try:
+            lines = self._listed.read_text().splitlines()
+        except FileNotFoundError:
+            return UNLISTED
+        except (OSError, UnicodeError) as error:
+            raise Failed(f"{self._listed} cannot be read: {error}") from None
+        told = distrust(self._listed)
+        if told:
+            raise Failed(
+                f"node {self._node} does not believe its list of directories for image "
+                f"files, {self._listed}: {told}",
+                hint=f"chown root {self._listed}; chmod 644 {self._listed}",
+            )
+        entries = [PurePosixPath(line.strip()) for line in lines if _counts(line)]
+        return tuple(str(one) for one in entries if not is_of_the_system(one))
+
+    def _place(self, path: str) -> tuple[Path, str]:
+        """Return the allowed directory that a path is in, and the path beneath it.
+
+        The directory is the administrator's word: links that lead to it are followed.
+        """
+        pure = PurePosixPath(path)
+        allowed = self._directories()
+        around = [one for one in allowed if pure.is_relative_to(one)]
+        if not around or ".." in pure.parts:
+            told = ", ".join(allowed) or "none"
+            raise Failed(
+                f"node {self._node} keeps no image files at {path}: its list "
+                f"{self._listed} allows {told}",
+                hint=f"echo DIRECTORY >>{self._listed}",
+                path=path,
+                node=self._node,
+            )
+        entry = max(around, key=len)
+        root, inside = Path(entry).resolve(), pure.relative_to(entry)
+        self._check_holds_images(path, root / inside)
+        return root, str(inside)
+
+    def _check_holds_images(self, path: str, real: Path) -> None:
+        for state in self._state:
+            if real.is_relative_to(state.resolve()):
+                raise Failed(f"{path} is no image file: {state} is Moorage's own")
+        if is_of_the_system(PurePosixPath(real)):
+            raise Failed(f"{path} is no image file: {real} is of the system")
+
+    # -- how ----------------------------------------------------------------------
+
+    def _opened(self, path: str, how: Opened) -> int:
+        """Return a descriptor that is neither for reading nor for writing.
+
+        Raises
+        ------
+        FileNotFoundError
+            If nothing is there.
+        Failed
+            If it is something else than it must be, or not to be opened.
+        """
+        pure = PurePosixPath(path)
+        place = str(pure.parent) if how is Opened.ENTRY else path
+        try:
+            if how in (Opened.ENTRY, Opened.DIRECTORY):
+                return self._beneath(place, os.O_PATH | os.O_DIRECTORY)
+            if how is Opened.MADE:
+                self._make(path)
+            return self._regular(path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._refusal(path, error) from None
+
+    def _make(self, path: str) -> None:
+        with suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            os.close(self._beneath(path, flags))
+
+    def _regular(self, path: str) -> int:
+        found = self._beneath(path, os.O_PATH)
+        if stat.S_ISREG(os.fstat(found).st_mode):
+            return found
+        os.close(found)
+        raise self._refusal(path, OSError(errno.EINVAL, "it is no regular file"))
+
+    def _beneath(self, path: str, flags: int) -> int:
+        place, inside = self._place(path)
+        root = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return open_beneath(root, inside, flags)
+        finally:
+            os.close(root)
+
+    def _refusal(self, path: str, error: OSError) -> Failed:
+        why = error.strerror
+        if error.errno in (errno.ELOOP, errno.EXDEV, errno.ENOTDIR):
+            why = "a symbolic link, or no directory, is on the way"
+        return Failed(
+            f"node {self._node} does not open {path}: {why}",
+            hint=f"namei -lx {path}",
+            path=path,
+            node=self._node,
+        )
+
+
+def _counts(line: str) -> bool:
+    return bool(line.strip()) and not line.strip().startswith("#")

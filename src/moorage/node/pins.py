@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The way to one node: what it shows is compared with what the cluster knows of it.
+
+The authority's signature says that somebody was let in, once. The pin (SHA-256 of the
+public key) says who bears the name today: a node that was removed, or let in anew, is
+not asked any more with its old key, however long its certificate lives.
+"""
+
+import ssl
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from cryptography import x509
+
+from . import tls
+
+_DATE = "%Y-%m-%d"
+
+
+class Mistrusted(ssl.SSLCertVerificationError):
+    """What a node shows is not believed; nothing was sent to it.
+
+    Parameters
+    ----------
+    words
+        The end of the sentence "no trust in its certificate: ...".
+    hint
+        What to type.
+    expired
+        Whether it is a known key, and its certificate is over.
+    """
+
+    def __init__(self, words: str, hint: str, *, expired: bool = False) -> None:
+        super().__init__(1, words)
+        self.verify_message = words
+        self.hint = hint
+        self.expired = expired
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a node showed when the connection was made.
+
+    Attributes
+    ----------
+    pin
+        SHA-256 of its public key, in hex.
+    ends
+        When its certificate is over, in seconds.
+    """
+
+    pin: str
+    ends: float
+
+
+class Way:
+    """The way to one node.
+
+    Parameters
+    ----------
+    context
+        Of this node alone: connections that it made are used again for this way only,
+        and so with the same pins.
+    name
+        Of the node.
+    pins
+        The keys that are believed; any if there are none.
+    clock
+        The time in seconds; None if the dates are not looked at.
+
+    Attributes
+    ----------
+    shown
+        What the node showed last; None before the first connection.
+    """
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        name: str,
+        pins: Collection[str],
+        clock: Callable[[], float] | None = time.time,
+    ) -> None:
+        self.context = context
+        self.pins = frozenset(pins)
+        self.shown: Shown | None = None
+        self._name = name
+        self._clock = clock
+        context.sslobject_class = _watched(self._look)
+
+    def _look(self, data: bytes) -> None:
+        """Raise `Mistrusted` unless the certificate is the node's, and still good."""
+        try:
+            found = x509.load_der_x509_certificate(data)
+            shown = Shown(tls.pin(tls.public(found)), tls.ends(found))
+        except ValueError as error:
+            raise Mistrusted(f"it cannot be read: {error}", "") from None
+        if self.pins and shown.pin not in self.pins:
+            again = f"gnt-node add --readd --token-file join-token {self._name}"
+            raise Mistrusted(
+                f"its key (SHA-256 {shown.pin[:16]}…) is not the one that the cluster "
+                f"knows of {self._name}",
+                f"if the node was made anew: {again}",
+            )
+        if self._clock and shown.ends < self._clock():
+            raise Mistrusted(
+                f"it expired on {found.not_valid_after_utc:{_DATE}}",
+                "gnt-cluster renew-crypto --new-node-certificates",
+                expired=True,
+            )
+        self.shown = shown
+
+
+def _watched(look: Callable[[bytes], None]) -> type[ssl.SSLObject]:
+    """Return a kind of connection whose handshake ends with a look at the peer."""
+
+    class Watched(ssl.SSLObject):
+        def do_handshake(self) -> None:
+            super().do_handshake()
+            look(self.getpeercert(binary_form=True) or b"")
+
+    return Watched

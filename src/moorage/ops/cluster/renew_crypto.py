@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-cluster renew-crypto``: new keys and certificates, while everything runs."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.jobs.unread import Moot
+from moorage.model import Node
+from moorage.ops import certificates
+from moorage.protocol import (
+    AbandonAuthority,
+    AnnounceTrust,
+    PrepareAuthority,
+    RenewMaster,
+    RetireAuthority,
+    SwitchAuthority,
+)
+
+_NO_SSH = Moot("nodes are reached over TLS, not by ssh")
+_COMMAND = "gnt-cluster renew-crypto --new-cluster-certificate"
+
+
+class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
+    """Renew the master's certificate, the nodes', and the authority.
+
+    Attributes
+    ----------
+    node_certificates
+        Of all nodes and of the master; each node is a job of its own.
+    cluster_certificate
+        The authority, and with it all certificates, in one job. Both authorities are
+        trusted until it ends.
+    force
+        With `node_certificates`, believe nodes by their certificates alone, whatever
+        keys they have. With `cluster_certificate`, shut out nodes that are marked
+        offline: they know the old authority only.
+    """
+
+    op_id = "OP_CLUSTER_RENEW_CRYPTO"
+
+    node_certificates: bool = False
+    cluster_certificate: bool = False
+    force: bool = False
+    renew_ssh_keys: Annotated[bool, _NO_SSH] = False
+    ssh_key_type: Annotated[str | None, _NO_SSH] = None
+    ssh_key_bits: Annotated[int | None, _NO_SSH] = None
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the authority; where it changes, nobody may come in or go."""
+        shared = not self.cluster_certificate
+        yield Lock("cluster", view.config.cluster.uuid, shared=shared)
+        for node in view.config.named(Node) if self.cluster_certificate else ():
+            yield Lock("node", node.uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the nodes for new keys, and how far the authority is."""
+        if self.cluster_certificate:
+            yield certificates.authority_on(view)
+            yield from (certificates.request_on(node) for node in _online(view))
+
+    def check(self, view: View) -> None:
+        """Refuse to shut out a node that is off for a while, or silent."""
+        if not (self.node_certificates or self.cluster_certificate):
+            raise BadInput(
+                "nothing to renew was named",
+                hint="gnt-cluster renew-crypto --new-node-certificates",
+            )
+        if not self.cluster_certificate:
+            return
+        off = [node.name for node in _offline(view)]
+        if off and not self.force:
+            raise WrongState(
+                f"node {off[0]} is marked offline: it would not know the new authority",
+                hint=f"{_COMMAND} --force; such a node comes back with gnt-node add "
+                "--readd",
+            )
+        view.answer(certificates.authority_on(view))
+        for node in _online(view):
+            view.answer(certificates.request_on(node))
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Name the nodes that are left out."""
+        told = "keeps its certificate"
+        if self.cluster_certificate:
+            told = "is shut out: it comes back with gnt-node add --readd"
+        for node in _offline(view):
+            yield f"node {node.name} is marked offline, and {told}"
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Renew the master's own certificate, or let an authority follow another."""
+        if not self.cluster_certificate:
+            what = "renew the master's certificate"
+            yield certificates.on_master(view, what, RenewMaster())
+            return
+        yield from self._announced(view)
+        for node in _online(view):
+            yield from certificates.renewal(view, node, by_next=True)
+        what = "let the new authority sign"
+        yield certificates.on_master(view, what, SwitchAuthority(), final=True)
+        for node in _online(view):
+            yield Run(
+                what=f"let node {node.name} trust the new authority alone",
+                node=node.uuid,
+                do=AnnounceTrust(only_present=True),
+                final=True,
+                tolerant=True,
+            )
+        what = "trust the new authority alone"
+        yield certificates.on_master(view, what, RetireAuthority(), final=True)
+
+    def _announced(self, view: View) -> Iterator[Task]:
+        """Yield what makes all trust the next authority beside the present one.
+
+        It is taken back only by the job that began it: after one that came to no end,
+        nodes may have certificates of the next authority already.
+        """
+        said = view.answer(certificates.authority_on(view))
+        first = said is not None and said.trusted == 1
+        yield certificates.on_master(
+            view,
+            "make a new authority",
+            PrepareAuthority(),
+            undo=AbandonAuthority() if first else None,
+        )
+        for node in _online(view):
+            yield Run(
+                what=f"let node {node.name} trust both authorities",
+                node=node.uuid,
+                do=AnnounceTrust(),
+                undo=AnnounceTrust(only_present=True) if first else None,
+                lasting=True,
+            )
+
+    def jobs(self, view: View) -> list[list[dict[str, Any]]]:
+        """Return a job for each node."""
+        if self.cluster_certificate:
+            return []
+        op: dict[str, Any] = {"OP_ID": "OP_NODE_RENEW_CRYPTO"}
+        op |= {"force": True} if self.force else {}
+        return [[op | {"node_name": node.name}] for node in _online(view)]
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return whom the jobs are for, in their order."""
+        del results
+        nodes = [] if self.cluster_certificate else _online(view)
+        return {"jobs": [], "names": [node.name for node in nodes]}
+
+
+def _online(view: View) -> list[Node]:
+    return [node for node in view.config.named(Node) if not node.offline]
+
+
+def _offline(view: View) -> list[Node]:
+    return [node for node in view.config.named(Node) if node.offline]

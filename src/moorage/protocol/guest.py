@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on one guest."""
+
+from typing import Annotated, Any, Generic, TypeVar
+
+from msgspec import Meta, Struct
+
+from moorage.model import Nic
+from moorage.model.uidpool import STANDARD, UidPool
+from moorage.units import Mib
+
+from .verb import OnGuest, OnSlot, WithDisks
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Door(Struct, frozen=True, kw_only=True):
+    """Where a guest waits for a migration, in the words of its node.
+
+    That node may be anybody's. It says no address: the source is told that by its
+    master, and takes a port from here.
+
+    Attributes
+    ----------
+    port
+        At the node's address.
+    key
+        Known to the two nodes and the master, and good for this migration only, in
+        hex: without it nobody gets in, and nothing is sent.
+    ports
+        The drives that wait there, each with its port (`GuestState.ports`).
+    place
+        Of guests that are not real: where they wait. A real one has none.
+    """
+
+    port: Annotated[int, Meta(ge=1, le=65535)]
+    key: Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")] = ""
+    ports: dict[str, int] = {}
+    place: str = ""
+
+
+class Moved(Struct, frozen=True, kw_only=True):
+    """How a live migration went. Times in milliseconds, memory in MiB."""
+
+    total_ms: int
+    downtime_ms: int
+    transferred: int
+
+
+class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb that needs all that makes up a guest.
+
+    Attributes
+    ----------
+    memory
+        In MiB.
+    hvparams
+        Hypervisor parameters; what is not given has its default.
+    uid_pool
+        The user-ids that guests run as.
+    """
+
+    memory: Mib = Mib(0)
+    vcpus: int = 1
+    hvparams: dict[str, Any] = {}
+    nics: tuple[Nic, ...] = ()
+    uid_pool: UidPool = STANDARD
+
+
+class StartGuest(Whole[None], frozen=True, tag="instance.start"):
+    """Start the guest, its disks attached here."""
+
+
+class StopGuest(WithDisks[None], frozen=True, kw_only=True, tag="instance.stop"):
+    """Power the guest down.
+
+    Attributes
+    ----------
+    timeout
+        Seconds that the guest gets to power down.
+    """
+
+    timeout: float = 0.0
+
+
+class RebootGuest(WithDisks[None], frozen=True, tag="instance.reboot"):
+    """Reset the guest."""
+
+
+class PlugDisk(OnSlot[None], frozen=True, tag="instance.plug"):
+    """Hot-plug a disk that is attached here."""
+
+
+class UnplugDisk(OnSlot[None], frozen=True, tag="instance.unplug"):
+    """Hot-unplug a disk."""
+
+
+class ResizeDisk(OnSlot[None], frozen=True, tag="instance.resize"):
+    """Tell the guest that a disk has grown."""
+
+
+class FindConsole(OnGuest[str], frozen=True, tag="instance.console"):
+    """Return the path of the socket of the guest's serial console."""
+
+    reads = True
+
+
+class PrepareMigration(Whole[Door], frozen=True, kw_only=True, tag="migration.prepare"):
+    """Prepare a guest that waits for a migration; return where to send it.
+
+    Attributes
+    ----------
+    ports
+        Where the disks sit in the guest (`GuestState.ports`).
+    """
+
+    ports: dict[str, int] = {}
+
+
+class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.run"):
+    """Send the guest away, or carry on sending it.
+
+    Attributes
+    ----------
+    address
+        Of the node where it goes.
+    door
+        The answer of that node to ``migration.prepare``.
+    """
+
+    address: str
+    door: Door | None = None
+
+
+class AwaitGuest(WithDisks[None], frozen=True, kw_only=True, tag="migration.arrived"):
+    """Wait until a guest whose transfer is complete runs here.
+
+    Attributes
+    ----------
+    timeout
+        Seconds that it gets to arrive.
+    """
+
+    timeout: float = 0.0
+
+
+class ResumeGuest(WithDisks[None], frozen=True, tag="migration.resume"):
+    """Give up a migration: the guest runs here as before."""
+
+
+class AbortGuest(WithDisks[None], frozen=True, tag="migration.abort"):
+    """End a guest that waits for a migration."""
+
+
+class DiscardGuest(WithDisks[None], frozen=True, tag="migration.discard"):
+    """End the process of a guest that moved away."""
+
+
+class WithSystem(Whole[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb of an OS definition, and what its script is told of the instance.
+
+    Attributes
+    ----------
+    os
+        Its name, with variant.
+    osparams
+        Its parameters.
+    beparams
+        The instance's backend parameters.
+    secondaries
+        Names of nodes.
+    """
+
+    os: str
+    osparams: dict[str, Any] = {}
+    beparams: dict[str, Any] = {}
+    secondaries: tuple[str, ...] = ()
+    ctime: float = 0.0
+    mtime: float = 0.0
+
+
+class InstallSystem(WithSystem[None], frozen=True, tag="os.create"):
+    """Run the create script of an OS definition on the guest's disks."""
+
+
+class VerifySystem(WithSystem[None], frozen=True, tag="os.verify"):
+    """Let an OS definition look at its parameters."""

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs that look at a node, and those between it and its master."""
+
+from moorage.model import (
+    Accelerator,
+    Device,
+    GuestState,
+    NodeFacts,
+    Os,
+    Provider,
+)
+
+from .verb import AtMaster, Reading, Verb
+
+
+class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
+    """Return all that there is to know of this node.
+
+    Attributes
+    ----------
+    directories
+        Pairs of a disk template and the directory where the cluster keeps its image
+        files.
+    brief
+        Leave out guests and held disks: they may be thousands.
+    """
+
+    long = True
+    directories: tuple[tuple[str, str], ...] = ()
+    brief: bool = False
+
+
+class ListGuests(Reading[list[GuestState]], frozen=True, tag="guests"):
+    """Return every guest that has a process here."""
+
+    long = True
+
+
+class GetGuest(Reading[GuestState | None], frozen=True, kw_only=True, tag="guest"):
+    """Return one guest, if it has a process here."""
+
+    uuid: str
+
+
+class ListProviders(Reading[list[Provider]], frozen=True, tag="providers"):
+    """Return every entry of the ExtStorage search path."""
+
+    long = True
+
+
+class ListSystems(Reading[list[Os]], frozen=True, tag="oses"):
+    """Return every entry of the search path of OS definitions."""
+
+    long = True
+
+
+class GetDevices(Reading[list[Device]], frozen=True, kw_only=True, tag="devices"):
+    """Return what there is at some paths, in their order.
+
+    Attributes
+    ----------
+    paths
+        Of devices and files.
+    """
+
+    long = True
+    paths: tuple[str, ...] = ()
+
+
+class TryAccelerator(Verb[Accelerator | None], frozen=True, tag="accelerator"):
+    """Find out again what executes guests here; it may boot a kernel, and take long."""
+
+
+class LeaveCluster(Verb[None], frozen=True, tag="node.leave"):
+    """Leave the cluster: its certificates are forgotten, and the door opens again."""
+
+
+class TidyNode(Verb[None], frozen=True, kw_only=True, tag="node.tidy"):
+    """Forget what is left of objects that the cluster does not know any more.
+
+    Attributes
+    ----------
+    objects
+        Uuids of those to keep.
+    """
+
+    objects: tuple[str, ...] = ()
+
+
+class KillPrograms(Verb[int], frozen=True, kw_only=True, tag="script.kill"):
+    """End the programs that earlier steps run on some objects; return how many.
+
+    Attributes
+    ----------
+    objects
+        Their uuids.
+    """
+
+    objects: tuple[str, ...] = ()
+
+
+class Pause(Verb[None], frozen=True, kw_only=True, tag="delay"):
+    """Wait; nobody else waits for it.
+
+    Attributes
+    ----------
+    seconds
+        How long to wait.
+    """
+
+    seconds: float = 0.0
+
+
+class EnrolNode(AtMaster[NodeFacts], frozen=True, kw_only=True, tag="node.enrol"):
+    """Let a new node in, which serves nothing but its door yet.
+
+    Attributes
+    ----------
+    token
+        The node's invitation, as text; the journal forgets it when the job has ended.
+    """
+
+    token: str
+
+
+class ExpelNode(AtMaster[None], frozen=True, tag="node.expel"):
+    """Take back that a node was let in, however far it came."""

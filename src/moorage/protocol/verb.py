@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a verb of the node agent is: a request with its arguments, and its answer."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
+
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
+
+from moorage.model import Disk
+
+R_co = TypeVar("R_co", covariant=True)
+Node = TypeVar("Node")
+
+QUICK, SLOW = 15.0, 3600.0
+"""Seconds that a verb may last: one that looks at what is there, and any other."""
+_NAME = "verb"
+"""What the name of a verb is called, in a journal and on the wire."""
+
+Report = Callable[[int, int, str, str], None]
+"""Progress: done, total, unit, note. A note of the unit ``log`` is for the log."""
+
+
+class Verb(
+    Struct,
+    Generic[R_co],
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag_field=_NAME,
+):
+    """A request to the agent of a node; its type says what the answer is.
+
+    A subclass with a tag is a verb, and the tag is its name. It is data: journals keep
+    it, and it is compared and (if it reads) hashed by its arguments. Verbs that change
+    something are idempotent.
+
+    Attributes
+    ----------
+    reads
+        Whether it changes nothing: it comes at any time, and overtakes nobody.
+    limit
+        Seconds that the answer may take.
+    long
+        Whether the answer grows with what a node has.
+    lapsed
+        Whether the node's certificate may be over, if its key is the one that is known.
+    """
+
+    reads: ClassVar[bool] = False
+    limit: ClassVar[float] = SLOW
+    long: ClassVar[bool] = False
+    lapsed: ClassVar[bool] = False
+
+    @property
+    def verb(self) -> str:
+        """The verb's name."""
+        return name_of(type(self))
+
+    def fencing(self) -> tuple[Disk, ...]:
+        """Return the disks whose epochs fence the step."""
+        return ()
+
+    def volumes(self) -> tuple[Disk, ...]:
+        """Return the disks whose volumes it works on."""
+        return self.fencing()
+
+    def touched(self) -> frozenset[str]:
+        """Return the uuids of the disks and of the guest that it works on.
+
+        Steps on one object wait for each other, and none overtakes another one.
+        """
+        return frozenset(disk.uuid for disk in self.fencing())
+
+    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
+        """Return the verb with other versions of its disks."""
+        del renew
+        return self
+
+    @classmethod
+    def done_by(
+        cls, work: Callable[[Node, Self, Report], Awaitable[R_co]]
+    ) -> tuple[type["Verb[object]"], Callable[[Node, Any, Report], Awaitable[object]]]:
+        """Return the verb with what does it on a node: an entry of the agent's table.
+
+        A type checker sees here that arguments and answer are what is declared.
+        """
+        return cls, work
+
+
+class Reading(Verb[R_co], Generic[R_co], frozen=True):
+    """A verb that tells at once what there is."""
+
+    reads = True
+    limit = QUICK
+
+
+class AtMaster(Verb[R_co], Generic[R_co], frozen=True):
+    """A verb of the master's own: a node gets it, if at all, as another one."""
+
+
+class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb on one disk.
+
+    Attributes
+    ----------
+    disk
+        As the configuration has it; its epoch fences the step.
+    hypervisor
+        Of the guest that has it, or may have it.
+    shared_file_dir, file_dir
+        Where the cluster keeps image files.
+    """
+
+    disk: Disk
+    hypervisor: str = "kvm"
+    shared_file_dir: str = ""
+    file_dir: str = ""
+
+    def fencing(self) -> tuple[Disk, ...]:
+        """Return the disk."""
+        return (self.disk,)
+
+    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
+        """Return the verb with another version of its disk."""
+        return replace(self, disk=renew(self.disk))
+
+
+class OnGuest(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb on one guest.
+
+    Attributes
+    ----------
+    uuid, name
+        Of the instance.
+    """
+
+    uuid: str
+    name: str = ""
+    hypervisor: str = "kvm"
+
+    def touched(self) -> frozenset[str]:
+        """Return the guest, and the disks."""
+        return Verb.touched(self) | {self.uuid}
+
+
+class OnSlot(OnGuest[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb on one disk of a guest.
+
+    Attributes
+    ----------
+    disk
+        It is attached on the node; its epoch fences the step.
+    slot
+        Its position in the guest.
+    """
+
+    disk: Disk
+    slot: int = 0
+
+    def fencing(self) -> tuple[Disk, ...]:
+        """Return the disk."""
+        return (self.disk,)
+
+    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
+        """Return the verb with another version of its disk."""
+        return replace(self, disk=renew(self.disk))
+
+
+class WithDisks(OnGuest[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb on a guest with its disks.
+
+    Attributes
+    ----------
+    disks
+        In the order of their slots; their epochs fence the step.
+    """
+
+    disks: tuple[Disk, ...] = ()
+
+    def fencing(self) -> tuple[Disk, ...]:
+        """Return the disks."""
+        return self.disks
+
+    def renewed(self, renew: Callable[[Disk], Disk]) -> Self:
+        """Return the verb with other versions of the disks."""
+        return replace(self, disks=tuple(map(renew, self.disks)))
+
+
+def one_disk(call: Verb[object]) -> Disk | None:
+    """Return the disk of a verb that is about one disk alone."""
+    return call.disk if isinstance(call, OnDisk | OnSlot) else None
+
+
+def name_of(kind: type[Verb[object]]) -> str:
+    """Return the name of a verb."""
+    return str(kind.__struct_config__.tag)
+
+
+def declared(kind: type[Verb[object]] = Verb) -> tuple[type[Verb[object]], ...]:
+    """Return every verb that is declared: each class that names one."""
+    below = [one for child in kind.__subclasses__() for one in declared(child)]
+    return tuple(below) if name_of(kind) == kind.__name__ else (kind, *below)
+
+
+@cache
+def answer_of(kind: type[Verb[object]]) -> Any:  # noqa: ANN401 - it may be a union
+    """Return the type of a verb's answer, as its declaration has it."""
+    for base in vars(kind)["__orig_bases__"]:
+        found = get_args(base)
+        if found and issubclass(get_origin(base), Verb):
+            return found[0]
+    raise TypeError(f"{kind.__name__} does not say what it answers")
+
+
+def to_wire(call: Verb[object]) -> tuple[str, dict[str, Any]]:
+    """Return the name of a verb and its arguments, as JSON values."""
+    args = to_builtins(call)
+    return args.pop(_NAME), args
+
+
+def fitting(call: Verb[R_co], value: object) -> R_co:
+    """Return the answer to a verb that JSON values are.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        If they are of another shape.
+    """
+    found: R_co = convert(value, answer_of(type(call)))
+    return found

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``moorage master check``: it says what is wrong with a store, and changes nothing."""
+
+import io
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec import json
+from msgspec.structs import replace
+
+from moorage.cli import moorage
+from moorage.cli.main import run
+from moorage.cli.terminal import Terminal
+from moorage.daemons import process
+from moorage.daemons.places import MasterPlaces
+from moorage.jobs.operation import Lock
+from moorage.jobs.record import RUNNING, Job, Op, encode
+from moorage.model import Change
+from moorage.model.change import KIND_OF
+from moorage.model.change import encode as encode_object
+from moorage.model.objects import Cluster, Entity, Instance, NodeGroup
+from moorage.node.authority import Authority
+from moorage.store import SqliteStore, Write, create
+from moorage.testing.cluster import ClusterBuilder
+
+
+@pytest.fixture
+async def places(tmp_path: Path) -> MasterPlaces:
+    """Return a master's directory with a cluster in it, and no master."""
+    found = MasterPlaces(tmp_path / "master")
+    found.keys.mkdir(parents=True)
+    Authority.make(found.keys, "harbour")
+    store = SqliteStore(found.store)
+    await create(store, _change())
+    await store.close()
+    await written(found, [(("queue", "last"), b"3")])
+    return found
+
+
+def _change() -> Change:
+    return ClusterBuilder().change()
+
+
+async def written(places: MasterPlaces, writes: Sequence[Write]) -> None:
+    """Write records with the right checksums, as a defect would."""
+    store = SqliteStore(places.store)
+    await store.lead()
+    version = (await store.load()).version
+    await store.commit(writes, expected=version)
+    await store.close()
+
+
+def edited(places: MasterPlaces, statement: str) -> None:
+    with closing(sqlite3.connect(places.store)) as database, database:
+        database.execute(statement)
+
+
+def check(places: MasterPlaces) -> tuple[int, list[str]]:
+    """Type the command; return its status, and the lines that it prints."""
+    out, err = io.StringIO(), io.StringIO()
+    terminal = Terminal(out, err, io.StringIO(), {})
+    argv = ["master", "check", "--dir", str(places.root)]
+    status = run(moorage.PROGRAM, argv, terminal)
+    return status, (out.getvalue() + err.getvalue()).splitlines()
+
+
+def content(places: MasterPlaces) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(places.root)): path.read_bytes()
+        for path in sorted(places.root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def put(entity: Entity) -> Write:
+    key = KIND_OF[type(entity)], entity.uuid
+    return key, json.encode(encode_object(entity))
+
+
+def job(number: int, op: Op) -> Write:
+    return ("job", str(number)), encode(Job(id=number, ops=[op]))
+
+
+async def test_a_sound_store(places: MasterPlaces) -> None:
+    before = content(places)
+    status, (line,) = check(places)
+    assert status == 0
+    assert line.startswith("No problem found: ")
+    assert "0 jobs (0 under way), version 2, term 2" in line
+    assert content(places) == before
+
+
+async def test_it_looks_while_a_master_works_on_the_store(
+    places: MasterPlaces,
+) -> None:
+    with process.held(places.lock, "twice"):
+        store = SqliteStore(places.store)
+        await store.lead()
+        assert check(places)[0] == 0
+        await store.commit([(("queue", "last"), b"9")], expected=2)
+        assert "version 3" in check(places)[1][-1]
+        await store.close()
+
+
+async def test_what_a_killed_master_left_in_the_log_is_looked_at(
+    places: MasterPlaces,
+) -> None:
+    store = SqliteStore(places.store)
+    await store.lead()
+    await store.commit([(("queue", "last"), b"9")], expected=2)
+    log = places.store.with_name("state.sqlite-wal")
+    kept = places.store.read_bytes(), log.read_bytes()
+    await store.close()
+    places.store.write_bytes(kept[0])
+    log.write_bytes(kept[1])
+    before = content(places)
+    status, lines = check(places)
+    assert (status, "version 3" in lines[-1]) == (0, True), lines
+    assert content(places) == before
+
+
+async def test_a_changed_record(places: MasterPlaces) -> None:
+    edited(places, "UPDATE records SET value = X'7B7D' WHERE kind = 'cluster'")
+    before = content(places)
+    status, lines = check(places)
+    assert status == 1
+    assert any("the record of cluster" in one for one in lines)
+    assert lines[-1].startswith(f"{len(lines) - 1} faults: ")
+    assert all(one.startswith("ERROR: ") for one in lines[:-1])
+    assert content(places) == before
+
+
+async def test_a_file_that_is_none(places: MasterPlaces) -> None:
+    places.store.write_bytes(b"no database at all, " * 100)
+    status, lines = check(places)
+    assert (status, lines[0]) == (
+        1,
+        "ERROR: it cannot be read: file is not a database",
+    )
+
+
+async def test_a_store_that_is_missing_or_empty(places: MasterPlaces) -> None:
+    places.store.write_bytes(b"")
+    assert "is empty" in " ".join(check(places)[1])
+    places.store.unlink()
+    status, lines = check(places)
+    assert status == 1
+    assert "is not there, but the cluster's keys are" in " ".join(lines)
+    assert not places.store.exists()
+
+
+async def test_objects_that_do_not_fit_together(places: MasterPlaces) -> None:
+    guest = Instance(uuid="i", name="web1", primary_node="gone", disks=("nope",))
+    other = replace(guest, uuid="j", name="web2")
+    await written(places, [put(guest), put(other)])
+    status, lines = check(places)
+    assert status == 1
+    text = "\n".join(lines)
+    assert "instance web1 refers to nope, which is not there" in text
+    assert "disk nope is attached to instance web" in text
+    said = "cannot be attached to instance web"
+    assert said in text
+
+
+async def test_a_cluster_without_its_node(places: MasterPlaces) -> None:
+    group = NodeGroup(uuid="g", name="other")
+    cluster = Cluster(uuid="c", cluster_name="second", master_node="gone")
+    await written(places, [put(group), put(cluster), (("fruit", "x"), b"1")])
+    text = "\n".join(check(places)[1])
+    assert "there are 2 records of the cluster, and not one" in text
+    assert "records of kind 'fruit', which nobody knows" in text
+
+
+async def test_jobs_that_no_master_could_carry_on(places: MasterPlaces) -> None:
+    lock = [Lock("disk", "d", shared=False)]
+    op = Op(input={"OP_ID": "X"}, status=RUNNING, locks=lock)
+    writes = [
+        job(1, op),
+        job(2, op),
+        job(9, replace(op, cursor=4, locks=[])),
+        (("job", "3"), b"{"),
+    ]
+    await written(places, writes)
+    text = "\n".join(check(places)[1])
+    assert "jobs 1 and 2 both hold the lock of disk d" in text
+    assert "job 9: it is at task 4 of 0" in text
+    assert "the record of job 3: " in text
+    assert "the last job's number is b'3'" in text
+
+
+async def test_keys_that_cannot_be_read(places: MasterPlaces) -> None:
+    (places.keys / "ca.key").write_bytes(b"")
+    status, lines = check(places)
+    assert (status, "keys" in lines[0]) == (1, True)
+
+
+async def test_a_master_does_not_start_on_a_damaged_store(
+    places: MasterPlaces,
+) -> None:
+    """It says what is wrong and what to type; the process ends with status 1."""
+    edited(places, "UPDATE records SET value = X'7B7D' WHERE kind = 'cluster'")
+    log = places.root / "test.log"
+    pid = process.spawn(["master", "run", "--dir", str(places.root)], log)
+    assert process.wait_until(lambda: not process.alive(pid), 60)
+    said = log.read_text()
+    assert "is damaged: the record of cluster" in said
+    assert "moorage master check" in said
+    assert "Traceback" not in said

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a disk changes in silence is noticed, and not taken for the truth."""
+
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec import json
+
+from moorage.errors import MoorageError
+from moorage.model import Change
+from moorage.model.change import KIND_OF, encode
+from moorage.model.objects import Entity, Instance, Node
+from moorage.store import Damaged, SqliteStore, StoreError, Truth, create, inspect
+from moorage.testing.cluster import ClusterBuilder
+
+FLIPS = 150
+JOB, NODE = "WHERE kind = 'job'", "WHERE kind = 'node'"
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> Path:
+    """Return a store's file with a cluster in it, and a job's record."""
+    path = tmp_path / "store" / "state.sqlite"
+    store = SqliteStore(path)
+    await create(store, _change())
+    await store.close()
+    truth, _ = await Truth.open(again := SqliteStore(path))
+    await truth.commit(None, [(("job", "1"), b'{"id": 1, "ops": []}' * 50)])
+    await again.close()
+    return path
+
+
+def _change() -> Change:
+    return ClusterBuilder().change()
+
+
+async def loaded(path: Path) -> object:
+    store = SqliteStore(path)
+    try:
+        truth, others = await Truth.open(store)
+        return truth.term, dict(truth.config.objects), others
+    finally:
+        await store.close()
+
+
+async def outcome(path: Path) -> object:
+    """Return what is loaded, or why it is not."""
+    try:
+        return await loaded(path)
+    except StoreError as error:
+        return error
+
+
+def edited(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as database, database:
+        for one in statements:
+            database.execute(one)
+
+
+async def test_a_flipped_bit_changes_nothing_in_silence(file: Path) -> None:
+    """Each is refused, or one that no record depends on; and `inspect` agrees."""
+    whole = file.read_bytes()
+    want = await loaded(file)
+    dice = random.Random(3)  # noqa: S311
+    refused = 0
+    for _ in range(FLIPS):
+        at, bit = dice.randrange(len(whole)), dice.randrange(8)
+        torn = bytearray(whole)
+        torn[at] ^= 1 << bit
+        file.write_bytes(torn)
+        seen = inspect(file, live=False)
+        assert file.read_bytes() == torn
+        found = await outcome(file)
+        if isinstance(found, StoreError):
+            assert (found.lasting, found.hint) == (True, "moorage master check")
+            assert seen.faults, (at, bit)
+            refused += 1
+        else:
+            assert found == want, (at, bit)
+        for left in file.parent.glob("*-*"):
+            left.unlink()
+    assert refused > FLIPS // 10
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE records SET value = X'7B7D' WHERE kind = 'node'",
+            "the record of node",
+        ),
+        ("UPDATE records SET name = '2' WHERE kind = 'job'", "the record of job 2"),
+        ("UPDATE records SET value = 'text' WHERE kind = 'job'", "the record of job 1"),
+        ("DELETE FROM records WHERE kind = 'job'", "a record is missing"),
+        ("UPDATE head SET term = term - 1", "its version and term"),
+        ("UPDATE head SET version = 7", "its version and term"),
+        ("DELETE FROM head", "it has 0 heads"),
+        ("DROP TABLE records", "no such table"),
+        ("PRAGMA user_version = 7", "of a later Moorage"),
+    ],
+)
+async def test_damage_is_told_in_words(file: Path, statement: str, said: str) -> None:
+    edited(file, statement)
+    with pytest.raises(Damaged, match=said):
+        await loaded(file)
+    assert inspect(file, live=False).faults
+
+
+async def test_an_older_page_is_noticed(file: Path) -> None:
+    """Each record fits its checksum, but one of them is an earlier one."""
+    with closing(sqlite3.connect(file)) as database:
+        row = database.execute("SELECT * FROM records WHERE kind = 'job'").fetchone()
+    truth, _ = await Truth.open(store := SqliteStore(file))
+    await truth.commit(None, [(("job", "1"), b'{"id": 1, "ops": [1]}')])
+    await store.close()
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?)", row)
+    with pytest.raises(Damaged, match="a record is missing, or is an old one"):
+        await loaded(file)
+
+
+async def test_a_store_from_before_checksums_gets_them(tmp_path: Path) -> None:
+    file = tmp_path / "state.sqlite"
+    edited(
+        file,
+        "CREATE TABLE records (kind TEXT NOT NULL, name TEXT NOT NULL, "
+        "value BLOB NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID",
+        "CREATE TABLE head (version INTEGER NOT NULL, term INTEGER NOT NULL)",
+        "INSERT INTO head VALUES (41, 7)",
+        "INSERT INTO records VALUES ('job', '1', X'61')",
+    )
+    store = SqliteStore(file)
+    assert await store.lead() == 8
+    stored = await store.load()
+    assert (stored.version, dict(stored.records)) == (41, {("job", "1"): b"a"})
+    assert await store.commit([(("job", "1"), None)], expected=41) == 42
+    await store.close()
+    assert inspect(file, live=False).faults == []
+    edited(file, "UPDATE head SET version = 41")
+    assert inspect(file, live=False).faults != []
+
+
+async def test_whoever_has_looked_may_take_a_store_as_it_is(file: Path) -> None:
+    edited(
+        file,
+        "UPDATE records SET value = X'7B7D' WHERE kind = 'job'",
+        "PRAGMA user_version = 0",
+    )
+    assert await loaded(file)
+    assert inspect(file, live=False).faults == []
+
+
+async def test_a_store_whose_objects_do_not_fit_is_damaged(tmp_path: Path) -> None:
+    """Its checksums are right: a defect wrote it, or a person."""
+    fields = {"primary_ip": "127.0.0.1", "secondary_ip": "127.0.0.1"}
+    node: Entity = Node(uuid="n", name="n", group="nowhere", **fields)
+    guest = Instance(uuid="i", name="i", primary_node="n", disks=("nope",))
+    store = SqliteStore(tmp_path / "state.sqlite")
+    await store.lead()
+    writes = [
+        ((KIND_OF[type(one)], one.uuid), json.encode(encode(one)))
+        for one in (node, guest)
+    ]
+    await store.commit(writes, expected=0)
+    await store.close()
+    with pytest.raises(MoorageError, match="which is not there") as caught:
+        await loaded(tmp_path / "state.sqlite")
+    assert isinstance(caught.value, Damaged)
