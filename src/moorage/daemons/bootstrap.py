@@ -213,7 +213,7 @@ def _check(cluster: Cluster, node: Node) -> None:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
-    for field in ("shared_file_storage_dir", "file_storage_dir"):
+    for field in image_directories.SETTINGS:
         check_image_directory(field, getattr(cluster, field))
 
 

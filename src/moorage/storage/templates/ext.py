@@ -8,15 +8,14 @@ from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model import Disk, Provider
+from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
     Can,
     Capabilities,
     Command,
     Finding,
-    Mirror,
     Outcome,
-    Reach,
     Steps,
     Template,
     Where,
@@ -48,8 +47,7 @@ class Ext(Template):
 
     name = "ext"
     capabilities = Capabilities(
-        mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
+        facts=FACTS["ext"],
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT

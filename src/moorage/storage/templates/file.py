@@ -7,6 +7,7 @@ from typing import Any
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
+from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
     Can,
@@ -14,17 +15,15 @@ from moorage.storage.base import (
     Command,
     Finding,
     Measuring,
-    Mirror,
     Opened,
     Outcome,
     Output,
-    Reach,
     Steps,
     Template,
     Where,
     nothing,
 )
-from moorage.storage.words import check_name, flag
+from moorage.storage.words import check_name
 from moorage.units import Mib
 
 _MIB = 1024 * 1024
@@ -43,8 +42,7 @@ class File(Template):
 
     name = "file"
     capabilities = Capabilities(
-        mirror=Mirror.NONE,
-        reach=Reach.NODE,
+        facts=FACTS["file"],
         can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
         images=True,
     )
@@ -55,18 +53,9 @@ class File(Template):
     def logical_id(cls, born: Birth) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
         name = f"{born.unique}.{cls.name}.disk{born.index}"
-        root = cls._root_at_birth(born)
+        root = cls._root_of(born.settings)
         folder = PurePosixPath(root, born.folder, born.instance or _NOBODY)
         return (_DRIVER, cls._inside(f"{folder}/{name}", root))
-
-    @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``preallocate`` as a boolean, if it was given."""
-        rest = {key: value for key, value in given.items() if key != "preallocate"}
-        kept = super().parameters(rest)
-        if "preallocate" in given:
-            kept["preallocate"] = flag("preallocate", given["preallocate"])
-        return kept
 
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
@@ -80,11 +69,12 @@ class File(Template):
         return Where(path=disk.volume)
 
     @classmethod
-    def _root_at_birth(cls, born: Birth) -> str:
-        return born.file_dir
+    def _root_of(cls, settings: Mapping[str, str]) -> str:
+        (name,) = cls.capabilities.facts.settings
+        return settings.get(name, "")
 
     def _root(self) -> str:
-        return self.site.file_dir
+        return self._root_of(self.site.settings)
 
     @classmethod
     def _inside(cls, path: str, root: str) -> str:
