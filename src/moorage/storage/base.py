@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider
+from moorage.model import Disk, Provider, Unit
 from moorage.model.templates import Mirror, Reach, TemplateFacts
 from moorage.storage.words import flag, text
 from moorage.units import Mib
@@ -42,6 +42,8 @@ class Can(Flag):
     """Tell the storage who may write (open, close)."""
     SETINFO = auto()
     """Keep a note beside the volume."""
+    ROOM = auto()
+    """Tell how much room its storage units have on a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +199,8 @@ Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
 Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
+Surveying = Generator[Command, Output, tuple[Unit, ...]]
+"""Yield commands, receive outputs, return what storage units there are."""
 
 
 class Template(ABC):
@@ -327,6 +331,15 @@ class Template(ABC):
     def measure(self, disk: Disk) -> Measuring:
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
+
+    def room(self) -> Surveying:
+        """Ask which storage units of the template this node has, and their room.
+
+        Room that the storage cannot tell is None; a template that can tell it
+        declares `Can.ROOM`.
+        """
+        return ()
+        yield  # what makes this a generator
 
     def _lacks(self, what: str, disk: Disk) -> NotSupported:
         return NotSupported(

@@ -2,8 +2,11 @@
 """What of the cluster's settings disk templates need: directories, so far."""
 
 from moorage.model import Cluster
+from moorage.ops.calls import settings
 from moorage.storage import TEMPLATES, Template
 
+Measured = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Templates by name, each with its settings as pairs of name and value."""
 SETTINGS = tuple(
     sorted(
         {name for one in TEMPLATES.values() for name in one.capabilities.facts.settings}
@@ -31,3 +34,10 @@ def directories(cluster: Cluster) -> dict[str, str]:
         if directory:
             found[name] = directory
     return found
+
+
+def measured(cluster: Cluster) -> Measured:
+    """Return what a node must know to tell the room of each enabled template."""
+    return tuple(
+        (name, tuple(settings(cluster, name).items())) for name in directories(cluster)
+    )

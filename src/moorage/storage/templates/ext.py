@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Provider
+from moorage.model import Disk, Provider, Unit
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
@@ -17,6 +17,7 @@ from moorage.storage.base import (
     Finding,
     Outcome,
     Steps,
+    Surveying,
     Template,
     Where,
     nothing,
@@ -109,6 +110,12 @@ class Ext(Template):
         return check_provider_name(str(provider))
 
     # -- verbs --------------------------------------------------------------------
+
+    def room(self) -> Surveying:
+        """Return a unit for each valid provider; how much room it has, nobody knows."""
+        valid = sorted(one.name for one in self.site.providers.values() if one.valid)
+        return tuple(Unit(template=self.name, key=name) for name in valid)
+        yield  # what makes this a generator
 
     def create(self, disk: Disk) -> Steps:
         """Run ``create``."""

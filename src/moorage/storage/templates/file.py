@@ -5,8 +5,10 @@ from collections.abc import Generator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec.structs import replace
+
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk
+from moorage.model import Disk, Unit
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
@@ -19,6 +21,7 @@ from moorage.storage.base import (
     Outcome,
     Output,
     Steps,
+    Surveying,
     Template,
     Where,
     nothing,
@@ -43,7 +46,7 @@ class File(Template):
     name = "file"
     capabilities = Capabilities(
         facts=FACTS["file"],
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
         images=True,
     )
 
@@ -170,6 +173,22 @@ class File(Template):
         if size is None:
             raise self._missing(path)
         return Mib(size // _MIB)
+
+    def room(self) -> Surveying:
+        """Ask the file system of the directory, if that is there."""
+        root = self._root()
+        if not root:
+            return ()
+        asked = ("stat", "--file-system", "--format=%S %b %a", "--", f"{root}/.")
+        told = yield Command(asked, check=False)
+        if told.code:
+            return ()
+        unit = Unit(template=self.name, key=root)
+        if told.stdout.strip():
+            block, total, free = map(int, told.stdout.split())
+            sizes = (Mib(blocks * block // _MIB) for blocks in (total, free))
+            unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
+        return (unit,)
 
     # -- parts of verbs -----------------------------------------------------------
 
