@@ -20,6 +20,7 @@ from moorage.htools.node import Node
 from moorage.htools.policy import breach
 from moorage.htools.state import State
 from moorage.htools.words import Mirror
+from moorage.model.templates import FACTS
 
 _SPARE = 256
 
@@ -45,7 +46,7 @@ def in_order(state: State, lost: int) -> list[Inst]:
 
 def is_shared(inst: Inst) -> bool:
     """Say whether the instance moves as it is; block devices are set up anew."""
-    return inst.mirror is Mirror.EXTERNAL and inst.template != "blockdev"
+    return inst.mirror is Mirror.EXTERNAL and not FACTS[inst.template].by_hand
 
 
 class Losses:
