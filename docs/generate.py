@@ -19,13 +19,16 @@ from declared import Lines, about, code, field_rows, fields, rest, table, type_n
 
 from moorage import errors
 from moorage.cli import options
-from moorage.cli.command import Command, Option, Program
-from moorage.cli.command import programs as every_program
+from moorage.cli.command import Command, Option, Program, planners
+from moorage.cli.command import programs as programs_of_commands
+from moorage.cli.help import usage
+from moorage.cli.htools import declared
 from moorage.daemons.agent import Settings
 from moorage.jobs import COMMON, Operation
 from moorage.model import Disk, Provider
 from moorage.ops import OPERATIONS
-from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, declared, name_of
+from moorage.protocol import OnDisk, OnGuest, Verb, answer_of, name_of
+from moorage.protocol import declared as declared_verbs
 from moorage.storage import TEMPLATES, Can, Site, Template
 from moorage.storage.provider import OPTIONAL, SCRIPTS, SEARCH_PATH
 from moorage.storage.templates.ext import Ext
@@ -33,6 +36,11 @@ from moorage.units import Mib
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
+
+
+def every_program() -> list[Program]:
+    """Return every program that is declared, the planner's last."""
+    return [*programs_of_commands(), *planners()]
 
 
 # -- commands --------------------------------------------------------------------------
@@ -60,14 +68,15 @@ def _program(program: Program) -> Lines:
 
 
 def _command(program: Program, command: Command) -> Lines:
-    yield f"### {program.name} {command.name}"
-    yield ""
-    yield f"{command.summary[:1].upper()}{command.summary[1:].rstrip('.')}."
-    yield ""
+    if command.name:
+        yield f"### {program.name} {command.name}"
+        yield ""
+        yield f"{command.summary[:1].upper()}{command.summary[1:].rstrip('.')}."
+        yield ""
     operands = "".join(f" {operand.usage}" for operand in command.operands)
     yield from (
         "```text",
-        f"{program.name} {command.name} [OPTION]...{operands}",
+        f"{' '.join(filter(None, (program.name, command.name)))} [OPTION]...{operands}",
         "```",
     )
     yield ""
@@ -90,6 +99,9 @@ def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
     for group, link in (
         (options.ASKING, "the [options of questions](#options-of-questions)"),
         (options.JOB, "the [options of jobs](#options-of-jobs)"),
+        (declared.SOURCES, "the [sources of a cluster](#sources-of-a-cluster)"),
+        (declared.BALANCING, "the [limits of balancing](#limits-of-balancing)"),
+        (declared.ASKED, "the [questions about the program](#about-the-program)"),
     ):
         if all(option in own for option in group):
             own = [option for option in own if option not in group]
@@ -99,13 +111,8 @@ def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
 
 def _options(given: Sequence[Option]) -> Lines:
     if given:
-        rows = [[code(_usage(one)), _meaning(one)] for one in given]
+        rows = [[code(usage(one)), _meaning(one)] for one in given]
         yield from table(("option", "meaning"), rows)
-
-
-def _usage(option: Option) -> str:
-    flags = ", ".join(option.flags)
-    return f"{flags} {option.metavar}".rstrip()
 
 
 def _meaning(option: Option) -> str:
@@ -159,7 +166,7 @@ def _errors(kind: type[errors.MoorageError], depth: int) -> Iterator[list[str]]:
 
 def agent() -> Lines:
     """Yield the verbs of the protocol, by what they are about."""
-    every = sorted(declared(), key=name_of)
+    every = sorted(declared_verbs(), key=name_of)
     disks = [one for one in every if issubclass(one, OnDisk)]
     guests = [one for one in every if issubclass(one, OnGuest)]
     nodes = [one for one in every if one not in disks + guests]
@@ -322,7 +329,9 @@ def _seen(steps: Generator[Any, Any, Any]) -> frozenset[str]:
 
 PARTS: dict[str, Callable[[], Lines]] = {
     "agent": agent,
+    "about_options": lambda: _options(declared.ASKED),
     "asking_options": lambda: _options(options.ASKING),
+    "balancing_options": lambda: _options(declared.BALANCING),
     "commands": commands,
     "common": common,
     "errors": error_codes,
@@ -331,6 +340,7 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "programs": programs,
     "scripts": scripts,
     "search_path": search_path,
+    "source_options": lambda: _options(declared.SOURCES),
     "settings": lambda: fields(Settings),
     "templates": templates,
     "variables": variables,

@@ -28,9 +28,30 @@ def settled(yard: Yard) -> Iterator[str]:
     yield from (f"it does not end: {one}" for one in left)
 
 
+def _let_go(yard: Yard) -> None:
+    """Do what verify advises about storage that a stopped guest left on its node.
+
+    A node that is silent for long must not keep a guest from being stopped: the job
+    warns that its storage is held there, and the administrator lets go of it.
+    """
+    stored = yard.stored_jobs().values()
+    warned = {
+        line[-1].split()[3]
+        for job in stored
+        for op in job["ops"]
+        for line in op["log"]
+        if str(line[-1]).startswith("Warning: detach disk ")
+    }
+    for one in _errors(yard):
+        disk, advice = str(one["object"]), str(one.get("hint"))
+        if disk in warned and "gnt-instance deactivate-disks" in advice:
+            yard.command(*advice.partition(": ")[2].split())
+
+
 def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[str]:
     """Return every fault that shows in quiet, in sentences."""
     faults = list(settled(yard))
+    _let_go(yard)
     disks = yard.rows(
         "disk", "uuid", "name", "volume", "size", "instance", "epoch", "quarantine"
     )
@@ -199,12 +220,15 @@ def _status(job: dict[str, Any]) -> str:
 
 
 def _verified(yard: Yard) -> Iterator[str]:
-    done = yard.command("gnt-cluster", "verify", "--json")
-    try:
-        errors = json.loads(done.stdout)["errors"]
-    except (ValueError, KeyError):
-        yield f"verify: {done.stdout}{done.stderr}"
-        return
-    for one in errors:
+    for one in _errors(yard):
         if "quarantine" not in str(one):
             yield f"verify: {one}"
+
+
+def _errors(yard: Yard) -> list[dict[str, Any]]:
+    """Return the errors that verify finds."""
+    done = yard.command("gnt-cluster", "verify", "--json")
+    try:
+        return list(json.loads(done.stdout)["errors"])
+    except (ValueError, KeyError):
+        return [{"object": "verify", "message": f"{done.stdout}{done.stderr}"}]

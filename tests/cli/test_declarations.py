@@ -5,6 +5,8 @@ import ast
 import inspect
 import sys
 from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
 from types import ModuleType
 
 import pytest
@@ -14,13 +16,15 @@ from moorage.cli import (
     details,
     follow,
     help,  # noqa: A004
+    htools,
     invitation,
     listing,
     main,
     options,
     policy_options,
 )
-from moorage.cli.command import Command, Option, programs
+from moorage.cli.command import Command, Option, planners, programs
+from moorage.cli.htools import declared
 
 SHARED = (
     command,
@@ -36,8 +40,8 @@ SHARED = (
 
 
 COMMANDS = [
-    pytest.param(one, id=f"{program.name} {one.name}")
-    for program in programs()
+    pytest.param(one, id=f"{program.name} {one.name}".strip())
+    for program in [*programs(), *planners()]
     for one in program.commands
 ]
 
@@ -54,8 +58,19 @@ def words(module: ModuleType) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def planning() -> tuple[ModuleType, ...]:
+    """Return the modules of the planner's programs, but for the declarations."""
+    names = walk_packages(htools.__path__, f"{htools.__name__}.")
+    return tuple(import_module(one.name) for one in names if "declared" not in one.name)
+
+
 def is_read(option: Option, one: Command) -> bool:
+    if option in declared.ASKED:
+        return True
     modules = (sys.modules[one.handler.__module__], *SHARED)
+    if one.name == "":
+        modules += planning()
     return any(option.name in words(module) for module in modules)
 
 
@@ -69,6 +84,11 @@ def test_each_option_is_read_or_says_that_it_asks_for_nothing(one: Command) -> N
 def test_no_flag_stands_for_two_options(one: Command) -> None:
     flags = [flag for option in one.options for flag in option.flags]
     assert len(flags) == len(set(flags))
+
+
+@pytest.mark.parametrize("one", COMMANDS)
+def test_each_option_has_words(one: Command) -> None:
+    assert [o.flags[-1] for o in one.options if not o.help.strip()] == []
 
 
 @pytest.mark.parametrize("one", COMMANDS)

@@ -95,6 +95,26 @@ def test_cluster_modify(master, typed) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "fields"),
+    [
+        ("--uid-pool=2000,1000-1019", {"uid_pool": [[1000, 1019], [2000, 2000]]}),
+        ("--uid-pool=", {"uid_pool": []}),
+        ("--add-uids 5-6 --remove-uids 7", {"add_uids": [[5, 6]]}),
+    ],
+)
+def test_cluster_modify_user_ids(typed, master, options, fields):
+    typed(f"gnt-cluster modify {options}")
+    (op,) = master.ops
+    assert fields.items() <= op.items()
+
+
+@pytest.mark.parametrize("ranges", ["0-10", "20-10", "root", "1-5,5-9"])
+def test_cluster_modify_refuses_user_ids(typed, master, ranges):
+    assert "user-id" in typed(f"gnt-cluster modify --uid-pool={ranges}").err
+    assert master.ops == []
+
+
 def test_cluster_verify(master, typed, same_screen) -> None:
     master.result = {"errors": [], "checked": {"nodes": 3, "disks": 2}}
     assert typed("gnt-cluster verify") == (

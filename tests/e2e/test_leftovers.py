@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is left of a scratch cluster is found, whatever its directory is called."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from moorage.daemons import leftovers, scratch
+from moorage.daemons import leftovers, process, scratch
 from moorage.daemons.leftovers import _names
+
+PIPE = {"stdin": subprocess.PIPE}
 
 
 @pytest.mark.parametrize("root", ["/tmp/c", "/tmp/a,b", "/tmp/a=b", '/tmp/a,b="c d'])
@@ -40,3 +44,19 @@ def test_a_cluster_in_a_directory_of_any_name_is_ended(tmp_path: Path) -> None:
         scratch.down(root)
     assert not list(leftovers.processes(root))
     assert not root.exists()
+
+
+def test_a_guest_is_found_by_the_directory_that_it_works_in(tmp_path: Path) -> None:
+    """QEMU is told descriptors, and no path of the cluster's."""
+    home = tmp_path / "c" / "node1" / "run" / "kvm" / "some-uuid"
+    home.mkdir(parents=True)
+    for name, expected in (("qemu-system-x86_64", True), ("python3", False)):
+        one = subprocess.Popen([name], executable=shutil.which("cat"), **PIPE, cwd=home)
+        try:
+            line = Path(f"/proc/{one.pid}/cmdline")
+            assert process.wait_until(lambda line=line: line.read_bytes(), 10)
+            found = list(leftovers.processes(tmp_path / "c", "/node1"))
+            assert (one.pid in found) is expected
+            assert one.pid not in leftovers.processes(tmp_path / "c", "/node2")
+        finally:
+            one.communicate()

@@ -130,11 +130,12 @@ def test_without_a_cluster_the_sentence_is_ganetis(capsys):
 def test_every_option_has_words(program, capsys):
     assert run(program, "--help") == 0
     out = capsys.readouterr().out
-    options = out[out.index("\noptions:") :]
+    options = out[out.index("\nOptions:") :]
     for line in re.split(r"\n  (?=-)", options)[1:]:
         head, *words = line.replace("\n", " ").split("  ", 1)
         assert words, head
         assert words[0].strip(), head
+    assert f"\nExamples:\n  {program} " in out
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -4,13 +4,16 @@
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
-from moorage.node import doorkeeper
+from moorage.node import doorkeeper, durable, server, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.doorkeeper import Limits
@@ -118,6 +121,38 @@ async def test_a_lack_of_descriptors_passes(
         await strangers(stack, served, 1)
         await ask(served, nodes)
     refused[0].close()
+
+
+async def _read(request: web.Request) -> web.Response:
+    return web.Response(body=await request.read())
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]
+)
+async def test_nobody_stays_where_no_certificate_is_asked_for(
+    tmp_path: Path, said: bytes
+) -> None:
+    """As at the door of a node that waits to be let in."""
+    key = tls.new_key()
+    durable.write(tmp_path / "key.pem", tls.key_pem(key))
+    durable.write(tmp_path / "door.pem", tls.pem(tls.self_signed(key, "x")))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "door.pem", tmp_path / "key.pem")
+    runner = web.AppRunner(slow := web.Application(), access_log=None)
+    slow.add_routes([web.post("/", _read)])
+    await runner.setup()
+    await server.listen(runner, HERE, 0, context, Limits(life=0.5))
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    port = runner.addresses[0][1]
+    reader, writer = await asyncio.open_connection(HERE, port, ssl=trusting)
+    writer.write(said)
+    async with asyncio.timeout(60):
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
+    writer.close()
+    await runner.cleanup()
 
 
 async def test_a_server_that_ends_hangs_up_on_strangers(served: Any) -> None:

@@ -217,6 +217,7 @@ async def test_the_system_script_gets_the_file_that_was_looked_at(yard: Yard) ->
 async def test_no_verb_works_outside_of_the_list_whatever_the_master_asks(
     yard: Yard, verb: str
 ) -> None:
+    """Of the requirement: a directory that is not in the list."""
     yard.image.parent.mkdir()
     if verb != "create":
         yard.image.write_bytes(bytes(1 << 20))

@@ -3,9 +3,11 @@
 
 import os
 import socket
+import subprocess
+import sys
 
 from moorage.node.hypervisors.base import GuestSpec
-from moorage.node.hypervisors.kvm.home import Home
+from moorage.node.hypervisors.kvm.home import NOTE, Home
 from moorage.node.hypervisors.kvm.sockets import listener, short_path
 from moorage.units import Mib
 
@@ -63,3 +65,37 @@ def test_sockets_work_at_paths_of_any_length(tmp_path):
     ):
         client.connect(name)
         server.accept()[0].close()
+
+
+LETS_GO = (
+    "import fcntl,sys; fcntl.flock(int(sys.argv[1]), 8); print(); sys.stdin.read()"
+)
+
+
+def test_a_process_that_lets_go_of_the_lock_is_a_process_all_the_same(tmp_path):
+    """A guest that has taken its QEMU over cannot make it look gone."""
+    home = Home(tmp_path, "u")
+    held = home.claim()
+    home.write_spec(SPEC)
+    words = ["sh", "-c", f'{NOTE} && exec "$@"', "guest", sys.executable, "-c", LETS_GO]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(
+        [*words, str(held)], **pipes, pass_fds=[held], cwd=home.path
+    ) as qemu:
+        os.close(held)
+        qemu.stdout.readline()
+        assert home.pid() == qemu.pid
+        assert home.has_process()
+        assert home.claim() is None
+        qemu.kill()
+    assert not home.has_process()
+    assert not home.path.exists()
+
+
+def test_another_process_of_that_number_is_not_the_guests(tmp_path):
+    home = Home(tmp_path, "u")
+    held = home.claim()
+    home.write_spec(SPEC)
+    home.write("pid", f"{os.getpid()} 1 another-run-of-the-machine")
+    os.close(held)
+    assert not home.has_process()

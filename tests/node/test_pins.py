@@ -108,6 +108,19 @@ async def test_both_keys_are_believed_while_one_follows_the_other(
     await call(nodes, replace(node, pins=("0" * 64, *node.pins)))
 
 
+async def test_a_person_can_say_that_the_certificate_is_enough(
+    served: Served, nodes: HttpNodes, other_authority: Authority, tmp_path: Path
+) -> None:
+    """And that it is the authority's, is looked at all the same."""
+    unknown = replace(served.node, pins=("0" * 64,))
+    found = await call(nodes, unknown, "authority.request", any_key=True)
+    assert found.shown == pin_of(served.keys)
+    lodge(other_authority, tmp_path / "strange", served.name)
+    async with rogue(served, tmp_path / "strange"):
+        with pytest.raises(Unreachable, match="certificate"):
+            await call(nodes, unknown, "authority.request", any_key=True)
+
+
 # -- a new key -------------------------------------------------------------------------
 
 
@@ -315,6 +328,31 @@ async def test_an_authority_follows_another_while_nodes_serve(
     await call(nodes, node, "authority.retire")
     await call(nodes, node)
     assert authority.trusted == [authority.certificate]
+
+
+async def test_an_expired_authority_stops_nothing_and_can_be_followed(
+    served: Served, authority: Authority, tmp_path: Path
+) -> None:
+    """It is an error of verify, not the end of the cluster."""
+    now = authority.clock()
+    later = Authority(tmp_path / "master", lambda: now + 3700 * DAY)
+    assert tls.ends(later.certificate) < later.clock()
+    await served.stop()
+    old = tls.load_certificate((served.keys / "node.pem").read_bytes())
+    durable.write(served.keys / "node.pem", tls.pem(later.sign_node(old, "node1")))
+    await served.start()
+    nodes, node = HttpNodes(later), known(served)
+    try:
+        await call(nodes, node)
+        await call(nodes, node, "authority.prepare")
+        await call(nodes, node, "authority.announce")
+        node = await renewed(nodes, node, by_next=True)
+        await call(nodes, node, "authority.switch")
+        await call(nodes, node, "authority.retire")
+        await call(nodes, node)
+    finally:
+        await nodes.close()
+    assert tls.ends(later.certificate) > later.clock()
 
 
 async def test_each_step_of_the_authority_can_be_repeated(

@@ -123,7 +123,7 @@ async def test_a_program_is_noted_while_it_runs(tmp_path: Path) -> None:
         scripts=scripts,
     )
     objects, stat, *handles = told.stdout.splitlines()
-    assert objects == '["d1"]'
+    assert objects == '{"objects":["d1"]}'
     assert int(stat.split()[0]) > 0
     assert len(handles) <= 4  # nothing of ours leaks into it
     assert list((tmp_path / "scripts").iterdir()) == []

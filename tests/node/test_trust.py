@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Who could change what is at a path, besides its owner and root."""
 
+import grp
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -24,7 +27,23 @@ def test_what_is_ours_alone_is_trusted(tmp_path: Path) -> None:
     assert distrust(tmp_path / "link/script") == ""
 
 
-@pytest.mark.parametrize("mode", [0o775, 0o757, 0o1757])
+def test_the_group_of_one_user_is_that_user(tmp_path: Path) -> None:
+    script = put(tmp_path / "script", mode=0o775)
+    me = pwd.getpwuid(os.geteuid())
+    os.chown(script, me.pw_uid, me.pw_gid)
+    private = grp.getgrgid(me.pw_gid)
+    alone = private.gr_name == me.pw_name and set(private.gr_mem) <= {me.pw_name}
+    assert (distrust(script) == "") is alone
+
+
+@pytest.mark.real
+def test_a_group_of_several_is_others(tmp_path: Path) -> None:
+    script = put(tmp_path / "script", mode=0o775)
+    os.chown(script, 0, 65534)
+    assert distrust(script).endswith("may be written by others (mode 0775)")
+
+
+@pytest.mark.parametrize("mode", [0o757, 0o1757])
 def test_a_file_that_others_may_write_is_named_with_owner_and_mode(
     tmp_path: Path, mode: int
 ) -> None:
@@ -62,6 +81,15 @@ def test_a_provider_whose_scripts_others_may_write_is_invalid(tmp_path: Path) ->
     (found,) = providers.scan([tmp_path / "ext"])
     told = f"File 'attach' under path '{entry}' is not trusted: {entry}/attach, which"
     assert found.problem.startswith(told)
+    (entry / "attach").chmod(0o755)
+    settings = put(entry / "etc/settings.sh", mode=0o666)
+    (found,) = providers.scan([tmp_path / "ext"])
+    told = f"Path '{entry}' is not trusted: {settings}, which belongs to user "
+    assert found.problem.startswith(told)
+    settings.unlink()
+    settings.symlink_to(put(tmp_path / "theirs/settings.sh", mode=0o666))
+    (found,) = providers.scan([tmp_path / "ext"])
+    assert f"not trusted: {tmp_path}/theirs/settings.sh, which" in found.problem
 
 
 def test_a_system_whose_directory_others_may_write_is_invalid(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def test_a_hypervisor_parameter_without_effect_is_warned_of(
     assert "Warning: hypervisor parameter vga=std has no effect" in str(job)
 
 
-@pytest.mark.parametrize("value", [{"security_model": "pool"}, {"kvm_extra": "'"}])
+@pytest.mark.parametrize("value", [{"use_chroot": "true"}, {"kvm_extra": "'"}])
 @pytest.mark.parametrize("op_id", ["OP_CLUSTER_SET_PARAMS", MODIFY, CREATE])
 async def test_one_that_cannot_be_honoured_is_refused_wherever_it_is_set(
     cluster: SimCluster, op_id: str, value: dict[str, str]

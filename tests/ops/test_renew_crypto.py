@@ -8,7 +8,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from moorage.errors import BadInput, MoorageError, Unreachable, WrongState
-from moorage.model import Node
+from moorage.model import Change, Node, successor
 from moorage.node import durable, issuing, tls
 from moorage.node.authority import Authority
 from moorage.protocol import Call, GetFacts, Report
@@ -40,6 +40,7 @@ class KeyedNodes(SimNodes):
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:
         if type(call) in issuing.OWN:
             return issuing.OWN[type(call)](self.authority)
+        node = issuing.believed(node, call)
         shown = self._shown(node)
         sent = issuing.outgoing(self.authority, node.name, call)
         result = await super().call(node, sent, term, report)
@@ -234,6 +235,21 @@ async def test_a_silent_node_takes_a_new_authority_back(tmp_path: Path) -> None:
     assert authority.trusted == [before]
     await reached(cluster)
     await renew(cluster, **ALL)
+    await reached(cluster)
+    await cluster.stop()
+
+
+async def test_records_that_are_older_than_the_keys_have_a_way_out(
+    tmp_path: Path,
+) -> None:
+    """A copy of the store was put back."""
+    cluster = await keyed(tmp_path, 1)
+    await renew(cluster, **NODES)
+    (node,) = cluster.config.named(Node)
+    await cluster.truth.commit(Change((successor(node, 1.0, pins=("0" * 64,)),)))
+    error = await cluster.refused("OP_NODE_RENEW_CRYPTO", node_name="node1")
+    assert isinstance(error, Unreachable)
+    assert await renew(cluster, **NODES, force=True) == []
     await reached(cluster)
     await cluster.stop()
 

@@ -4,7 +4,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,23 @@ for line in sys.stdin:
 """
 
 
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """Return a directory that any user comes to, as guests' users must."""
+    with tempfile.TemporaryDirectory() as found:
+        Path(found).chmod(0o755)
+        yield Path(found)
+
+
 def test_guests_are_emulated_and_the_node_says_why(
-    new_town: Callable[[int], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_town: Callable[[int], Any], shown: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without /dev/kvm the reason is that, and the guest runs all the same."""
     qemu = shutil.which("qemu-system-x86_64")
-    stub = tmp_path / "qemu-system-x86_64"
+    stub = shown / "qemu-system-x86_64"
     stub.write_text(STUB.format(python=sys.executable, qemu=qemu))
     stub.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{shown}:{os.environ['PATH']}")
     opens = os.access("/dev/kvm", os.R_OK | os.W_OK)
     with new_town(1) as town:
         town.guest("web1", "node1")

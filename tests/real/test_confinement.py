@@ -170,14 +170,14 @@ async def test_a_link_in_an_images_place_is_given_to_no_guest(lab, on_two, swapp
         other = lab.spec()
         await guests.start(lab.one, other)
         swap()
-        with pytest.raises(Failed, match="cannot be opened"):
+        with pytest.raises(Failed, match="does not open"):
             await lab.two.incoming(spec)
         assert await lab.two.find(spec.uuid) is None
-        with pytest.raises(Failed, match="cannot be opened"):
+        with pytest.raises(Failed, match="does not open"):
             await lab.one.plug(other.uuid, drive)
         assert (await lab.one.find(other.uuid)).disks == ()
         await lab.one.stop(spec.uuid, 0)
-        with pytest.raises(Failed, match="cannot be opened"):
+        with pytest.raises(Failed, match="does not open"):
             await lab.one.start(spec)
         assert await lab.one.find(spec.uuid) is None
 
@@ -187,7 +187,7 @@ async def test_only_regular_files_are_images(lab):
     image = Path(drive.where.path)
     image.unlink()
     image.mkdir()
-    with pytest.raises(Failed, match=r"cannot be opened|not a regular file"):
+    with pytest.raises(Failed, match="no regular file"):
         await lab.one.start(lab.spec(drive))
 
 
@@ -227,9 +227,7 @@ async def test_a_card_is_in_the_bridge_as_long_as_its_guest_lives(lab, on_two):
         async with on_two() as guests:
             await guests.start(lab.one, spec)
             (tap,) = members.iterdir()
-            assert (tap / ".." / "mtu").resolve().exists()
-            name = tap.name
-            assert Path(f"/sys/class/net/{name}/mtu").read_text() == "1400\n"
+            assert Path(f"/sys/class/net/{tap.name}/mtu").read_text() == "1400\n"
             assert user(lab.one, spec) != 0
         assert list(members.iterdir()) == []
         missing = replace(spec, cards=(replace(card, link="mrgtest9"),))

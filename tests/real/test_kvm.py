@@ -333,14 +333,14 @@ async def test_what_keeps_a_guest_from_starting_is_said(lab):
 async def test_a_guest_without_a_system_says_why_it_keeps_its_disk(lab):
     drive = lab.drive("file")
     spec = replace(lab.spec(drive), hvparams={})
-    node = Kvm(lab.two.run_dir, unplug_timeout=1.5)
+    node = Kvm(lab.two.run_dir, images=lab.images, unplug_timeout=1.5)
     await node.start(spec)
     await refused(node.unplug(spec.uuid, drive.disk), r"\(running\) did not let go")
     await node.stop(spec.uuid, 0)
 
 
 async def test_an_installed_system_boots_from_its_disk_below_any_path(lab):
-    deep = Kvm(lab.top / ("d" * 60) / ("e" * 60))
+    deep = Kvm(lab.top / ("d" * 60) / ("e" * 60), images=lab.images)
     drive = lab.drive("file")
     write_image(Path(drive.where.path), BUILT, note="installed by a test")
     spec = replace(lab.spec(drive), hvparams={})

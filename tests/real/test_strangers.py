@@ -52,8 +52,8 @@ def common() -> Iterator[Path]:
     at = Path(tempfile.mkdtemp(prefix="common-"))
     at.chmod(0o1777)
     yield at
-    if (at / "c/scratch.json").exists():
-        scratch.down(at / "c")
+    for note in list(at.rglob("scratch.json")):
+        scratch.down(note.parent)
     shutil.rmtree(at)
 
 
@@ -146,6 +146,38 @@ def test_nobody_keeps_the_master_from_starting(common: Path) -> None:
     assert town.node("node1").root.stat().st_mode & 0o7777 == 0o700
 
 
+FIRST = """
+set -e
+mount -t tmpfs none /run
+mount -t tmpfs none /var/lib
+node=/var/lib/moorage-node
+mkdir $node
+echo '{"address": "127.155.3.1", "hypervisor": "fake"}' >$node/agent.json
+moorage agent $node >/run/agent.out 2>&1 &
+trap 'kill %1; moorage master stop >&2' EXIT
+while [ ! -e $node/join-token ]; do sleep 0.05; done
+gnt-cluster init --token-file $node/join-token demo >&2
+moorage master stop >&2
+rm -r /run/moorage  # as after a boot
+chmod 755 /var/lib/moorage
+moorage master start >&2
+stat -c '%a %n' /run/moorage /var/lib/moorage $node
+"""
+
+
+def test_the_default_places_are_made_and_are_roots_alone() -> None:
+    environ = {"PATH": f"{BIN}:{os.environ['PATH']}"}
+    asked = ["unshare", "--mount", "bash", "-c", FIRST]
+    done = subprocess.run(
+        asked, env=environ, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.stdout.splitlines() == [
+        "700 /run/moorage",
+        "700 /var/lib/moorage",
+        "700 /var/lib/moorage-node",
+    ], done.stderr
+
+
 # -- scripts ---------------------------------------------------------------------------
 
 
@@ -220,6 +252,7 @@ def _said(quay: Any, line: str) -> str:
 def test_a_node_keeps_to_its_own_list_whatever_the_cluster_says(
     quay: Any, shared: Path
 ) -> None:
+    """Of the requirement: a directory that is not in the list."""
     quay.type("gnt-disk add -t sharedfile -s 8M data1")
     listed = quay.path / "file-storage-paths"
     listed.write_text(f"{quay.path}/local\n")

@@ -11,9 +11,7 @@ status is 1 if a daemon died, grew without bounds, or kept others waiting.
 """
 
 import argparse
-import gzip
 import http.client
-import http.server
 import socket
 import ssl
 import sys
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hostile import Hostile
+from rogue import rogue_server
 
 from moorage.api.luxi import END, LuxiClient, encode_request
 from moorage.daemons import process
@@ -36,12 +35,12 @@ from moorage.errors import MoorageError
 from moorage.node import tls
 from moorage.node.authority import Authority
 
-BOMB = gzip.compress(bytes(512 * 1024 * 1024), 1)
-"""512 MiB that arrive as two."""
 LONGEST_WAIT = 10.0
 """Seconds that an honest client may have to wait meanwhile; a busy machine is slow."""
 GROWTH = 200
 """MiB that a daemon may grow by."""
+PEAK = 600
+"""MiB that it may grow by meanwhile: a request of 64 MiB is held several times."""
 HANDLES = 20
 """Descriptors that may be left over: connections that have not timed out yet."""
 LUXI = (
@@ -89,20 +88,32 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+ASKING: tuple[dict[str, Any], ...] = (
+    {"OP_ID": "OP_CLUSTER_VERIFY"},
+    {"OP_ID": "OP_TEST_DELAY", "duration": 0, "on_nodes": ["node3"]},
+    {"OP_ID": "OP_NODE_SET_PARAMS", "node_name": "node3", "offline": True},
+)
+"""Jobs that want to know something of the rogue."""
+JOBS = 0.01
+"""Of the questions, this part."""
+
+
 @dataclass
 class Measure:
-    """What a daemon uses: MiB of memory, descriptors."""
+    """What a daemon uses: MiB of memory, now and at most so far, and descriptors."""
 
     pid: int
     memory: int
+    peak: int
     handles: int
 
     @classmethod
     def of(cls, pid: int) -> "Measure":
-        status = Path(f"/proc/{pid}/status").read_text()
-        (line,) = (one for one in status.splitlines() if one.startswith("VmRSS"))
+        told = Path(f"/proc/{pid}/status").read_text().splitlines()
+        words = [line.split() for line in told]
+        sizes = {one[0]: int(one[1]) >> 10 for one in words if one[-1] == "kB"}
         handles = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        return cls(pid, int(line.split()[1]) // 1024, handles)
+        return cls(pid, sizes["VmRSS:"], sizes["VmHWM:"], handles)
 
 
 class Soak:
@@ -229,13 +240,15 @@ class Soak:
         places = self._scratch.node(name)
         process.end(int(places.pid.read_text()))
         address = (self._scratch.address(name), scratches.PORT)
-        server = _rogue_server(address, tls.serving(places.keys), self.hostile)
+        server = rogue_server(address, tls.serving(places.keys), self.hostile)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         link = _Link(self._socket)
 
         def send() -> None:
-            fields = ["name", "mfree", "role"]
-            link.ask(encode_request("Query", ["node", fields, None])[: -len(END)])
+            asked = ("Query", ["node", ["name", "mfree", "role"], None])
+            if self.hostile.dice.random() < JOBS:
+                asked = ("SubmitJob", [[self.hostile.dice.choice(ASKING)]])
+            link.ask(encode_request(*asked)[: -len(END)])
 
         return send
 
@@ -277,47 +290,6 @@ def _connections(
         for _ in range(50):
             yield link
         link.close()
-
-
-def _rogue_server(
-    address: tuple[str, int], context: ssl.SSLContext, hostile: Hostile
-) -> http.server.ThreadingHTTPServer:
-    class Rogue(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            body, headers = _bad_answer(hostile)
-            self.send_response(hostile.dice.choice((200, 200, 200, 302, 500)))
-            for key, value in headers.items():
-                self.send_header(key, value)
-            self.send_header("Content-Length", f"{len(body)}")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_args: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(address, Rogue)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.handle_error = lambda *_: None  # type: ignore[method-assign]
-    return server
-
-
-def _bad_answer(hostile: Hostile) -> tuple[bytes, dict[str, str]]:
-    key = hostile.dice.choice(("result", "error", "progress", hostile.word()))
-    roll = hostile.dice.random()
-    if roll < 0.1:
-        return b"x" * 2_000_000, {}
-    if roll < 0.15:
-        return b"", {"Location": "http://127.0.0.1:9/x"}
-    if roll < 0.25:
-        return BOMB, {"Content-Encoding": "gzip"}
-    if roll < 0.4:
-        facts = {"version": "0", "memory_total": 1, "memory_free": 1, "cpus": 1}
-        return hostile.text({key: hostile.spoilt(facts)}) + b"\n", {}
-    lines = [hostile.text({key: hostile.value()}) for _ in range(3)]
-    return b"\n".join(lines) + b"\n", {}
 
 
 def _master_pid(scratch: Scratch) -> int:
@@ -366,9 +338,9 @@ def _grown(before: dict[str, Measure], rogue: str) -> Iterator[str]:
             yield f"{name} died"
             continue
         now = Measure.of(was.pid)
-        memory = f"{was.memory} -> {now.memory} MiB"
+        memory = f"{was.memory} -> {now.memory} MiB, {now.peak} at most"
         print(f"{name}: {memory}, {was.handles} -> {now.handles} descriptors")
-        if now.memory > was.memory + GROWTH:
+        if now.memory > was.memory + GROWTH or now.peak > was.memory + PEAK:
             yield f"{name} grew: {memory}"
         if now.handles > was.handles + HANDLES:
             yield f"{name} keeps {now.handles} descriptors, not {was.handles}"
@@ -386,6 +358,7 @@ def main() -> int:
         faults = soak(scratch, args.seed, args.requests)
     finally:
         scratches.down(root)
+        root.parent.rmdir()
     print("\n".join(faults) or f"no fault: {args.requests} requests, seed {args.seed}")
     return 1 if faults else 0
 

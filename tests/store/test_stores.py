@@ -241,3 +241,14 @@ async def _loaded(path: Path):
     stored = await store.load()
     await store.close()
     return stored
+
+
+async def test_what_was_forgotten_is_not_left_in_the_file(tmp_path: Path) -> None:
+    """A job forgets its secrets; the pages that they were on are overwritten."""
+    store = _sqlite(tmp_path)
+    await store.lead()
+    secret = b"a-token-of-a-node" * 200
+    for version, value in enumerate((secret, b"shown to nobody", None)):
+        await store.commit([(("job", "1"), value)], expected=version)
+    await store.close()
+    assert secret[:17] not in store.path.read_bytes()

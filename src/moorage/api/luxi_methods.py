@@ -7,9 +7,9 @@ A class is named after its method; its fields are the positional arguments.
 import asyncio
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
@@ -26,6 +26,10 @@ from .submission import PRIORITIES, check_opcodes
 
 LONGEST_WAIT = 89.0
 """Seconds that a client waits for a job's change at most, as in Ganeti."""
+Fields = Annotated[list[str], Meta(max_length=500)]
+"""Names of fields; each costs a value of every object."""
+Opcodes = Annotated[list[dict[str, Any]], Meta(max_length=1000)]
+Numbers = Annotated[list[int], Meta(max_length=100_000)]
 
 
 class Method(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -45,7 +49,7 @@ class Method(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 class SubmitJob(Method, frozen=True):
     """Queue one job; return its number."""
 
-    ops: list[dict[str, Any]]
+    ops: Opcodes
 
     async def answer(self, at: Sources) -> int:
         """Check the common fields, then let the engine check the others."""
@@ -68,18 +72,21 @@ class SubmitManyJobs(Method, frozen=True):
     A dependency on -1 is one on the job before it in the list, and so on.
     """
 
-    jobs: list[list[dict[str, Any]]]
+    jobs: Annotated[list[Opcodes], Meta(max_length=20_000)]
 
     async def answer(self, at: Sources) -> list[list[Any]]:
         """Queue one after the other; a refusal does not hold the others up."""
         answers: list[list[Any]] = []
+        earlier: list[int | None] = []
         for ops in self.jobs:
-            earlier = [number if taken else None for taken, number in answers]
             try:
                 check_opcodes(at.engine, ops, earlier)
-                answers.append([True, await at.engine.submit(ops)])
+                number = await at.engine.submit(ops)
+                answers.append([True, number])
+                earlier.append(number)
             except MoorageError as error:
                 answers.append([False, error_to_wire(error)])
+                earlier.append(None)
         return answers
 
 
@@ -92,7 +99,7 @@ class WaitForJobChange(Method, frozen=True):
     waits = True
 
     job: int
-    fields: list[str]
+    fields: Fields
     seen: list[Any] | None = None
     serial: int | None = None
     timeout: float = LONGEST_WAIT
@@ -141,8 +148,8 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401
 class QueryJobs(Method, frozen=True):
     """Return values of some jobs, or of all; None for one that is not known."""
 
-    jobs: list[int] | None
-    fields: list[str]
+    jobs: Numbers | None
+    fields: Fields
 
     async def answer(self, at: Sources) -> list[list[Any] | None]:
         """Look each one up."""
@@ -243,7 +250,7 @@ class Query(Method, frozen=True):
     """Answer a query."""
 
     what: str
-    fields: list[str]
+    fields: Fields
     qfilter: list[Any] | None = None
 
     async def answer(self, at: Sources) -> Any:  # noqa: ANN401
@@ -255,7 +262,7 @@ class QueryFields(Method, frozen=True):
     """Return which fields a resource has."""
 
     what: str
-    fields: list[str] | None = None
+    fields: Fields | None = None
 
     async def answer(self, at: Sources) -> Any:  # noqa: ANN401
         """Look in the table."""
@@ -269,7 +276,7 @@ class _OldQuery(Method, frozen=True):
     resource: ClassVar[str]
 
     names: list[str] | None
-    fields: list[str]
+    fields: Fields
     use_locking: bool = False
 
     async def answer(self, at: Sources) -> list[list[Any]]:
@@ -309,7 +316,7 @@ class QueryClusterInfo(Method, frozen=True):
 class QueryConfigValues(Method, frozen=True):
     """Return some values of the configuration."""
 
-    fields: list[str]
+    fields: Fields
 
     async def answer(self, at: Sources) -> list[Any]:
         """Look each one up."""

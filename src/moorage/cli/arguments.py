@@ -9,13 +9,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from moorage.errors import BadInput
-
-from .command import Command, Operand, Option
-
-
-class Usage(BadInput):
-    """The command line does not fit the command; nothing was even asked."""
+from .declaration import Command, Operand, Option, Options, Usage
 
 
 class _Parser(argparse.ArgumentParser):
@@ -25,7 +19,7 @@ class _Parser(argparse.ArgumentParser):
         raise Usage(f"{self.prog}: {message}", hint=f"{self.prog} --help")
 
 
-def parse(prog: str, command: Command, argv: Sequence[str]) -> argparse.Namespace:
+def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
     """Return the values of the options; ``words`` holds the operands.
 
     Raises
@@ -48,7 +42,7 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> argparse.Namespac
         raise _unknown_option(prog, command, word)
     if not found.wants_help:
         _check_count(prog, command.operands, found.words)
-    return found
+    return Options(**vars(found))
 
 
 def _check_text(word: str) -> None:
@@ -72,30 +66,9 @@ def _add(parser: argparse.ArgumentParser, option: Option) -> None:
         *option.flags,
         action="append" if option.repeats else "store",
         dest=option.name,
-        type=_named(option),
+        type=option.read,
         default=[] if option.repeats else option.default,
     )
-
-
-class _named:  # noqa: N801 - used as a function
-    """An option's conversion, whose errors say which option it was."""
-
-    def __init__(self, option: Option) -> None:
-        self._option = option
-
-    def __call__(self, text: str) -> object:
-        option = self._option
-        if option.choices and text not in option.choices:
-            words = ", ".join(option.choices)
-            raise Usage(f"{option.flags[-1]} is one of {words}, not '{text}'")
-        try:
-            return option.convert(text)
-        except BadInput as error:
-            raise BadInput(
-                f"{option.flags[-1]}: {error.message}", hint=error.hint
-            ) from error
-        except ValueError as error:
-            raise Usage(f"{option.flags[-1]} does not take '{text}'") from error
 
 
 def _joined(command: Command, argv: Sequence[str], after: list[str]) -> Iterator[str]:

@@ -1,129 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a program offers, as data: parsing, help and completion derive from it.
+"""The programs, and one call of a command."""
 
-* Program ``gnt-disk``
-  + Command ``attach``
-    - Operand ``DISK``, ``INSTANCE``
-    - Option ``--index``
-"""
-
-import argparse
-from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput
 
+from .declaration import Command, Example, Operand, Option, Options, Program
 from .environment import socket_path
 from .terminal import Terminal
-
-
-class Option(NamedTuple):
-    """An option of a command.
-
-    Attributes
-    ----------
-    flags
-        How it is written, the long form last.
-    help
-        What it does, in one line.
-    metavar
-        What stands for its value; empty for a switch.
-    convert
-        Makes the value of the text; may raise `BadInput`.
-    repeats
-        Whether it may be given several times; its value is then a list.
-    choices
-        The words that it takes; any when empty.
-    bare
-        Value of the option when it is given without one of its choices.
-    dest
-        Name of the value; the long form's when empty.
-    moot
-        Whether it is Ganeti's and asks for what is so here in any case.
-    """
-
-    flags: tuple[str, ...]
-    help: str
-    metavar: str = ""
-    convert: Callable[[str], Any] = str
-    default: Any = None
-    repeats: bool = False
-    choices: tuple[str, ...] = ()
-    bare: str = ""
-    dest: str = ""
-    moot: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name of the attribute that holds the value."""
-        return self.dest or self.flags[-1].lstrip("-").replace("-", "_")
-
-
-class Operand(NamedTuple):
-    """Words that are not options.
-
-    Attributes
-    ----------
-    least, most
-        How many; `most` is None when there is no end.
-    """
-
-    name: str
-    least: int = 1
-    most: int | None = 1
-
-    @property
-    def usage(self) -> str:
-        """How it is shown in a line of usage."""
-        shown = self.name if self.least else f"[{self.name}]"
-        return shown if self.most == 1 else f"{shown}..."
-
-
-class Example(NamedTuple):
-    """A line to type, and what it does."""
-
-    line: str
-    does: str
-
-
-class Command(NamedTuple):
-    """A sub-command.
-
-    Attributes
-    ----------
-    handler
-        Carries it out; returns the exit status.
-    """
-
-    name: str
-    handler: "Callable[[Call], int]"
-    summary: str
-    operands: tuple[Operand, ...] = ()
-    options: tuple[Option, ...] = ()
-    aliases: tuple[str, ...] = ()
-    examples: tuple[Example, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Every name that calls it."""
-        return (self.name, *self.aliases)
-
-
-class Program(NamedTuple):
-    """A program of several commands."""
-
-    name: str
-    summary: str
-    commands: tuple[Command, ...]
-
-    def find(self, name: str) -> Command | None:
-        """Return the command of that name or alias, if any."""
-        found = (command for command in self.commands if name in command.names)
-        return next(found, None)
-
 
 PROGRAMS = (
     "moorage",
@@ -137,12 +24,34 @@ PROGRAMS = (
     "gnt_os",
     "gnt_debug",
 )
-"""The modules of the programs that are declared so, in the order of the reference."""
+"""The modules of the programs that have commands, in the order of the reference."""
+
+PLANNERS = (
+    "hail",
+    "hbal",
+    "hcheck",
+    "hinfo",
+    "hroller",
+    "hscan",
+    "hspace",
+    "hsqueeze",
+)
+"""Those of the planner's programs, which have one command without a name."""
+
+__all__ = [
+    "PLANNERS", "PROGRAMS", "Call", "Command", "Example", "Finished", "Operand",
+    "Option", "Program", "planners", "programs",
+]  # fmt: skip
 
 
 def programs() -> list[Program]:
-    """Return every program that is declared so; all their modules are loaded."""
+    """Return every program that has commands; all their modules are loaded."""
     return [import_module(f"moorage.cli.{name}").PROGRAM for name in PROGRAMS]
+
+
+def planners() -> list[Program]:
+    """Return every program of the planner; all their modules are loaded."""
+    return [import_module(f"moorage.cli.htools.{name}").PROGRAM for name in PLANNERS]
 
 
 class Finished(Exception):
@@ -168,7 +77,7 @@ class Call:
         self,
         program: Program,
         command: Command,
-        options: argparse.Namespace,
+        options: Options,
         terminal: Terminal,
     ) -> None:
         self.program = program

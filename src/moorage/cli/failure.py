@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.api.luxi import NoMaster
 from moorage.errors import MoorageError, Refused
 
-from .arguments import Usage
+from .declaration import Usage
 from .terminal import Terminal
 
 _REFUSED = "Failure: prerequisites not met for this operation:"

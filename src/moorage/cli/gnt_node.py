@@ -23,7 +23,7 @@ LISTING = Listing(
 _INFO = [
     *("name", "uuid", "pip", "sip", "group", "role", "master_candidate"),
     *("drained", "offline", "powered", "master_capable", "vm_capable"),
-    *("accelerator", "accelerator.reason", "storage"),
+    *("silence", "certificate_ends", "accelerator", "accelerator.reason", "storage"),
     *("pinst_list", "sinst_list", "ndparams", "tags", "serial_no", "ctime", "mtime"),
 ]
 
@@ -148,6 +148,8 @@ def _shown(node: dict[str, Any]) -> dict[str, Any]:
         "powered": node["powered"],
         "master_capable": node["master_capable"],
         "vm_capable": node["vm_capable"],
+        **({"no answer": node["silence"]} if node["silence"] else {}),
+        "certificate until": _until(node["certificate_ends"]),
         "accelerator": _accelerator(node),
         "storage units": [_unit(unit) for unit in node["storage"] or ()] or "",
         "primary for instances": node["pinst_list"] or "",
@@ -167,6 +169,10 @@ def _unit(unit: dict[str, Any]) -> str:
     free, total = ("unknown" if one is None else f"{one} MiB" for one in sizes)
     told = f"free {free} of {total}" if sizes != (None, None) else "room unknown"
     return f"{kind} {key}: {told}"
+
+
+def _until(ends: float | None) -> str:
+    return moment(ends) if ends else ""
 
 
 def _accelerator(node: dict[str, Any]) -> str:

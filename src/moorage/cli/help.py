@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from textwrap import wrap
 
-from .command import Command, Option, Program
+from .declaration import Command, Option, Program
 
 _WIDTH = 80
 _INDENT = 26
@@ -22,7 +22,7 @@ def program_help(program: Program) -> str:
 
 def command_help(program: Program, command: Command) -> str:
     """Return what ``gnt-disk attach --help`` prints."""
-    words = [program.name, command.name, "[OPTION]..."]
+    words = [program.name, *filter(None, [command.name]), "[OPTION]..."]
     words += [operand.usage for operand in command.operands]
     lines = [f"Usage: {' '.join(words)}", "", f"{command.summary}."]
     if command.examples:
@@ -31,15 +31,19 @@ def command_help(program: Program, command: Command) -> str:
         lines += [f"  {example.line}", f"      {example.does}"]
     lines += ["", "Options:"]
     for option in command.options:
-        lines += _entry(_usage(option), option.help)
-    lines += _entry("-h, --help", "show this")
+        lines += _entry(usage(option), option.help)
+    if not any("--help" in option.flags for option in command.options):
+        lines += _entry("-h, --help", "show this")
     return "\n".join(lines)
 
 
-def _usage(option: Option) -> str:
+def usage(option: Option) -> str:
+    """Return how an option is written, with what stands for its value."""
     flags = ", ".join(option.flags)
     if not option.metavar:
         return flags
+    if option.glued:
+        return f"{flags}[={option.metavar}]"
     return f"{flags} [{option.metavar}]" if option.bare else f"{flags} {option.metavar}"
 
 

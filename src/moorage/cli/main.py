@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from moorage import __version__
 from moorage.errors import Failed, MoorageError, NotFound
 
-from .arguments import Usage, close, parse
+from .arguments import close, parse
 from .command import Call, Command, Finished, Program
+from .declaration import Usage
 from .environment import default_arguments
 from .failure import show
 from .help import command_help, program_help

@@ -34,18 +34,23 @@ def renew(call: Call) -> int:
 COMMAND = Command(
     "renew-crypto",
     renew,
-    "Renew keys and certificates while guests run; those of the nodes and the master "
-    "if nothing is named",
+    "Renew keys and certificates, while guests run",
     (),
     (
-        Option(("--new-node-certificates",), "of the nodes and the master"),
+        Option(
+            ("--new-node-certificates",),
+            "of nodes and master; also if nothing is named",
+        ),
         Option(
             ("--new-cluster-certificate",),
             "a new authority, and with it all certificates",
         ),
         moot("--new-ssh-keys", _NO_SSH),
         moot("--no-ssh-key-check", _NO_SSH),
-        FORCE,
+        FORCE._replace(
+            help="believe nodes by their certificates alone, whatever keys they have; "
+            "with a new authority, shut out nodes that are marked offline"
+        ),
         *JOB,
     ),
     examples=(

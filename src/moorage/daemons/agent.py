@@ -14,7 +14,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import durable, join, server
+from moorage.node import cgroup, durable, join, server
 from moorage.node.agent import Agent
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import LIST, Images
@@ -221,16 +221,26 @@ def _parts(
         extstorage,
         [Path(one) for one in settings.os_path],
         images,
-        Scripts(places.run / "scripts"),
+        _scripts(places),
     )
-    return machine, {settings.hypervisor: _hypervisor(places, settings)}
+    return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 
-def _hypervisor(places: NodePlaces, settings: Settings) -> Hypervisor:
+def _scripts(places: NodePlaces) -> Scripts:
+    groups = cgroup.own()
+    if groups is None:
+        _LOG.warning(
+            "no cgroup can be made here: when a script is ended, what left its process "
+            "group goes on"
+        )
+    return Scripts(places.run / "scripts", groups)
+
+
+def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hypervisor:
     if settings.hypervisor == "fake":
         from moorage.node.hypervisors.fake import Fake  # noqa: PLC0415
 
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address)
+    return Kvm(places.run / "kvm", settings.address, images)

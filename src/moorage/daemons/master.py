@@ -24,6 +24,7 @@ from moorage.store import Damaged, SqliteStore, StoreError, Truth
 from . import calm, process, renewing, settling
 from .places import KEPT, SOCKET, MasterPlaces
 from .private import claim
+from .standing import Standing, fenced
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -173,13 +174,16 @@ async def _serve(
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
     nodes = HttpNodes(authority(places))
-    engine = Engine(truth, nodes, ops.parse)
+    standing = Standing(nodes)
+    engine = Engine(truth, standing, ops.parse)
     await engine.start(records)
-    sources = server.sources = Sources(truth, nodes, engine)
-    tidying = asyncio.create_task(_tidy(sources))
+    sources = server.sources = Sources(truth, standing, engine)
+    watches = (_tidy, renewing.watch, standing.watch)
+    chores = [asyncio.create_task(one(sources)) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
-    await _first(stopped, truth.lost)
-    tidying.cancel()
+    await _first(stopped, truth.lost, standing.over)
+    for chore in chores:
+        chore.cancel()
     if not truth.lost.is_set():
         await engine.leave(_LEAVE)
     if truth.lost.is_set():
@@ -189,6 +193,8 @@ async def _serve(
     await server.stop()  # nobody asks for what could no longer be written
     await nodes.close()
     await truth.close()
+    if standing.over.is_set():
+        raise fenced(truth.term)
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -199,13 +205,9 @@ async def _first(*events: asyncio.Event) -> None:
 
 
 async def _tidy(sources: Sources) -> None:
-    """Put away old jobs, now and then; Ganeti's watcher does it after six hours.
-
-    As often, see whether certificates are due.
-    """
+    """Put away old jobs, now and then; Ganeti's watcher does it after six hours."""
     await settling.tell_nodes(sources)
     while True:
-        await renewing.renew_due(sources)
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
 

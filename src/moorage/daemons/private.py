@@ -4,7 +4,7 @@
 import stat
 from pathlib import Path
 
-from moorage.errors import WrongState
+from moorage.errors import Failed, WrongState
 from moorage.node import durable
 from moorage.node.trust import distrust
 
@@ -21,9 +21,14 @@ def claim(directory: Path, what: str) -> None:
     ------
     WrongState
         If somebody else could write there, or put another directory in its place.
+    Failed
+        If it cannot be made.
     """
     _check(directory, what)
-    durable.make(directory)
+    try:
+        durable.make(directory)
+    except OSError as error:
+        raise Failed(f"{directory} cannot be made: {error.strerror}") from error
     _check(directory, what)  # somebody may have been faster
     if stat.S_IMODE(directory.stat().st_mode) & 0o077:
         directory.chmod(0o700)
@@ -35,5 +40,5 @@ def _check(directory: Path, what: str) -> None:
         raise WrongState(
             f"{what} cannot be kept in {directory}: {told}, and who writes there could "
             "do what this user can",
-            hint=f"namei --long {directory}",
+            hint=f"namei -lx {directory}",
         )

@@ -15,7 +15,16 @@ from moorage.node.authority import DUE
 from moorage.protocol import GetFacts
 
 _LOG = logging.getLogger(__name__)
+_LOOK = 3600.0
+"""Seconds between two looks; an agent that is too old to renew fails no oftener."""
 _OPERATION = "OP_NODE_RENEW_CRYPTO"
+
+
+async def watch(at: Sources) -> None:
+    """Look after the nodes' certificates, for ever."""
+    while True:
+        await renew_due(at)
+        await asyncio.sleep(_LOOK)
 
 
 async def renew_due(at: Sources) -> None:

@@ -22,6 +22,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
 from moorage.model.misfit import misfit
+from moorage.node import durable
 
 from . import agent, bootstrap, leftovers, master, process
 from .places import MasterPlaces, NodePlaces
@@ -170,7 +171,7 @@ def _furnish(scratch: Scratch) -> None:
     for name in ("shared", "shared/qsd", "shared/loop", "local", "san"):
         (scratch.path / name).mkdir(mode=0o700)
     listed = "".join(f"{scratch.path}/{name}\n" for name in ("shared", "local"))
-    (scratch.path / "file-storage-paths").write_text(listed)
+    durable.write(scratch.path / "file-storage-paths", listed.encode())
     source = share()
     for provider in ("qsd", "loop"):
         target = scratch.path / "extstorage" / provider
@@ -184,7 +185,10 @@ def _furnish(scratch: Scratch) -> None:
     _copy(source / "os", scratch.path / "os")
     image = Path(scratch.guest) / "image.raw"
     if scratch.guest and image.exists():
-        (scratch.path / "os" / "tiny" / "image.raw").symlink_to(image.absolute())
+        # Not a link: where the image is, others than us may write.
+        copy = scratch.path / "os" / "tiny" / "image.raw"
+        shutil.copyfile(image, copy)
+        copy.chmod(0o600)
 
 
 def _copy(source: Path, target: Path) -> None:

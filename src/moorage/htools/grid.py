@@ -31,11 +31,11 @@ from moorage.htools.state import State
 from moorage.htools.words import Mirror
 
 try:
-    from moorage.htools.kernel import placing
+    from moorage.htools.kernel import assembly
 except ImportError:  # built without a compiler, and Cython is not there either
     COMPILED = False
 else:
-    COMPILED = placing.compiled
+    COMPILED = assembly.compiled
 
 Masks = Callable[[Inst], int]
 """Returns which verbs an instance may use, one bit each."""
@@ -168,7 +168,7 @@ class Grid:
             *(array("i", weights), array("d", weights.values())),
         )
         units = (len(self.units.names), self.units.counted) if self.units else (0, 0)
-        self.kernel = placing.Kernel(arrays, (n, m, t, *units), force)
+        self.kernel = assembly.Kernel(arrays, (n, m, t, *units), force)
         self._tell(state, insts, m)
         self.kernel.prepare(self.fixed(state))
 

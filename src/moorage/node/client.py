@@ -27,7 +27,7 @@ from moorage.protocol import (
     to_wire,
 )
 
-from . import answers, issuing, join, wire
+from . import answers, issuing, join, tls, wire
 from .authority import Authority
 from .pins import Mistrusted, Way
 
@@ -83,9 +83,11 @@ class HttpNodes:
             return cast("R", issuing.OWN[type(call)](self._authority))
         if isinstance(call, EnrolNode):
             await join.let_in(self._authority, from_text(call.token), node.name)
+            report(0, 0, "log", _let_in_by(self._authority, node))
             return cast("R", await self._first_words(node, term, report))
         if isinstance(call, ExpelNode):
             return cast("R", await self._expel(node, term, report))
+        node = issuing.believed(node, call)
         asked = issuing.outgoing(self._authority, node.name, call)
         result = await self._tried(node, asked, term, report)
         shown = self._way(node, asked).shown
@@ -194,6 +196,15 @@ class HttpNodes:
         if way.shown is not None and isinstance(result, NodeFacts):
             return cast("R", replace(result, certificate_ends=way.shown.ends))
         return result
+
+
+def _let_in_by(authority: Authority, node: Node) -> str:
+    """Return what the node's agent says, too: a person can compare the two."""
+    by = tls.fingerprint(authority.certificate)
+    return (
+        f"node {node.name} was let in by the authority whose certificate has the "
+        f"SHA-256 {by}"
+    )
 
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)

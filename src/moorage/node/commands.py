@@ -91,7 +91,7 @@ async def run(
     log_dir
         Where the output of commands with a `log` goes, as ``<log>-<time>.log``.
     timeout
-        Seconds after which the command and its process group are killed.
+        Seconds after which the command is killed, and what it started.
     scripts
         Where the command is noted while it runs.
     handed
@@ -153,13 +153,16 @@ class _Run:
         """Return the exit status."""
         noted = self._scripts.noted() if self._scripts else nullcontext()
         with noted as note:
-            process = await _start(self._command, self._handed, out, err, note)
+            enter = note.write if note else None
+            process = await _start(self._command, self._handed, out, err, enter)
             try:
                 self.broken = await self._watch(process, out, err)
             finally:
                 if process.returncode is None:  # or nobody waits any more
                     with suppress(ProcessLookupError):  # it ended this very moment
                         os.killpg(process.pid, signal.SIGKILL)
+                    if note:
+                        await note.end()
                 code = await process.wait()
         return code
 

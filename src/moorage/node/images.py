@@ -233,7 +233,7 @@ class Images:
             why = "a symbolic link, or no directory, is on the way"
         return Failed(
             f"node {self._node} does not open {path}: {why}",
-            hint=f"namei --long {path}",
+            hint=f"namei -lx {path}",
             path=path,
             node=self._node,
         )

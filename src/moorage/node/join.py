@@ -10,6 +10,7 @@ import hmac
 import re
 import secrets
 import ssl
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,6 +118,12 @@ class _Shown(Struct, frozen=True):
     secret: Any = None
 
 
+class _Certificate(Struct, frozen=True):
+    """What the door answers; PEM."""
+
+    certificate: str
+
+
 class _Given(Struct, frozen=True):
     """What a node takes when it is let in; the certificates are PEM."""
 
@@ -191,13 +198,17 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
     patience = aiohttp.ClientTimeout(total=_SECONDS)
     sent = False
     try:
-        async with aiohttp.ClientSession(timeout=patience) as session:
+        # A newcomer may be anybody's, too: nothing is unpacked or followed.
+        async with aiohttp.ClientSession(
+            timeout=patience,
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},
+        ) as session:
+            ask = partial(session.post, ssl=pinned, allow_redirects=False)
             said = {"secret": token.secret}
-            async with session.post(f"{base}/show", json=said, ssl=pinned) as answer:
+            async with ask(f"{base}/show", json=said) as answer:
                 _accepted(answer, name)
-                shown = tls.load_certificate(
-                    (await answer.json())["certificate"].encode()
-                )
+                shown = await _shown(answer, name)
             signed = authority.sign_node(shown, name)
             given = said | {
                 "name": name,
@@ -205,7 +216,7 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
                 "certificate": tls.pem(signed).decode(),
             }
             sent = True
-            async with session.post(f"{base}/take", json=given, ssl=pinned) as answer:
+            async with ask(f"{base}/take", json=given) as answer:
                 _accepted(answer, name)
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         cause = " ".join(str(error).split()) or type(error).__name__
@@ -231,6 +242,19 @@ def _pinned(token: Token) -> ssl.SSLContext:
     context.check_hostname = False  # it has got no name yet, and no certificate
     context.verify_mode = ssl.CERT_NONE
     return Way(context, "this token", (token.fingerprint,), clock=None).context
+
+
+async def _shown(answer: aiohttp.ClientResponse, name: str) -> tls.Certificate:
+    """Return the certificate that a door shows; no more is read than one can be."""
+    try:
+        text = await answer.content.readexactly(_LARGEST)
+    except asyncio.IncompleteReadError as rest:
+        text = rest.partial
+    try:
+        found = json.decode(text, type=_Certificate)
+        return tls.load_certificate(found.certificate.encode())
+    except (DecodeError, ValueError, RecursionError):
+        raise Failed(f"node {name} shows no certificate at its door") from None
 
 
 def _accepted(answer: aiohttp.ClientResponse, name: str) -> None:

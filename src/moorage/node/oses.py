@@ -18,7 +18,7 @@ from moorage.storage.provider import FileFact, parse_parameters
 from moorage.storage.words import check_parameter_name, text
 from moorage.units import Mib
 
-from .providers import fact, visible
+from .providers import company, fact, visible
 
 SEARCH_PATH = (
     "/srv/ganeti/os",
@@ -107,7 +107,7 @@ def look(entry: Path) -> Os:
         api=api,
         variants=tuple(variant for variant in variants if variant),
         parameters=parameters,
-        problem=problem or _missing(entry, scripts),
+        problem=problem or _missing(entry, scripts) or company(entry),
     )
 
 

@@ -6,6 +6,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from moorage.model import Provider
 from moorage.storage.provider import (
     OPTIONAL,
@@ -18,7 +20,7 @@ from moorage.storage.provider import (
 )
 from moorage.storage.words import is_provider_name
 
-from .trust import distrust
+from .trust import distrust, distrust_below
 
 
 def scan(search_path: Iterable[Path]) -> list[Provider]:
@@ -41,7 +43,14 @@ def look(entry: Path) -> Provider:
             listed = (entry / PARAMETERS).read_text(errors="replace")
         except OSError as error:
             return unreadable(entry.name, str(entry), error.strerror or "I/O error")
-    return judge(entry.name, str(entry), files, listed)
+    found = judge(entry.name, str(entry), files, listed)
+    return found if found.problem else replace(found, problem=company(entry))
+
+
+def company(entry: Path) -> str:
+    """Return what is wrong with the files that scripts may read beside themselves."""
+    told = distrust_below(entry)
+    return f"Path '{entry}' is not trusted: {told}" if told else ""
 
 
 def visible(folder: Path) -> list[Path]:

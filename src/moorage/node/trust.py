@@ -6,6 +6,7 @@ or may write to it, can put another file in the place of this one. In a director
 the sticky bit, as ``/tmp`` has, that is left to the owner of each entry.
 """
 
+import grp
 import os
 import pwd
 import stat
@@ -24,21 +25,58 @@ def distrust(path: Path) -> str:
     Empty if nobody can. Every step of the way is looked at, and symbolic links with
     what they lead to; steps that are not there yet are left out.
     """
-    found = (_fault(*step) for step in _steps(path))
+    steps = _steps(path)
+    found = (_fault(step, known, last=last) for step, known, last in steps)
     return next((told for told in found if told), "")
 
 
-def _fault(step: Path, known: os.stat_result, last: bool) -> str:
+def distrust_below(directory: Path) -> str:
+    """Return who could change what lies in a directory, and deeper.
+
+    The directory itself is :func:`distrust`'s. A script reads what lies beside it.
+    """
+    found = map(_own_fault, sorted(directory.rglob("*")))
+    return next((told for told in found if told), "")
+
+
+def _own_fault(path: Path) -> str:
+    if path.is_symlink():
+        return distrust(path)
+    try:
+        return _fault(path, path.lstat(), last=True)
+    except FileNotFoundError:  # a script that runs has files that come and go
+        return ""
+
+
+def _fault(step: Path, known: os.stat_result, *, last: bool) -> str:
     mode = stat.S_IMODE(known.st_mode)
     if known.st_uid not in (0, os.geteuid()):
         return f"{step} belongs to {_name(known.st_uid)} (mode {mode:04o})"
     kept = stat.S_ISLNK(known.st_mode) or (mode & stat.S_ISVTX and not last)
-    if mode & _OTHERS and not kept:
-        return (
-            f"{step}, which belongs to {_name(known.st_uid)}, may be written by others "
-            f"(mode {mode:04o})"
-        )
-    return ""
+    if not mode & _OTHERS or kept:
+        return ""
+    if not mode & stat.S_IWOTH and _is_private(step, known):
+        return ""
+    return (
+        f"{step}, which belongs to {_name(known.st_uid)}, may be written by others "
+        f"(mode {mode:04o})"
+    )
+
+
+def _is_private(step: Path, known: os.stat_result) -> bool:
+    """Whether the group is its owner's own, as many systems give one to each user.
+
+    An access control list shows in the bits of the group, whoever is in it.
+    """
+    with suppress(OSError):
+        os.getxattr(step, "system.posix_acl_access", follow_symlinks=False)
+        return False
+    try:
+        user, group = pwd.getpwuid(known.st_uid), grp.getgrgid(known.st_gid)
+    except KeyError:
+        return False
+    alone = set(group.gr_mem) <= {user.pw_name}
+    return user.pw_gid == known.st_gid and user.pw_name == group.gr_name and alone
 
 
 def _name(uid: int) -> str:

@@ -22,9 +22,15 @@ from moorage.protocol import (
 )
 
 
-def request_on(node: Node) -> Ask[KeyRequest]:
-    """Ask a node for the request for a certificate of a new key."""
-    return Ask(node.uuid, RequestKey())
+def request_on(node: Node, *, any_key: bool = False) -> Ask[KeyRequest]:
+    """Ask a node for the request for a certificate of a new key.
+
+    Parameters
+    ----------
+    any_key
+        Ask whoever has the authority's certificate for the node.
+    """
+    return Ask(node.uuid, RequestKey(any_key=any_key))
 
 
 def authority_on(view: View) -> Ask[AuthorityFacts]:
@@ -32,15 +38,19 @@ def authority_on(view: View) -> Ask[AuthorityFacts]:
     return Ask(view.config.cluster.master_node, GetAuthority())
 
 
-def renewal(view: View, node: Node, *, by_next: bool = False) -> Iterator[Task]:
+def renewal(
+    view: View, node: Node, *, any_key: bool = False, by_next: bool = False
+) -> Iterator[Task]:
     """Yield what gives a node a new key and certificate; there is no way back.
 
     Parameters
     ----------
+    any_key
+        As it was asked for the request.
     by_next
         Whether the next authority signs it.
     """
-    said = view.answer(request_on(node))
+    said = view.answer(request_on(node, any_key=any_key))
     if said is None:
         raise Failed(f"node {node.name} was not asked for a request")
     both = successor(node, view.now, pins=(said.shown, said.pin))

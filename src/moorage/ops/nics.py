@@ -126,7 +126,7 @@ def _checked(what: str, card: Card) -> str:
         _check_ip(what, str(card.ip))
     mac = _mac(card)
     if mac and not (_MAC.fullmatch(mac) and int(mac[:2], 16) % 2 == 0):
-        raise BadInput(f"{what}: '{card.mac}' is not a MAC address of one card")
+        raise BadInput(f"{what}: {card.mac!r} is not a MAC address of one card")
     return mac
 
 

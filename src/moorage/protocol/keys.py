@@ -58,10 +58,20 @@ class KeyRequest(Struct, frozen=True, kw_only=True):
     shown: str
 
 
-class RequestKey(AtMaster[KeyRequest], frozen=True, tag="authority.request"):
-    """Ask a node for a request, and note which key it showed."""
+class RequestKey(
+    AtMaster[KeyRequest], frozen=True, kw_only=True, tag="authority.request"
+):
+    """Ask a node for a request, and note which key it showed.
+
+    Attributes
+    ----------
+    any_key
+        Believe the node by its certificate alone, whatever key it shows.
+    """
 
     reads = True
+
+    any_key: bool = False
 
 
 class SignKey(AtMaster[None], frozen=True, kw_only=True, tag="authority.sign"):

@@ -2,6 +2,7 @@
 """Words of a request that templates and providers share: names, flags, values."""
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from moorage.errors import BadInput
@@ -9,6 +10,8 @@ from moorage.errors import BadInput
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,253}")
 _PROVIDER = re.compile(r"[A-Za-z0-9_-]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_TAG = re.compile(r"[\w.+*/:@-]{1,128}", re.ASCII)
+_MOST_TAGS = 4096
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
 
@@ -24,6 +27,25 @@ def check_name(kind: str, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadInput(f"'{name[:80]}' is not a valid name of a {kind}")
     return name
+
+
+def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Return the tags of an object.
+
+    Raises
+    ------
+    BadInput
+        If there are more than Ganeti allows, or one is not of its letters.
+    """
+    if len(tags) > _MOST_TAGS:
+        raise BadInput(f"an object has at most {_MOST_TAGS} tags, not {len(tags)}")
+    for tag in tags:
+        if not _TAG.fullmatch(tag):
+            raise BadInput(
+                f"{tag[:80]!r} is not a tag: at most 128 letters, digits and . + * / : "
+                "@ - _"
+            )
+    return tuple(tags)
 
 
 def is_provider_name(name: str) -> bool:

@@ -115,6 +115,8 @@ class SqliteStore:
             try:
                 made.execute("PRAGMA journal_mode = WAL")
                 made.execute("PRAGMA synchronous = FULL")
+                # What a job forgets (a node's token) is not left in free pages.
+                made.execute("PRAGMA secure_delete = ON")
                 self._furnish(made)
             except BaseException:
                 made.close()

@@ -16,6 +16,7 @@ from moorage.errors import Failed
 from moorage.guest import ARGUMENTS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.kvm import Kvm
+from moorage.node.images import Images
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -32,15 +33,26 @@ class Lab:
     ----------
     guest
         Directory with the tiny guest's ``vmlinuz`` and ``initrd.gz``.
+
+    Attributes
+    ----------
+    images
+        Opens image files anywhere in the lab's directory.
     """
 
     def __init__(self, guest: Path) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="lab-"))
-        self.one = Kvm(self.top / "n1", "127.0.81.1", unplug_timeout=60)
-        self.two = Kvm(self.top / "n2", "127.0.81.2", unplug_timeout=60)
+        listed = self.top / "file-storage-paths"
+        listed.write_text(f"{self.top}\n")
+        self.images = Images("lab", listed)
+        self.one = self._node("n1", "127.0.81.1")
+        self.two = self._node("n2", "127.0.81.2")
         self._guest = guest
         self._daemons: list[subprocess.Popen[bytes]] = []
         self._images: dict[str, Path] = {}
+
+    def _node(self, name: str, address: str) -> Kvm:
+        return Kvm(self.top / name, address, self.images, unplug_timeout=60)
 
     def close(self) -> None:
         """End every guest and daemon, and remove all files."""

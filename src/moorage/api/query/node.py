@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from moorage.errors import MoorageError
 from moorage.model import Config, Node, NodeFacts, Unit
 from moorage.ops.storage.units import sunit
 
@@ -54,6 +55,16 @@ def _storage(_scene: Scene, facts: NodeFacts) -> list[dict[str, Any]]:
     ]
 
 
+def _silence(scene: Scene, node: Node) -> Any:  # noqa: ANN401
+    """Return why a node gave no answer; empty if it did."""
+    if node.offline:
+        return Missing.OFFLINE
+    said = scene.facts.get(node.uuid)
+    if isinstance(said, MoorageError):
+        return str(said.facts.get("cause", said.message))
+    return ""
+
+
 def _accelerator(name: str) -> Callable[[Scene, NodeFacts], Any]:
     return lambda _scene, facts: getattr(facts.accelerator, name, None)
 
@@ -87,6 +98,21 @@ LIVE = (
         _accelerator("reason"),
     ),
     _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
+    _live(
+        "certificate_ends",
+        "CertificateEnds",
+        "timestamp",
+        "When the certificate that it showed is over",
+        lambda _s, f: f.certificate_ends,
+    ),
+    Field(
+        "silence",
+        "Silence",
+        "text",
+        "Why it gives no answer; empty if it does",
+        _silence,
+        live=True,
+    ),
 )
 
 

@@ -3,10 +3,13 @@
 
 The master answers everybody in one thread, and Python's matcher tries every way to
 divide a text among the repeats of a pattern: their number is the exponent of the time.
-So no group is repeated, repeats are few, and texts short where there are several.
+So no group is repeated, repeats are few, and texts short where there are several. What
+may be left out, and what may be one thing or another, multiplies the ways, too.
 """
 
 import re
+from collections.abc import Iterator
+from math import prod
 from time import monotonic
 
 from moorage.errors import BadInput
@@ -15,8 +18,12 @@ SECONDS = 2.0
 """For one pattern on all objects of a query; one text more may be under way."""
 _LONGEST = (1 << 20, 10_000, 500, 256)
 """Characters of a text, by the repeats that may divide it: some 10^8 steps."""
+_LONGEST_PATTERN = 2000
+"""Characters; to compile a pattern takes time, too."""
+_MOST_CHOICES = 10_000
 _ATOM = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _REPEAT = re.compile(r"[*+]|\{[0-9,]")
+_OPTION = re.compile(r"(?<!\()\?")
 _REFUSED = {
     "a group that is repeated": re.compile(r"\)\s*(?:[*+]|\{[0-9,])"),
     "a comment or free spacing": re.compile(r"\(\?(?:#|[a-wyz]*x)"),
@@ -35,12 +42,17 @@ class Pattern:
     """
 
     def __init__(self, text: str) -> None:
+        if len(text) > _LONGEST_PATTERN:
+            raise BadInput(
+                f"a pattern has at most {_LONGEST_PATTERN} characters, not {len(text)}"
+            )
         try:
             self._pattern = re.compile(text)
         except (re.error, OverflowError, RecursionError) as error:
             raise BadInput(f"'{text[:80]}' is no regular expression: {error}") from None
         self._text = text
-        self._repeats = _repeats(text)
+        repeats, choices = _ways(text)
+        self._most = int(_LONGEST[repeats] / choices ** (1 / (repeats + 1)))
         self._end = 0.0
         self._tried = 0
 
@@ -52,9 +64,8 @@ class Pattern:
         BadInput
             If the text is too long for it, or all texts together took too long.
         """
-        most = _LONGEST[self._repeats]
-        if len(text) > most:
-            raise self._slow(f"a text has {len(text)} characters, {most} at most")
+        if len(text) > self._most:
+            raise self._slow(f"a text has {len(text)} characters, {self._most} at most")
         now = monotonic()
         self._end = self._end or now + SECONDS
         if now > self._end:
@@ -69,8 +80,11 @@ class Pattern:
         )
 
 
-def _repeats(text: str) -> int:
-    """Return how many repeats multiply: all but the first, where it is anchored."""
+def _ways(text: str) -> tuple[int, int]:
+    """Return how many repeats multiply, and how many choices there are in all.
+
+    Of the repeats, all do but the first, where it is anchored.
+    """
     bare = _ATOM.sub("x", text)
     found = [why for why, mark in _REFUSED.items() if mark.search(bare)]
     if any(_REFERENCE.match(atom[0]) for atom in _ATOM.finditer(text)):
@@ -79,9 +93,26 @@ def _repeats(text: str) -> int:
     least = int(bare.startswith("^") and "|" not in bare and repeats > 1)
     if repeats - least >= len(_LONGEST):
         found.append(f"{repeats} repeats")
+    choices = prod(_alternatives(bare)) << len(_OPTION.findall(bare))
+    if choices > _MOST_CHOICES:
+        found.append(f"more than {_MOST_CHOICES} choices")
     if found:
         raise BadInput(
             f"the pattern '{text[:80]}' could take for ever: it has {found[0]}",
-            hint=f"at most {len(_LONGEST) - 1} of * + {{}}, and none after a group",
+            hint=f"at most {len(_LONGEST) - 1} of * + {{}}, none after a group, and "
+            "few of ? and |",
         )
-    return repeats - least
+    return repeats - least, choices
+
+
+def _alternatives(bare: str) -> Iterator[int]:
+    """Yield how many alternatives each group has, and the whole."""
+    open_groups = [1]
+    for char in bare:
+        if char == "(":
+            open_groups.append(1)
+        elif char == "|":
+            open_groups[-1] += 1
+        elif char == ")" and len(open_groups) > 1:
+            yield open_groups.pop()
+    yield from open_groups

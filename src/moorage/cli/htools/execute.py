@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any, Final
 
 from moorage.api.luxi import LuxiClient
+from moorage.cli.declaration import Options
 from moorage.cli.htools.remote import connect
 from moorage.errors import Failed
 from moorage.htools.plans.balancing import Plan, Step
@@ -29,7 +30,7 @@ class _Stop:
         print("Cancel request registered, will exit at the end of the current job set")
 
 
-def execute(options: Any, sets: Sequence[Sequence[Step]], found: Plan) -> None:  # noqa: ANN401
+def execute(options: Options, sets: Sequence[Sequence[Step]], found: Plan) -> None:
     """Submit each set, wait for it, then the next.
 
     Raises
@@ -52,7 +53,7 @@ def execute(options: Any, sets: Sequence[Sequence[Step]], found: Plan) -> None: 
 
 def _run_set(
     link: LuxiClient,
-    options: Any,  # noqa: ANN401
+    options: Options,
     steps: Sequence[Step],
     found: Plan,
 ) -> None:
@@ -74,7 +75,7 @@ def _ops(step: Step, found: Plan) -> list[dict[str, Any]]:
     return opcodes(step, found.start.nodes)
 
 
-def _annotated(opcode: dict[str, Any], options: Any) -> dict[str, Any]:  # noqa: ANN401
+def _annotated(opcode: dict[str, Any], options: Options) -> dict[str, Any]:
     """Return the opcode with who asked for it, and how urgently."""
     why = options.reason or "hbal called"
     noted = opcode | {

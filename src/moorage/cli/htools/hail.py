@@ -4,10 +4,10 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from moorage.cli.htools import options as opts
-from moorage.cli.htools import source
+from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
+from moorage.cli.htools import declared, source, start
 from moorage.errors import BadInput
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import iallocator
@@ -19,42 +19,14 @@ _SHOWN: Final = 20
 """Reasons that people read; programs get all of them."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hail",
-        "Answer an allocator request.",
-        *[
-            "print_nodes",
-            "save",
-            "text",
-            "simulate",
-            "verbose",
-            "ignore_dynu",
-            "ignore_soft_errors",
-        ],
-        *["no_capacity_checks", "kvm_memory", "explain", "mond", "mond_xen"],
-    )
-    made.add_argument(
-        "--restrict-allocation-to",
-        dest="restrict",
-        metavar="NODE,...",
-        default=None,
-        help="allocate on these nodes only",
-    )
-    made.add_argument("message", metavar="FILE", nargs="*", help="the request")
-    options = opts.parse(made, argv)
-    return opts.run(lambda: _run(options))
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
-    if len(options.message) != 1:
+def _run(options: Options) -> int:
+    if len(options.words) != 1:
         raise BadInput(
             "Only one argument is accepted (the input file)"
-            if options.message
+            if options.words
             else "This program needs an input file."
         )
-    path = options.message[0]
+    path = options.words[0]
     message = iallocator.parse(source.read_text(path), path)
     state = _state(options, message.fleet)
     _show(options, "Initial", state)
@@ -88,18 +60,62 @@ def _explained(
     return replace(response, explanation=explained(request, told))
 
 
-def _state(options: Any, fleet: Fleet) -> State:  # noqa: ANN401
+def _state(options: Options, fleet: Fleet) -> State:
     if options.text or options.simulate:
         fleet = source.fleet(options)
     return source.ready(options, fleet).state
 
 
-def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
+def _show(options: Options, when: str, state: State) -> None:
     if options.print_nodes is not None:
         from moorage.htools import tables  # noqa: PLC0415 - start-up time
 
         shown = tables.node_table(state.seen, options.print_nodes)
         sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
+
+
+PROGRAM: Final = Program(
+    "hail",
+    "say where an instance goes, as an allocator of the cluster",
+    (
+        Command(
+            "",
+            _run,
+            "Say where an instance goes, as an allocator of the cluster",
+            (Operand("FILE"),),
+            (
+                declared.PRINT_NODES,
+                declared.SAVE,
+                declared.TEXT,
+                declared.SIMULATE,
+                declared.VERBOSE,
+                declared.IGNORE_DYNU,
+                declared.IGNORE_SOFT_ERRORS,
+                declared.NO_CAPACITY_CHECKS,
+                declared.KVM_MEMORY,
+                declared.MOND,
+                declared.MOND_XEN,
+                Option(
+                    ("--restrict-allocation-to",),
+                    "allocate on these nodes only",
+                    "NODE,...",
+                    dest="restrict",
+                ),
+                declared.EXPLAIN,
+                *declared.ASKED,
+            ),
+            examples=(
+                Example("hail request.json", "answer a request of the cluster"),
+                Example("hail --explain request.json", "and say why not elsewhere"),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hail."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

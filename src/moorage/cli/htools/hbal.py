@@ -3,12 +3,13 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Final
 
-from moorage.cli.htools import longer, source
-from moorage.cli.htools import options as opts
+from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.htools import declared, longer, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.rules import rules
+from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import least_score, score
@@ -19,58 +20,9 @@ from moorage.htools.state import State
 from moorage.htools.words import fixed
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hbal",
-        "Balance a cluster.",
-        *opts.SOURCES,
-        *opts.LEVELS,
-        *[
-            "print_nodes",
-            "print_instances",
-            "print_commands",
-            "evac_mode",
-            "restricted",
-            "group",
-        ],
-        *["max_length", "offline", "min_score", "max_cpu", "min_disk", "min_gain"],
-        *["min_gain_limit", "no_disk_moves", "no_instance_moves", "ignore_soft_errors"],
-        *["select", "exclude", "exclusion_tags", "dynu", "ignore_dynu", "save"],
-        *["no_capacity_checks"],
-        *opts.MOND,
-    )
-    made.add_argument(
-        "-X",
-        "--exec",
-        dest="execute",
-        action="store_true",
-        help="make the plan: submit its jobs over LUXI",
-    )
-    made.add_argument(
-        "--first-job-group",
-        action="store_true",
-        help="print and submit the first set of jobs only",
-    )
-    made.add_argument(
-        "--reason", metavar="REASON", help="why, for the trail of the jobs"
-    )
-    made.add_argument(
-        "--priority",
-        metavar="PRIO",
-        choices=("low", "normal", "high"),
-        help="priority of the jobs: low, normal or high",
-    )
-    longer.add_options(made)
-    made.add_argument("--html", metavar="FILE", help="draw the plan into a file")
-    options = opts.parse(made, argv)
-    options.typed = argv
-    return opts.run(lambda: _run(options))
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
+def _run(options: Options) -> int:
     whole = source.cluster(options).state
-    verbose = opts.verbosity(options)
+    verbose = verbosity(options)
     if not whole.insts:
         if verbose > 1:
             _print_cluster(whole)
@@ -101,7 +53,7 @@ def _run(options: Any) -> int:  # noqa: ANN401
     return 0
 
 
-def _picture(options: Any, group: str, found: Plan | State) -> None:  # noqa: ANN401
+def _picture(options: Options, group: str, found: Plan | State) -> None:
     """Draw a plan, or a state that needs none, if a picture is asked for."""
     if options.html is None:
         return
@@ -150,7 +102,7 @@ def select_group(state: State, asked: str | None) -> tuple[str, State]:
     raise BadInput("Aborting.")
 
 
-def _check_group(options: Any, verbose: int, name: str, state: State) -> None:  # noqa: ANN401
+def _check_group(options: Options, verbose: int, name: str, state: State) -> None:
     nodes = state.seen
     print(f"Group size {len(nodes)} nodes, {len(state.members)} instances")
     print(f"Selected node group: {name}")
@@ -192,7 +144,7 @@ def listed(words: Iterable[str]) -> str:
     return "[" + ",".join(f'"{word}"' for word in words) + "]"
 
 
-def _show(options: Any, when: str, state: State) -> None:  # noqa: ANN401
+def _show(options: Options, when: str, state: State) -> None:
     if not options.print_instances and options.print_nodes is None:
         return
     from moorage.htools import tables  # noqa: PLC0415 - start-up time
@@ -236,7 +188,7 @@ def general(value: float) -> str:
     return f"{digits}e{int(exponent)}"
 
 
-def _conclude(options: Any, verbose: int, found: Plan) -> None:  # noqa: ANN401
+def _conclude(options: Options, verbose: int, found: Plan) -> None:
     if not found.steps:
         print("No solution found")
     elif verbose > 2:
@@ -262,7 +214,7 @@ def _explain(found: Plan, how: Rules) -> None:
     print("\n".join(["", *explain_balance(found.end, how).sentences()]))
 
 
-def _print_commands(options: Any, sets: list[list[Step]], found: Plan) -> None:  # noqa: ANN401
+def _print_commands(options: Options, sets: list[list[Step]], found: Plan) -> None:
     text = plan.shell(sets, found.start.nodes)
     if options.print_commands:
         source.write(options.print_commands, STOP_CHECK + text)
@@ -285,13 +237,76 @@ def _print_totals(found: Plan) -> None:
         print(f"{label} mem={mem} disk={disk}")
 
 
-def _execute(options: Any, found: Plan) -> None:  # noqa: ANN401
+def _execute(options: Options, found: Plan) -> None:
     if options.luxi is None:
         raise BadInput("hbal: Execution of commands possible only on LUXI")
     from moorage.cli.htools.execute import execute  # noqa: PLC0415 - start-up time
 
     sets = plan.job_sets(found.steps)
     execute(options, sets[:1] if options.first_job_group else sets, found)
+
+
+PROGRAM: Final = Program(
+    "hbal",
+    "move instances until the cluster is well balanced",
+    (
+        Command(
+            "",
+            _run,
+            "Move instances until the cluster is well balanced",
+            (),
+            (
+                *declared.SOURCES,
+                *declared.LEVELS,
+                declared.PRINT_NODES,
+                declared.PRINT_INSTANCES,
+                declared.PRINT_COMMANDS,
+                declared.SAVE,
+                declared.GROUP,
+                *declared.BALANCING,
+                declared.RESTRICTED,
+                declared.DYNU,
+                declared.IGNORE_DYNU,
+                declared.MOND,
+                declared.MOND_DATA,
+                declared.MOND_XEN,
+                declared.MOND_EXIT,
+                declared.EXECUTE,
+                Option(
+                    ("--first-job-group",),
+                    "print and submit the first set of jobs only",
+                ),
+                Option(("--reason",), "why, for the trail of the jobs", "REASON"),
+                Option(
+                    ("--priority",),
+                    "priority of the jobs: low, normal or high",
+                    "PRIO",
+                    choices=("low", "normal", "high"),
+                ),
+                declared.LOOKAHEAD,
+                declared.COMPACT,
+                declared.COST,
+                declared.EXPLAIN,
+                declared.HTML,
+                *declared.ASKED,
+            ),
+            examples=(
+                Example("hbal -L", "plan on the cluster whose master is here"),
+                Example("hbal -L -C", "and print the commands"),
+                Example("hbal -L -X", "and carry it out"),
+                Example(
+                    "hbal -t cluster.data -l 5",
+                    "at most five steps, on a saved cluster",
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hbal."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

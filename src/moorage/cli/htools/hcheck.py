@@ -3,11 +3,12 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from moorage.cli.htools import keys, source
-from moorage.cli.htools import options as opts
+from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.htools import declared, keys, source, start
 from moorage.cli.htools.rules import rules
+from moorage.cli.htools.values import is_yes, verbosity
 from moorage.htools.health import GroupHealth, Health, check, rebalanced, summed
 from moorage.htools.state import State
 from moorage.htools.words import fixed
@@ -22,57 +23,13 @@ _COUNTERS: Final = (
 _WHEN: Final = {"INIT": "initially", "FINAL": "after rebalancing"}
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hcheck",
-        "Check a cluster.",
-        *opts.SOURCES,
-        *opts.LEVELS,
-        *[
-            "no_disk_moves",
-            "dynu",
-            "ignore_dynu",
-            "evac_mode",
-            "exclude",
-            "exclusion_tags",
-        ],
-        *[
-            "no_instance_moves",
-            "machine",
-            "max_cpu",
-            "max_length",
-            "min_disk",
-            "min_gain",
-        ],
-        *["min_gain_limit", "min_score", "ignore_soft_errors", "offline", "select"],
-        *["no_capacity_checks", "explain"],
-    )
-    made.add_argument(
-        "--no-simulation",
-        action="store_true",
-        help="only say how things are: simulate no balancing",
-    )
-    made.add_argument(
-        "--survive",
-        nargs="?",
-        const="text",
-        choices=("text", "json"),
-        help="print where everybody restarts after the loss of each node or pool",
-    )
-    options = opts.parse(made, argv)
-    return opts.run(lambda: _run(options))
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
+def _run(options: Options) -> int:
     state = source.cluster(options).state
     if options.survive:
         from moorage.cli.htools.survive import report  # noqa: PLC0415 - start-up time
 
         capacity = not options.no_capacity_checks
-        return report(
-            state, options.survive, opts.verbosity(options), capacity=capacity
-        )
+        return report(state, options.survive, verbosity(options), capacity=capacity)
     printer = _Printer(options, state)
     first = check(state, capacity=printer.capacity)
     whole = summed(first, capacity=printer.capacity)
@@ -99,9 +56,9 @@ def _run(options: Any) -> int:  # noqa: ANN401
 class _Printer:
     """Prints reports, for people or for programs."""
 
-    def __init__(self, options: Any, state: State) -> None:  # noqa: ANN401
-        self.machine = opts.is_machine(options.machine)
-        self.verbose = opts.verbosity(options)
+    def __init__(self, options: Options, state: State) -> None:
+        self.machine = is_yes(options.machine)
+        self.verbose = verbosity(options)
         self.capacity = not options.no_capacity_checks
         self.state = state
         self.counters = _COUNTERS if self.capacity else _COUNTERS[:-1]
@@ -175,6 +132,44 @@ class _Printer:
             print(f"\n{title}")
             for (_, text), value in pairs:
                 print(f"    {text}: {value}")
+
+
+PROGRAM: Final = Program(
+    "hcheck",
+    "say what is wrong with a cluster, and what balancing would mend",
+    (
+        Command(
+            "",
+            _run,
+            "Say what is wrong with a cluster, and what balancing would mend",
+            (),
+            (
+                *declared.SOURCES,
+                *declared.LEVELS,
+                *declared.BALANCING,
+                declared.DYNU,
+                declared.IGNORE_DYNU,
+                declared.MACHINE,
+                Option(
+                    ("--no-simulation",),
+                    "only say how things are: simulate no balancing",
+                ),
+                declared.SURVIVE,
+                declared.EXPLAIN,
+                *declared.ASKED,
+            ),
+            examples=(
+                Example("hcheck -L", "check the cluster whose master is here"),
+                Example("hcheck -L --survive", "who restarts where if a node is lost"),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hcheck."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Final
 
-from moorage.cli.htools import options as opts
-from moorage.cli.htools import source
+from moorage.cli.declaration import Command, Example, Options, Program
+from moorage.cli.htools import declared, source, start
+from moorage.cli.htools.values import verbosity
 from moorage.htools import tables
 from moorage.htools.loading import shared_suffix
 from moorage.htools.metrics import score
@@ -14,23 +15,9 @@ from moorage.htools.state import State
 from moorage.htools.words import fixed
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hinfo",
-        "Describe a cluster.",
-        *opts.SOURCES,
-        *opts.LEVELS,
-        *["print_nodes", "print_instances", "offline", "ignore_dynu"],
-        *["mond", "mond_data"],
-    )
-    options = opts.parse(made, argv)
-    return opts.run(lambda: _run(options))
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
+def _run(options: Options) -> int:
     state = source.cluster(options).state
-    verbose = opts.verbosity(options)
+    verbose = verbosity(options)
     print("Loaded cluster tags: " + ",".join(state.fleet.tags))
     if verbose > 2:
         print("Loaded cluster ipolicy: " + tables.policy_text(state.policy))
@@ -107,6 +94,40 @@ def _row(state: State, at: int, view: State) -> list[str]:
         str(not bad),
         fixed(score(view.seen), 8),
     ]
+
+
+PROGRAM: Final = Program(
+    "hinfo",
+    "say what a cluster looks like",
+    (
+        Command(
+            "",
+            _run,
+            "Say what a cluster looks like",
+            (),
+            (
+                *declared.SOURCES,
+                *declared.LEVELS,
+                declared.PRINT_NODES,
+                declared.PRINT_INSTANCES,
+                declared.OFFLINE,
+                declared.IGNORE_DYNU,
+                declared.MOND,
+                declared.MOND_DATA,
+                *declared.ASKED,
+            ),
+            examples=(
+                Example("hinfo -L", "the cluster whose master is here"),
+                Example("hinfo -t cluster.data -p", "a saved one, with its nodes"),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hinfo."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

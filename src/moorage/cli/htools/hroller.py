@@ -4,10 +4,11 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Final
 
-from moorage.cli.htools import options as opts
-from moorage.cli.htools import source
+from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.htools import declared, source, start
+from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
 from moorage.htools import colouring, rolling
 from moorage.htools.loading import load, lookup
@@ -15,39 +16,8 @@ from moorage.htools.node import Node
 from moorage.htools.rolling import Batch
 from moorage.htools.state import State
 
-_SWITCHES = {
-    "--offline-maintenance": "shut everybody down: nobody fails over",
-    "--no-headers": "print no headings",
-    "--print-moves": "say where instances without a secondary go meanwhile",
-    "--full-evacuation": "move everybody off a node before its reboot",
-    "--skip-non-redundant": "leave out nodes that run instances without a secondary",
-    "--ignore-non-redundant": "let instances without a secondary go down",
-    "--one-step-only": "print the first group of nodes only",
-}
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hroller",
-        "Plan a rolling reboot.",
-        *opts.SOURCES,
-        *opts.LEVELS,
-        *["offline", "save", "group"],
-    )
-    for switch, about in _SWITCHES.items():
-        made.add_argument(switch, action="store_true", help=about)
-    made.add_argument(
-        "--node-tags", metavar="TAG,...", help="only nodes with one of these tags"
-    )
-    made.add_argument(
-        "-f", "--force", action="store_true", help="go on without a master node"
-    )
-    options = opts.parse(made, argv)
-    return opts.run(lambda: _run(options))
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
+def _run(options: Options) -> int:
     state = _state(options)
     members = _members(options, state)
     if not members:
@@ -55,7 +25,7 @@ def _run(options: Any) -> int:  # noqa: ANN401
     graph = rolling.graph(
         state, [node.idx for node in members], offline=options.offline_maintenance
     )
-    verbose = opts.verbosity(options)
+    verbose = verbosity(options)
     if verbose > 2:
         print(f"Node Graph: {graph}")
     found = {name: paint(graph) for name, paint in colouring.HEURISTICS.items()}
@@ -71,11 +41,11 @@ def _run(options: Any) -> int:  # noqa: ANN401
     return 0
 
 
-def _state(options: Any) -> State:  # noqa: ANN401
+def _state(options: Options) -> State:
     """Return the cluster; the file saved is the cluster as it was found."""
     fleet = source.fleet(options)
     found = load(fleet, replace(source.reading(options), offline=()))
-    if opts.verbosity(options) > 0:
+    if verbosity(options) > 0:
         source.warn(found.warnings)
     state = found.state
     _check_master(options, state)
@@ -87,7 +57,7 @@ def _state(options: Any) -> State:  # noqa: ANN401
     )
 
 
-def _check_master(options: Any, state: State) -> None:  # noqa: ANN401
+def _check_master(options: Options, state: State) -> None:
     masters = [node.name for node in state.nodes if node.master]
     if len(masters) > 1:
         shown = ",".join(f'"{name}"' for name in masters)
@@ -100,7 +70,7 @@ def _check_master(options: Any, state: State) -> None:  # noqa: ANN401
     sys.stderr.write(f"Warning: {why}\n")
 
 
-def _members(options: Any, state: State) -> list[Node]:  # noqa: ANN401
+def _members(options: Options, state: State) -> list[Node]:
     """Return the nodes that are to be rebooted."""
     group = None if options.group is None else _group(options.group, state)
     tags = None if options.node_tags is None else set(options.node_tags.split(","))
@@ -121,7 +91,7 @@ def _group(asked: str, state: State) -> int:
     raise BadInput("Cannot find target group.")
 
 
-def _show(options: Any, state: State, groups: list[Batch]) -> None:  # noqa: ANN401
+def _show(options: Options, state: State, groups: list[Batch]) -> None:
     one_step = options.one_step_only
     if not options.no_headers:
         print("'First Reboot Group'" if one_step else "'Node Reboot Groups'")
@@ -137,6 +107,54 @@ def _show_moves(state: State, batch: Batch) -> None:
     for inst in rolling.relocations(state, batch.state):
         nodes = [inst.p, inst.s] if rolling.is_redundant(inst) else [inst.p]
         print(f"  {inst.name} " + " ".join(state.nodes[at].name for at in nodes))
+
+
+_SWITCHES: Final = (
+    Option(("--offline-maintenance",), "shut everybody down: nobody fails over"),
+    declared.NO_HEADERS,
+    Option(("--print-moves",), "say where instances without a secondary go meanwhile"),
+    Option(("--full-evacuation",), "move everybody off a node before its reboot"),
+    Option(
+        ("--skip-non-redundant",),
+        "leave out nodes that run instances without a secondary",
+    ),
+    Option(("--ignore-non-redundant",), "let instances without a secondary go down"),
+    Option(("--one-step-only",), "print the first group of nodes only"),
+)
+PROGRAM: Final = Program(
+    "hroller",
+    "say which nodes can be rebooted at the same time",
+    (
+        Command(
+            "",
+            _run,
+            "Say which nodes can be rebooted at the same time",
+            (),
+            (
+                *declared.SOURCES,
+                *declared.LEVELS,
+                declared.OFFLINE,
+                declared.SAVE,
+                declared.GROUP,
+                *_SWITCHES,
+                Option(
+                    ("--node-tags",), "only nodes with one of these tags", "TAG,..."
+                ),
+                Option(("-f", "--force"), "go on without a master node"),
+                *declared.ASKED,
+            ),
+            examples=(
+                Example("hroller -L", "all nodes, in groups"),
+                Example("hroller -L --node-tags kernel", "those that carry a tag"),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hroller."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from moorage.cli.htools import options as opts
-from moorage.cli.htools import remote, source
+from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
+from moorage.cli.htools import declared, remote, source, start
 from moorage.errors import MoorageError
 from moorage.htools import tables
 from moorage.htools.fleet import Fleet
@@ -24,37 +24,12 @@ FAILED: Final = 2
 """Exit status when some cluster could not be read."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hscan",
-        "Write the data of clusters to files.",
-        *["print_nodes", "luxi", "kvm_memory", "verbose"],
-    )
-    made.add_argument(
-        "-d",
-        "--output-dir",
-        metavar="PATH",
-        default=".",
-        help="where to write NAME.data",
-    )
-    made.add_argument("--no-headers", action="store_true", help="print no headings")
-    made.add_argument(
-        "clusters",
-        metavar="CLUSTER",
-        nargs="*",
-        help="clusters to ask; without any, the master on this machine",
-    )
-    options = opts.parse(made, argv)
-    return opts.run(lambda: _run(options))
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
-    names = options.clusters or [LOCAL]
+def _run(options: Options) -> int:
+    names = options.words or [LOCAL]
     width = max(map(len, names))
     if not options.no_headers:
         print(_heading(width))
-    if options.clusters:
+    if options.words:
         read: Callable[[str], Fleet] = remote.rapi
     else:
 
@@ -71,7 +46,9 @@ def _heading(width: int) -> str:
     return f"{'Name':<{width}} {counts} {sizes} {'Score':>10}"
 
 
-def _scan(options: Any, name: str, width: int, read: Callable[[str], Fleet]) -> bool:  # noqa: ANN401
+def _scan(
+    options: Options, name: str, width: int, read: Callable[[str], Fleet]
+) -> bool:
     """Print the line of a cluster and write its file; say whether it was read."""
     try:
         fleet = read(name)
@@ -102,6 +79,46 @@ def summary(state: State) -> str:
         " ".join(f"{count:5d}" for count in counts)
         + f" {mem:>6} {free:6d} {disk:>6} {disk_free:>6} {fixed(score(nodes), 8)}"
     )
+
+
+PROGRAM: Final = Program(
+    "hscan",
+    "write clusters to files that the other programs read",
+    (
+        Command(
+            "",
+            _run,
+            "Write clusters to files that the other programs read",
+            (Operand("CLUSTER", 0, None),),
+            (
+                declared.PRINT_NODES,
+                declared.LUXI,
+                declared.KVM_MEMORY,
+                declared.VERBOSE,
+                Option(
+                    ("-d", "--output-dir"),
+                    "where to write NAME.data",
+                    "PATH",
+                    default=".",
+                ),
+                declared.NO_HEADERS,
+                *declared.ASKED,
+            ),
+            examples=(
+                Example(
+                    "hscan -d /tmp",
+                    "the cluster whose master is here, to /tmp/LOCAL.data",
+                ),
+                Example("hscan cluster.example.com", "one that answers over RAPI"),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hscan."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

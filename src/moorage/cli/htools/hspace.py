@@ -2,14 +2,14 @@
 """hspace: say how many instances still fit."""
 
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
-from typing import Any, Final
+from typing import Final
 
-from moorage.cli.htools import keys, source
-from moorage.cli.htools import options as opts
+from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.htools import declared, keys, source, start
+from moorage.cli.htools.values import is_yes, verbosity, whole
 from moorage.errors import BadInput, NoCapacity
 from moorage.htools import tables
 from moorage.htools.formats.simulate import size as parse_size
@@ -38,52 +38,15 @@ _SHOWN: Final = 20
 """Reasons that are told; more of them say the same of other nodes."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hspace",
-        "Compute the room for new instances.",
-        *opts.SOURCES,
-        *opts.LEVELS,
-        *["print_nodes", "simulate", "independent", "accept_existing", "offline"],
-        *["no_capacity_checks", "machine", "max_cpu", "max_length", "min_disk", "save"],
-        "explain",
-    )
-    made.add_argument(
-        "--disk-template",
-        metavar="TEMPLATE",
-        choices=tuple(SPELLINGS),
-        help="disk template of the new instances; usual is the policy's first",
-    )
-    made.add_argument(
-        "--spindle-use",
-        metavar="SPINDLES",
-        type=opts.whole(0, 2**31),
-        help="spindles that an instance uses, instead of what the policy says",
-    )
-    made.add_argument(
-        "--standard-alloc",
-        metavar="STDSPEC",
-        type=_size,
-        help="size of the standard instance: disk,memory,cpus[,spindles]",
-    )
-    made.add_argument(
-        "--tiered-alloc",
-        metavar="TSPEC",
-        type=_size,
-        help="largest size of the tiered instances: disk,memory,cpus[,spindles]",
-    )
-    made.add_argument("--html", metavar="FILE", help="draw what fits into a file")
-    options = opts.parse(made, argv)
-    options.typed = argv
-    return opts.run(lambda: _Run(options).run())
+def _run(options: Options) -> int:
+    return _Run(options).run()
 
 
 def _size(text: str) -> Size:
     """Return the size that ``disk,ram,cpu[,spindles]`` says."""
     parts = text.split(",")
     if not 3 <= len(parts) <= 4 or not all(part.isdecimal() for part in parts[2:]):
-        raise ArgumentTypeError(f"'{text}' is no size (disk,ram,cpu[,spindles])")
+        raise BadInput(f"'{text}' is no size (disk,ram,cpu[,spindles])")
     cpus, *spindles = (int(part) for part in parts[2:])
     return Size(parse_size(parts[1]), parse_size(parts[0]), cpus, *(spindles or [1]))
 
@@ -95,10 +58,10 @@ def _of_spec(spec: Spec) -> Size:
 class _Run:
     """One run: two fillings of the same cluster, and what is said about them."""
 
-    def __init__(self, options: Any) -> None:  # noqa: ANN401
+    def __init__(self, options: Options) -> None:
         self.options = options
-        self.machine = opts.is_machine(options.machine)
-        self.verbose = opts.verbosity(options)
+        self.machine = is_yes(options.machine)
+        self.verbose = verbosity(options)
         self.start = source.cluster(options).state
         policy = self.start.policy
         if not policy.templates:
@@ -118,14 +81,16 @@ class _Run:
         sizes = [asked] if asked else [_of_spec(high) for _, high in policy.ranges]
         models = [self._model(size) for size in sizes]
         tiered = self._filled(
-            "Tiered", sizes[0], how and (lambda: fill_tiered(self.start, models, how))
+            "Tiered",
+            sizes[0],
+            None if how is None else fill_tiered(self.start, models, how),
         )
         self._print_tiered(tiered)
         standard = self.options.standard_alloc or _of_spec(policy.standard)
         filled = self._filled(
             "Standard",
             standard,
-            how and (lambda: fill(self.start, self._model(standard), how)),
+            None if how is None else fill(self.start, self._model(standard), how),
         )
         self._print_results(filled)
         if self.machine:
@@ -228,8 +193,8 @@ class _Run:
             at for at, view in parts if not is_redundant(view, online_only=online_only)
         ]
 
-    def _filled(self, name: str, size: Size, work: Any) -> Filled:  # noqa: ANN401
-        done: Filled = work() if work else Filled({Fail.N1: 1}, self.start)
+    def _filled(self, name: str, size: Size, filled: Filled | None) -> Filled:
+        done = filled or Filled({Fail.N1: 1}, self.start)
         self._print_spec(name, size)
         if self.verbose > 1:
             sys.stderr.write(f"{name} allocation map\n{self._map(done)}")
@@ -360,6 +325,82 @@ def _without_groups(state: State, closed: set[int]) -> State:
         for at, group in enumerate(state.groups)
     )
     return replace(state, fleet=state.fleet.replaced(groups=groups))
+
+
+PROGRAM: Final = Program(
+    "hspace",
+    "say how many instances still fit",
+    (
+        Command(
+            "",
+            _run,
+            "Say how many instances still fit",
+            (),
+            (
+                *declared.SOURCES,
+                declared.SIMULATE,
+                *declared.LEVELS,
+                declared.PRINT_NODES,
+                declared.SAVE,
+                declared.MACHINE,
+                declared.OFFLINE,
+                declared.MAX_CPU,
+                declared.MAX_LENGTH,
+                declared.MIN_DISK,
+                declared.NO_CAPACITY_CHECKS,
+                Option(
+                    ("--independent-groups",),
+                    "let a group that is in disorder not stop the others",
+                    dest="independent",
+                ),
+                Option(
+                    ("--accept-existing-errors",),
+                    "go on where a node cannot be lost already, but break nothing else",
+                    dest="accept_existing",
+                ),
+                Option(
+                    ("--disk-template",),
+                    "disk template of the new instances; usual is the policy's first",
+                    "TEMPLATE",
+                    choices=tuple(SPELLINGS),
+                ),
+                Option(
+                    ("--spindle-use",),
+                    "spindles that an instance uses, instead of what the policy says",
+                    "SPINDLES",
+                    whole(0, 2**31),
+                ),
+                Option(
+                    ("--standard-alloc",),
+                    "size of the standard instance: disk,memory,cpus[,spindles]",
+                    "STDSPEC",
+                    _size,
+                ),
+                Option(
+                    ("--tiered-alloc",),
+                    "largest size of the tiered instances: disk,memory,cpus[,spindles]",
+                    "TSPEC",
+                    _size,
+                ),
+                declared.EXPLAIN,
+                declared.HTML,
+                *declared.ASKED,
+            ),
+            examples=(
+                Example("hspace -L", "room on the cluster whose master is here"),
+                Example(
+                    "hspace --simulate p,20,1t,64g,16",
+                    "room on 20 nodes that you may buy",
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hspace."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

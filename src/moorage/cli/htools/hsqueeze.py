@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """hsqueeze: say which nodes can be powered off, or must be powered on."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from moorage.cli.htools import options as opts
-from moorage.cli.htools import source
+from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.files import STOP_CHECK
+from moorage.cli.htools.values import number
 from moorage.errors import BadInput
 from moorage.htools import squeezing
 from moorage.htools.plans import plan
@@ -17,52 +17,11 @@ from moorage.htools.plans.search import best_step
 from moorage.htools.squeezing import STANDBY_AUTO, Squeeze
 from moorage.htools.state import State
 
-_MOST: Final = 1e9
+_MOST: Final = 10**9
 """Largest factor; no node is so large."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program."""
-    made = opts.parser(
-        "hsqueeze",
-        "Power nodes off that nobody needs.",
-        *["text", "luxi", "kvm_memory", "verbose", "save", "print_commands"],
-    )
-    made.add_argument(
-        "-X",
-        "--exec",
-        dest="execute",
-        action="store_true",
-        help="do it: submit the jobs over LUXI",
-    )
-    made.add_argument("--no-headers", action="store_true", help="print no headings")
-    for what, why in (
-        ("minimal", "switch nodes on when one has room for less"),
-        ("target", "leave every node room for so many"),
-    ):
-        made.add_argument(
-            f"--{what}-resources",
-            metavar="FACTOR",
-            type=_factor,
-            default=2.0,
-            help=f"{why}, in standard instances",
-        )
-    options = opts.parse(made, argv)
-    return opts.run(lambda: _run(options))
-
-
-def _factor(text: str) -> float:
-    """Return a multiple of the standard size."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= _MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1e9")
-    return value
-
-
-def _run(options: Any) -> int:  # noqa: ANN401
+def _run(options: Options) -> int:
     state = source.cluster(options).state
     source.save(options.save, "original", "before hsqueeze run", state)
     if options.verbose:
@@ -88,7 +47,7 @@ def _show_candidates(state: State) -> None:
         print(f"{what} candidates: " + ",".join(node.name for node in nodes))
 
 
-def _expand(options: Any, state: State, found: Squeeze) -> None:  # noqa: ANN401
+def _expand(options: Options, state: State, found: Squeeze) -> None:
     _show(options, "'Nodes to online'", state, found.nodes)
     if options.verbose and not found.suffices:
         print("Onlining all nodes will not yield enough capacity")
@@ -100,13 +59,13 @@ def _expand(options: Any, state: State, found: Squeeze) -> None:  # noqa: ANN401
     source.save(options.save, "squeezed", "after hsqueeze expansion", found.plan.end)
 
 
-def _rest(options: Any, state: State) -> None:  # noqa: ANN401
+def _rest(options: Options, state: State) -> None:
     _show(options, "'No action'", state, ())
     _save_commands(options, "echo Nothing to do")
     source.save(options.save, "squeezed", "after hsqueeze doing nothing", state)
 
 
-def _condense(options: Any, state: State, found: Squeeze) -> None:  # noqa: ANN401
+def _condense(options: Options, state: State, found: Squeeze) -> None:
     _show(options, "'Nodes to offline'", state, found.nodes)
     names = [state.nodes[at].alias for at in found.nodes]
     lines = [
@@ -121,7 +80,7 @@ def _condense(options: Any, state: State, found: Squeeze) -> None:  # noqa: ANN4
     source.save(options.save, "squeezed", "after hsqueeze run", found.plan.end)
 
 
-def _show(options: Any, heading: str, state: State, nodes: Sequence[int]) -> None:  # noqa: ANN401
+def _show(options: Options, heading: str, state: State, nodes: Sequence[int]) -> None:
     if not options.no_headers:
         print(heading)
     for at in nodes:
@@ -141,7 +100,7 @@ def _moves(state: State, found: Squeeze) -> str:
     return plan.shell(plan.job_sets(steps), state.nodes)
 
 
-def _save_commands(options: Any, text: str) -> None:  # noqa: ANN401
+def _save_commands(options: Options, text: str) -> None:
     path = options.print_commands
     if path:
         source.write(path, STOP_CHECK + text)
@@ -151,12 +110,62 @@ def _save_commands(options: Any, text: str) -> None:  # noqa: ANN401
         print("\nCommands to run:\n" + "".join(f"  {line}\n" for line in kept), end="")
 
 
-def _execute(options: Any, found: Squeeze, *, offline: bool) -> None:  # noqa: ANN401
+def _execute(options: Options, found: Squeeze, *, offline: bool) -> None:
     if options.luxi is None:
         raise BadInput("hsqueeze: Execution of commands possible only on LUXI")
     from moorage.cli.htools.powering import execute  # noqa: PLC0415 - start-up time
 
     execute(options.luxi, found, offline=offline)
+
+
+PROGRAM: Final = Program(
+    "hsqueeze",
+    "say which nodes can be powered off, or must be powered on",
+    (
+        Command(
+            "",
+            _run,
+            "Say which nodes can be powered off, or must be powered on",
+            (),
+            (
+                declared.TEXT,
+                declared.LUXI,
+                declared.KVM_MEMORY,
+                declared.VERBOSE,
+                declared.SAVE,
+                declared.PRINT_COMMANDS,
+                declared.EXECUTE,
+                declared.NO_HEADERS,
+                Option(
+                    ("--minimal-resources",),
+                    "switch nodes on when one has room for less, in standard instances",
+                    "FACTOR",
+                    number(0, _MOST),
+                    2.0,
+                ),
+                Option(
+                    ("--target-resources",),
+                    "leave every node room for so many, in standard instances",
+                    "FACTOR",
+                    number(0, _MOST),
+                    2.0,
+                ),
+                *declared.ASKED,
+            ),
+            examples=(
+                Example(
+                    "hsqueeze -L", "what the cluster whose master is here could do"
+                ),
+                Example("hsqueeze -L -X", "and do it"),
+            ),
+        ),
+    ),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run hsqueeze."""
+    return start.run(PROGRAM, argv)
 
 
 if __name__ == "__main__":

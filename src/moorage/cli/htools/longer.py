@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Plans as hbal finds and prints them: step by step, in pairs, compacted, priced."""
 
-from argparse import ArgumentParser
 from collections.abc import Callable
-from typing import Any
 
+from moorage.cli.declaration import Options
 from moorage.htools.plans import plan
 from moorage.htools.plans.balancing import Filter, Plan, Rules, Step, balance
 from moorage.htools.plans.search import Searcher
@@ -12,34 +11,7 @@ from moorage.htools.state import State
 from moorage.htools.words import fixed
 
 
-def add_options(made: ArgumentParser) -> None:
-    """Declare the options that Ganeti's hbal does not have."""
-    made.add_argument(
-        "--lookahead",
-        action="store_true",
-        help="where no single move gains, go on with pairs of moves that gain "
-        "--min-gain together",
-    )
-    made.add_argument(
-        "--compact",
-        action="store_true",
-        help="print the plan when it is whole, with repeated moves of an instance "
-        "made one wherever every step stays safe",
-    )
-    made.add_argument(
-        "--explain",
-        action="store_true",
-        help="say who cannot move and why, and which better moves are refused",
-    )
-    made.add_argument(
-        "--cost",
-        action="store_true",
-        help="say what each step and the plan copy: disks, and memory of running "
-        "instances",
-    )
-
-
-def find_plan(options: Any, state: State, how: Rules) -> Plan:  # noqa: ANN401
+def find_plan(options: Options, state: State, how: Rules) -> Plan:
     """Return the plan that the options ask for, its steps printed."""
     told = _teller(options, state)
     allowed = _guard(state) if how.keep_redundancy else None
@@ -63,7 +35,7 @@ def _guard(state: State) -> Filter | None:
     return Losing()
 
 
-def _teller(options: Any, state: State) -> Callable[[Step, int], None]:  # noqa: ANN401
+def _teller(options: Options, state: State) -> Callable[[Step, int], None]:
     """Return what prints a step."""
     widths = plan.Widths.of(state.seen, state.people)
     more = _priced if options.cost else _unpriced

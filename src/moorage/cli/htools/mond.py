@@ -4,8 +4,9 @@
 import sys
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import Any, Final
+from typing import Final
 
+from moorage.cli.declaration import Options
 from moorage.cli.htools.files import read_text
 from moorage.cli.htools.remote import fetch
 from moorage.errors import BadInput, MoorageError
@@ -20,7 +21,7 @@ AT_ONCE: Final = 32
 """Nodes asked at the same time."""
 
 
-def measured(options: Any, fleet: Fleet) -> Measured | None:  # noqa: ANN401
+def measured(options: Options, fleet: Fleet) -> Measured | None:
     """Return the load that was measured, or None after a warning.
 
     Raises

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 from moorage.api.luxi import LuxiClient
 from moorage.cli.environment import socket_path
 from moorage.cli.htools.files import LONGEST, decoded, read_text
-from moorage.cli.htools.options import one_line
+from moorage.cli.htools.values import one_line
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import luxi as luxi_format

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What balancing may do, from the options of hbal and hcheck."""
 
-from typing import Any
-
+from moorage.cli.declaration import Options
 from moorage.htools.plans.balancing import Rules
 
 
-def rules(options: Any) -> Rules:  # noqa: ANN401
+def rules(options: Options) -> Rules:
     """Return the rules that the options ask for."""
     return Rules(
         disk_moves=not options.no_disk_moves,

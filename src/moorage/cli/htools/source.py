@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from moorage.cli.declaration import Options
 from moorage.cli.htools.files import read_text
-from moorage.cli.htools.options import is_yes, names, verbosity
+from moorage.cli.htools.values import is_yes, names, verbosity
 from moorage.errors import BadInput, NotFound
 from moorage.htools.fleet import Fleet
 from moorage.htools.inst import Load
@@ -15,7 +16,7 @@ from moorage.htools.loading import Loaded, Reading, load
 from moorage.htools.state import State
 
 
-def fleet(options: Any) -> Fleet:  # noqa: ANN401
+def fleet(options: Options) -> Fleet:
     """Return the cluster that the options name.
 
     Raises
@@ -76,7 +77,7 @@ _READERS: Final[dict[str, Callable[[Any], Fleet]]] = {
 }
 
 
-def reading(options: Any) -> Reading:  # noqa: ANN401
+def reading(options: Options) -> Reading:
     """Return how the options say to read a cluster."""
     return Reading(
         loads=_loads(getattr(options, "dynu", None)),
@@ -100,12 +101,12 @@ def _loads(path: str | None) -> Sequence[tuple[str, Load]]:
     return parse_loads(read_text(path), path)
 
 
-def cluster(options: Any) -> Loaded:  # noqa: ANN401
+def cluster(options: Options) -> Loaded:
     """Return the cluster, ready to plan on; warn about what is missing."""
     return ready(options, fleet(options))
 
 
-def ready(options: Any, rows: Fleet) -> Loaded:  # noqa: ANN401
+def ready(options: Options, rows: Fleet) -> Loaded:
     """Return a cluster that was read, ready to plan on, with its load."""
     how = reading(options)
     if is_yes(getattr(options, "mond", None)):

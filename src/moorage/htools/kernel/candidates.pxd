@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.tables cimport Tables
+from moorage.htools.kernel.rows cimport Rows
+from moorage.htools.kernel.scores cimport Scores
 from moorage.htools.kernel.moves cimport Moves
 
 
-cdef class Candidates(Moves):
+@cython.final
+cdef class Candidates:
+    cdef readonly Tables tables
+    cdef readonly Rows rows
+    cdef readonly Scores scores
+    cdef readonly Moves moves
     cdef double *near
     cdef double *old_d
     cdef double *old_q

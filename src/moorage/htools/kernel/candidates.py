@@ -26,18 +26,23 @@ to about 1e-8 only: who is within `NEAR` of the best must be scored again in ful
 from cython.cimports.libc.math import sqrt
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.moves import Moves
 
 
-class Candidates(Moves):
+class Candidates:
     """Moves that are weighed, the best of which are kept."""
 
-    def __init__(self, arrays, sizes, force):
-        super().__init__(arrays, sizes, force)
-        self.near, self.count = self.space(4 * col.ROOM), 0
-        self.old_d, self.old_q = self.space(6 * self.k), self.space(6 * self.k)
-        self.rest, self.main = self.space(6), self.space(self.k)
-        self.copies = self.space(self.k)
+    def __init__(self, tables, rows, scores, moves):
+        self.tables = tables
+        self.rows = rows
+        self.scores = scores
+        self.moves = moves
+        self.near, self.count = self.tables.space(4 * col.ROOM), 0
+        self.old_d, self.old_q = (
+            self.tables.space(6 * self.tables.k),
+            self.tables.space(6 * self.tables.k),
+        )
+        self.rest, self.main = self.tables.space(6), self.tables.space(self.tables.k)
+        self.copies = self.tables.space(self.tables.k)
 
     def keep(self, i, verb, t, found):
         """Keep a candidate if it is near the best."""
@@ -65,21 +70,24 @@ class Candidates(Moves):
 
     def leave(self, i):
         """Compute what each verb changes on the old nodes of an instance."""
-        p, s = self.home(i), self.second(i)
-        base = self.constant()
-        kept = self.row(p)[col.KEPT]
+        p, s = self.tables.home(i), self.tables.second(i)
+        base = self.scores.constant()
+        kept = self.tables.row(p)[col.KEPT]
         self.amounts(i)
-        self.gone_p = self.is_off(p) or self.force
+        self.gone_p = self.tables.is_off(p) or self.tables.force
         self.kept_d, self.kept_q = 0.0, 0.0
         away = base + self.bear(i, p, -1.0, 0.0, kept)
         if s < 0:
             self.rest[col.FA] = away
             self.spreads(col.FA, p, -1.0, 0.0, p, 0.0, 0.0)
             return
-        self.gone_s = self.is_off(s) or self.force
-        self.stays = self.inst(i)[col.I_REAL] == 0.0 or self.lacks(i, p, p, True) == 0
+        self.gone_s = self.tables.is_off(s) or self.tables.force
+        self.stays = (
+            self.tables.inst(i)[col.I_REAL] == 0.0
+            or self.rows.lacks(i, p, p, True) == 0
+        )
         self.as_second = self.holds(i, p, 1.0, 1.0)
-        self.rest[col.RF] = base + self.bear(i, s, 0.0, -1.0, self.here)
+        self.rest[col.RF] = base + self.bear(i, s, 0.0, -1.0, self.rows.here)
         # p is looked at anew, even where nothing changes.
         self.rest[col.R] = self.rest[col.RF] + self.bear(i, p, 0.0, 0.0, kept)
         self.spreads(col.R, p, 0.0, 0.0, s, 0.0, -1.0)
@@ -91,23 +99,23 @@ class Candidates(Moves):
     def leave_through(self, i, p, s, away):
         """Compute the same for the verbs that first fail over to the secondary."""
         self.through = False
-        if (self.verbs(i) >> col.FRF) & 3 == 0 or not self.migrates(p, s):
+        if (self.tables.verbs(i) >> col.FRF) & 3 == 0 or not self.tables.migrates(p, s):
             return
-        fit = self.runs(i, s, 1.0, self.here)
+        fit = self.runs(i, s, 1.0, self.rows.here)
         if fit == 0 or (fit == 1 and not self.gone_p):
             return
         self.through = True
         self.as_again = self.holds(i, s, 0.0, 1.0)
         self.rest[col.FRF] = away
         self.spreads(col.FRF, p, -1.0, 0.0, s, 0.0, 0.0)
-        self.rest[col.FR] = away + self.bear(i, s, 1.0, -1.0, self.here)
+        self.rest[col.FR] = away + self.bear(i, s, 1.0, -1.0, self.rows.here)
         self.spreads(col.FR, p, -1.0, 0.0, s, 1.0, -1.0)
 
     def amounts(self, i):
         """Note what an instance adds to each active metric, before scaling."""
-        t = self.inst(i)
-        for a in range(self.actives):
-            k = self.active[a]
+        t = self.tables.inst(i)
+        for a in range(self.tables.actives):
+            k = self.tables.active[a]
             self.main[a] = self.copies[a] = 0.0
             if k == col.X_MEM_ALL:
                 self.main[a] = -t[col.I_MEM]
@@ -131,8 +139,8 @@ class Candidates(Moves):
 
     def disk_amount(self, i, is_space):
         """Return what an instance adds to free space, or to spindles that are used."""
-        t = self.inst(i)
-        if is_space and self.exclusive:
+        t = self.tables.inst(i)
+        if is_space and self.scores.exclusive:
             return -t[col.I_WHOLE]
         if t[col.I_LOCAL] == 0.0:
             return 0.0
@@ -141,23 +149,25 @@ class Candidates(Moves):
     def unit_amount(self, i, unit):
         """Return what an instance adds to the free room of a storage unit."""
         found = 0.0
-        for c in range(self.first(i, col.I_WANT), self.last(i, col.I_WANT)):
-            if self.wanted[c] == unit:
-                found -= self.sizes[c]
+        for c in range(
+            self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
+        ):
+            if self.tables.wanted[c] == unit:
+                found -= self.tables.sizes[c]
         return found
 
     def spreads(self, verb, p, main_p, copy_p, s, main_s, copy_s):
         """Write d and q of the old nodes, the reserve as it was counted last."""
-        o, at_p, at_s = verb * self.k, p * self.k, s * self.k
+        o, at_p, at_s = verb * self.tables.k, p * self.tables.k, s * self.tables.k
         self.old_d[o], self.old_q[o] = self.kept_d, self.kept_q
-        for a in range(1, self.actives):
+        for a in range(1, self.tables.actives):
             d = main_p * self.main[a] + copy_p * self.copies[a]
             e = main_s * self.main[a] + copy_s * self.copies[a]
-            d *= self.scales[at_p + a]
-            e *= self.scales[at_s + a]
+            d *= self.scores.scales[at_p + a]
+            e *= self.scores.scales[at_s + a]
             self.old_d[o + a] = d + e
-            self.old_q[o + a] = d * (self.twice_x[at_p + a] + d)
-            self.old_q[o + a] += e * (self.twice_x[at_s + a] + e)
+            self.old_q[o + a] = d * (self.scores.twice_x[at_p + a] + d)
+            self.old_q[o + a] += e * (self.scores.twice_x[at_s + a] + e)
 
     def bear(self, i, j, main, copy, kept):
         """Return what a node adds to the counted parts of the score.
@@ -165,32 +175,32 @@ class Candidates(Moves):
         The reserve, which becomes `kept`, is counted into `kept_d`, `kept_q`. Failure
         domains are left to `far`.
         """
-        r, t = self.row(j), self.inst(i)
+        r, t = self.tables.row(j), self.tables.inst(i)
         real = t[col.I_REAL] != 0.0
         found = 0.0
-        if self.is_off(j):
+        if self.tables.is_off(j):
             return 16.0 * main + 4.0 * (main + copy) if real else 0.0
         if real:
             if r[col.FREE] - main * t[col.I_RUNS] <= kept:
                 found = r[col.MAINS] + r[col.COPIES] + main + copy
-            found -= self.unsafe(j)
+            found -= self.rows.unsafe(j)
         if kept != r[col.KEPT]:
-            d = (kept - r[col.KEPT]) * self.scales[j * self.k]
+            d = (kept - r[col.KEPT]) * self.scores.scales[j * self.tables.k]
             self.kept_d += d
-            self.kept_q += d * (self.twice_x[j * self.k] + d)
+            self.kept_q += d * (self.scores.twice_x[j * self.tables.k] + d)
             found += 0.25 * d
-        if self.tags > 0 and main > 0.0:
-            found += 2.0 * self.clashes(i, j)
-        if self.tags > 0 and main < 0.0:
-            found -= 2.0 * self.unclashes(i, j)
+        if self.tables.tags > 0 and main > 0.0:
+            found += 2.0 * self.tables.clashes(i, j)
+        if self.tables.tags > 0 and main < 0.0:
+            found -= 2.0 * self.tables.unclashes(i, j)
         return found
 
     def kept_with(self, i, j, peer, kept):
         """Return the reserve of a node that gets the copy of an instance on `peer`."""
-        t = self.inst(i)
+        t = self.tables.inst(i)
         if t[col.I_REAL] == 0.0:
             return kept
-        return max(kept, self.peers[j * self.n + peer] + t[col.I_KEEPS])
+        return max(kept, self.tables.peers[j * self.tables.n + peer] + t[col.I_KEEPS])
 
     # The checks say 0: cannot be, 1: only if forced, 2: may be.
 
@@ -204,7 +214,7 @@ class Candidates(Moves):
         kept
             The node's reserve then.
         """
-        r, t = self.row(j), self.inst(i)
+        r, t = self.tables.row(j), self.tables.inst(i)
         fit = 2
         if t[col.I_REAL] != 0.0:
             left = r[col.FREE] - t[col.I_RUNS]
@@ -215,13 +225,13 @@ class Candidates(Moves):
                 r[col.FREE] > kept if freed != 0.0 else r[col.UNSAFE] == 0.0
             ):
                 return 1
-            if self.is_over(r, r[col.CPU] + t[col.I_CPU]):
+            if self.rows.is_over(r, r[col.CPU] + t[col.I_CPU]):
                 return 1
-            if self.tags > 0 and self.clashes(i, j) > 0:
+            if self.tables.tags > 0 and self.tables.clashes(i, j) > 0:
                 return 1
         if r[col.FREE_ALL] - t[col.I_MEM] <= 0.0:
             return 1
-        if self.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
+        if self.rows.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
             return 1
         return fit if self.has_room_for(i, r, 1.0 - freed) else 1
 
@@ -235,7 +245,7 @@ class Candidates(Moves):
         freed
             1 if its disk was there until now, else 0.
         """
-        r, t = self.row(j), self.inst(i)
+        r, t = self.tables.row(j), self.tables.inst(i)
         fit = 2
         if t[col.I_REAL] != 0.0:
             fit = self.room(i, j, 1.0 - freed)
@@ -249,11 +259,11 @@ class Candidates(Moves):
 
     def room(self, i, j, times):
         """Say whether a node has disk and spindles for so many times an instance."""
-        r, t = self.row(j), self.inst(i)
+        r, t = self.tables.row(j), self.tables.inst(i)
         local = t[col.I_LOCAL] != 0.0
         fit = 2
         if r[col.UNITS] != 0.0:
-            fit = self.stocked(i, j, j, times)
+            fit = self.rows.stocked(i, j, j, times)
         elif local:
             left = r[col.DISK] - times * t[col.I_DISK]
             fit = 0 if left <= 0.0 else 1 if left < r[col.FLOOR] else 2
@@ -266,7 +276,7 @@ class Candidates(Moves):
 
     def has_room_for(self, i, r, times):
         """Say whether the same holds with planned instances counted."""
-        t = self.inst(i)
+        t = self.tables.inst(i)
         if t[col.I_LOCAL] == 0.0:
             return True
         left = r[col.DISK_ALL] - times * t[col.I_DISK]
@@ -281,19 +291,19 @@ class Candidates(Moves):
 
         `leave` was asked about the instance before.
         """
-        verbs, p, s = self.verbs(i), self.home(i), self.second(i)
+        verbs, p, s = self.tables.verbs(i), self.tables.home(i), self.tables.second(i)
         fit = 0
         least = col.HUGE
-        if self.is_off(t) or t == p or t == s:
+        if self.tables.is_off(t) or t == p or t == s:
             return col.HUGE
-        kept = self.row(t)[col.KEPT]
+        kept = self.tables.row(t)[col.KEPT]
         if verbs & 26:  # FA, RF, FRF: the target runs it
             fit = self.runs(i, t, 0.0, kept)
         if fit > 0:
             more = self.bear(i, t, 1.0, 0.0, kept)
             if verbs & 2 and (fit == 2 or self.gone_p):
                 least = self.weigh_alone(i, t, p, more)
-            if verbs & 8 and (fit == 2 or self.force):
+            if verbs & 8 and (fit == 2 or self.tables.force):
                 least = min(least, self.weigh_swap(i, t, p, more))
             if verbs & 16 and self.through and (fit == 2 or self.gone_p):
                 least = min(least, self.weigh_again(i, t, s, more))
@@ -307,32 +317,32 @@ class Candidates(Moves):
 
     def weigh_alone(self, i, t, p, more):
         """Return the score of FA."""
-        if not self.migrates(p, t) or not self.reaches(i, t):
+        if not self.tables.migrates(p, t) or not self.tables.reaches(i, t):
             return col.HUGE
         self.kept_d, self.kept_q = 0.0, 0.0
         return self.weigh(i, col.FA, t, self.main, self.rest[col.FA] + more)
 
     def weigh_swap(self, i, t, p, more):
         """Return the score of RF, after which p keeps the second copy."""
-        before = self.row(p)[col.KEPT]
-        left = self.row(p)[col.FREE] + self.inst(i)[col.I_RUNS]
+        before = self.tables.row(p)[col.KEPT]
+        left = self.tables.row(p)[col.FREE] + self.tables.inst(i)[col.I_RUNS]
         kept = self.kept_with(i, p, t, before)
-        if self.as_second == 0 or not self.migrates(p, t):
+        if self.as_second == 0 or not self.tables.migrates(p, t):
             return col.HUGE
         if not self.gone_s and (self.as_second == 1 or before < left <= kept):
             return col.HUGE
-        self.kept_d = self.old_d[col.RF * self.k]
-        self.kept_q = self.old_q[col.RF * self.k]
+        self.kept_d = self.old_d[col.RF * self.tables.k]
+        self.kept_q = self.old_q[col.RF * self.tables.k]
         more += self.bear(i, p, -1.0, 1.0, kept)
         return self.weigh(i, col.RF, t, self.main, self.rest[col.RF] + more)
 
     def weigh_again(self, i, t, s, more):
         """Return the score of FRF, after which s keeps the copy for t."""
-        left = self.row(s)[col.FREE]
-        kept = self.kept_with(i, s, t, self.here)
-        if self.as_again == 0 or not self.migrates(s, t):
+        left = self.tables.row(s)[col.FREE]
+        kept = self.kept_with(i, s, t, self.rows.here)
+        if self.as_again == 0 or not self.tables.migrates(s, t):
             return col.HUGE
-        if not self.gone_p and (self.as_again == 1 or self.here < left <= kept):
+        if not self.gone_p and (self.as_again == 1 or self.rows.here < left <= kept):
             return col.HUGE
         self.kept_d, self.kept_q = 0.0, 0.0
         more += self.bear(i, s, 0.0, 0.0, kept)
@@ -340,14 +350,17 @@ class Candidates(Moves):
 
     def weigh_copy(self, i, verb, t, home, fit, force):
         """Return the score of R or FR, after which t keeps the copy for `home`."""
-        r = self.row(t)
+        r = self.tables.row(t)
         kept = self.kept_with(i, t, home, r[col.KEPT])
         strained = r[col.FREE] <= kept and r[col.UNSAFE] == 0.0
-        if self.inst(i)[col.I_REAL] == 0.0:
+        if self.tables.inst(i)[col.I_REAL] == 0.0:
             strained = False
         if not force and (fit == 1 or strained):
             return col.HUGE
-        self.kept_d, self.kept_q = self.old_d[verb * self.k], self.old_q[verb * self.k]
+        self.kept_d, self.kept_q = (
+            self.old_d[verb * self.tables.k],
+            self.old_q[verb * self.tables.k],
+        )
         more = self.bear(i, t, 0.0, 1.0, kept)
         return self.weigh(i, verb, t, self.copies, self.rest[verb] + more)
 
@@ -361,17 +374,21 @@ class Candidates(Moves):
         score
             The counted parts, failure domains aside.
         """
-        o, g = t * self.k, verb * self.k
+        o, g = t * self.tables.k, verb * self.tables.k
         d, q = self.kept_d, self.kept_q
         # The compiler keeps locals in registers, and must read fields again.
-        scales, twice_x = self.scales, self.twice_x
+        scales, twice_x = self.scores.scales, self.scores.twice_x
         old_d, old_q = self.old_d, self.old_q
-        level_s, level_v, merged = self.level_s, self.level_v, self.merged
-        counts, shrinks = self.level_n, self.shrinks
-        widest, least = self.widest, self.least
-        if self.places > 0:
+        level_s, level_v, merged = (
+            self.scores.level_s,
+            self.scores.level_v,
+            self.tables.merged,
+        )
+        counts, shrinks = self.scores.level_n, self.scores.shrinks
+        widest, least = self.moves.widest, self.moves.least
+        if self.tables.places > 0:
             score += self.far(i, verb, t)
-        for a in range(self.actives):
+        for a in range(self.tables.actives):
             if a > 0:
                 v = amounts[a] * scales[o + a]
                 d = old_d[g + a] + v
@@ -387,6 +404,11 @@ class Candidates(Moves):
 
     def far(self, i, verb, t):
         """Return what a move changes in the scores of failure domains."""
-        self.as_is()
-        self.count_places(i, verb, self.home(i), self.second(i), t)
-        return self.c_apart - self.apart + self.c_domains - self.domains
+        self.scores.as_is()
+        self.moves.count_places(i, verb, self.tables.home(i), self.tables.second(i), t)
+        return (
+            self.scores.c_apart
+            - self.scores.apart
+            + self.scores.c_domains
+            - self.scores.domains
+        )

@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
-from moorage.htools.kernel.search cimport Search
+from moorage.htools.kernel.tables cimport Tables
+from moorage.htools.kernel.rows cimport Rows
+from moorage.htools.kernel.scores cimport Scores
+from moorage.htools.kernel.moves cimport Moves
+from moorage.htools.kernel.candidates cimport Candidates
 
 
-cdef class Leaving(Search):
+@cython.final
+cdef class Leaving:
+    cdef readonly Tables tables
+    cdef readonly Rows rows
+    cdef readonly Scores scores
+    cdef readonly Moves moves
+    cdef readonly Candidates candidates
     cdef double *trail
     cdef double *gain_d
     cdef double *gain_q

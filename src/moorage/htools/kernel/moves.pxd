@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.tables cimport Tables
+from moorage.htools.kernel.rows cimport Rows
 from moorage.htools.kernel.scores cimport Scores
 
 
-cdef class Moves(Scores):
+@cython.final
+cdef class Moves:
+    cdef readonly Tables tables
+    cdef readonly Rows rows
+    cdef readonly Scores scores
     cdef double *widest
     cdef double *least
 

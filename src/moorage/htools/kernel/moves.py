@@ -7,35 +7,39 @@ import cython
 from cython.cimports.libc.math import sqrt
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.scores import Scores
 
 
-class Moves(Scores):
+class Moves:
     """Rows on which a move can be tried.
 
     p, s and t, the old nodes and the target, become the rows n, n + 1 and n + 2.
     """
 
-    def __init__(self, arrays, sizes, force):
-        super().__init__(arrays, sizes, force)
-        self.widest, self.least = self.space(self.k), self.space(self.k)
+    def __init__(self, tables, rows, scores):
+        self.tables = tables
+        self.rows = rows
+        self.scores = scores
+        self.widest, self.least = (
+            self.tables.space(self.tables.k),
+            self.tables.space(self.tables.k),
+        )
 
     def run(self, i, verb, t):
         """Do a move on the scratch rows; say whether it is allowed."""
-        n, p, s = self.n, self.home(i), self.second(i)
+        n, p, s = self.tables.n, self.tables.home(i), self.tables.second(i)
         if not self.may_travel(i, verb, p, s, t):
             return False
-        gone = self.is_off(p) or self.force
-        self.copy(p, n)
+        gone = self.tables.is_off(p) or self.tables.force
+        self.rows.copy(p, n)
         if verb == col.FA:
-            self.copy(t, n + 2)
-            self.drop_primary(i, n, p)
-            return self.add_primary(i, n + 2, t, gone) == 0
-        self.copy(s, n + 1)
+            self.rows.copy(t, n + 2)
+            self.rows.drop_primary(i, n, p)
+            return self.rows.add_primary(i, n + 2, t, gone) == 0
+        self.rows.copy(s, n + 1)
         if verb != col.F:
-            self.copy(t, n + 2)
-        self.drop_primary(i, n, p)
-        self.drop_secondary(i, n + 1, s, self.here)
+            self.rows.copy(t, n + 2)
+        self.rows.drop_primary(i, n, p)
+        self.rows.drop_secondary(i, n + 1, s, self.rows.here)
         if verb == col.F:
             return self.run_failover(i, p, s, gone)
         if verb == col.R or verb == col.RF:
@@ -47,48 +51,61 @@ class Moves(Scores):
         if verb == col.R:
             return True
         if verb == col.FA:
-            return self.migrates(p, t) and self.reaches(i, t)
+            return self.tables.migrates(p, t) and self.tables.reaches(i, t)
         if verb == col.RF:
-            return self.migrates(p, t)
-        return self.migrates(p, s) and (verb != col.FRF or self.migrates(s, t))
+            return self.tables.migrates(p, t)
+        return self.tables.migrates(p, s) and (
+            verb != col.FRF or self.tables.migrates(s, t)
+        )
 
     def run_failover(self, i, p, s, gone):
         """Swap primary and secondary."""
-        n, peer = self.n, self.peers[p * self.n + s]
-        if self.add_primary(i, n + 1, s, gone) != 0:
+        n, peer = self.tables.n, self.tables.peers[p * self.tables.n + s]
+        if self.rows.add_primary(i, n + 1, s, gone) != 0:
             return False
-        return self.add_secondary(i, n, p, peer, gone, self.is_off(p)) == 0
+        return self.rows.add_secondary(i, n, p, peer, gone, self.tables.is_off(p)) == 0
 
     def run_replace(self, i, verb, t, p, s):
         """Do the moves that first replace the secondary."""
-        n = self.n
-        lost = self.is_off(s) or self.force
+        n = self.tables.n
+        lost = self.tables.is_off(s) or self.tables.force
         if verb == col.R:
-            peer = self.peers[t * n + p]
-            if self.add_secondary(i, n + 2, t, peer, lost, False) != 0:
+            peer = self.tables.peers[t * n + p]
+            if self.rows.add_secondary(i, n + 2, t, peer, lost, False) != 0:
                 return False
-            return self.add_primary(i, n, p, True) == 0
-        if self.add_primary(i, n + 2, t, self.force) != 0:
+            return self.rows.add_primary(i, n, p, True) == 0
+        if self.rows.add_primary(i, n + 2, t, self.tables.force) != 0:
             return False
-        return self.add_secondary(i, n, p, self.peers[p * n + t], lost, False) == 0
+        return (
+            self.rows.add_secondary(i, n, p, self.tables.peers[p * n + t], lost, False)
+            == 0
+        )
 
     def run_through(self, i, verb, t, s, gone):
         """Do the moves that first fail over to the secondary."""
-        n = self.n
-        if self.add_primary(i, n + 1, s, gone) != 0:
+        n = self.tables.n
+        if self.rows.add_primary(i, n + 1, s, gone) != 0:
             return False
         if verb == col.FR:
             return (
-                self.add_secondary(i, n + 2, t, self.peers[t * n + s], gone, False) == 0
+                self.rows.add_secondary(
+                    i, n + 2, t, self.tables.peers[t * n + s], gone, False
+                )
+                == 0
             )
-        if self.add_primary(i, n + 2, t, gone) != 0:
+        if self.rows.add_primary(i, n + 2, t, gone) != 0:
             return False
-        self.drop_primary(i, n + 1, s)
-        return self.add_secondary(i, n + 1, s, self.peers[s * n + t], gone, False) == 0
+        self.rows.drop_primary(i, n + 1, s)
+        return (
+            self.rows.add_secondary(
+                i, n + 1, s, self.tables.peers[s * n + t], gone, False
+            )
+            == 0
+        )
 
     def change(self, i, verb, t, exact):
         """Return the score after a move, quickly or to the digit; HUGE if refused."""
-        p, s = self.home(i), self.second(i)
+        p, s = self.tables.home(i), self.tables.second(i)
         if not self.run(i, verb, t):
             return col.HUGE
         if verb == col.F:
@@ -96,54 +113,66 @@ class Moves(Scores):
         if verb == col.FA:
             s = -1
         self.count_fixed(i, verb, p, s, t)
-        unsafe, kept = self.n1, self.kept
+        unsafe, kept = self.scores.n1, self.scores.kept
         for slot in range(3):
             node = p if slot == 0 else s if slot == 1 else t
-            if node < 0 or self.is_off(node):
+            if node < 0 or self.tables.is_off(node):
                 continue
-            self.measure(self.n + slot, node, self.new, slot * self.k)
-            unsafe += self.unsafe(self.n + slot) - self.unsafe(node)
-            kept += self.new[slot * self.k + col.X_KEPT]
-            kept -= self.x[node * self.k + col.X_KEPT]
+            self.scores.measure(
+                self.tables.n + slot, node, self.scores.new, slot * self.tables.k
+            )
+            unsafe += self.rows.unsafe(self.tables.n + slot) - self.rows.unsafe(node)
+            kept += self.scores.new[slot * self.tables.k + col.X_KEPT]
+            kept -= self.scores.x[node * self.tables.k + col.X_KEPT]
         if exact:
-            return self.exactly(p, s, t, unsafe)
-        rest = unsafe + 0.25 * kept + self.c_apart + self.c_domains
-        rest += 2.0 * self.c_tags + 4.0 * self.c_all + 16.0 * self.c_pri
+            return self.scores.exactly(p, s, t, unsafe)
+        rest = unsafe + 0.25 * kept + self.scores.c_apart + self.scores.c_domains
+        rest += (
+            2.0 * self.scores.c_tags
+            + 4.0 * self.scores.c_all
+            + 16.0 * self.scores.c_pri
+        )
         return self.quickly(p, s, t, rest)
 
     def count_fixed(self, i, verb, p, s, t):
         """Count what is not spread as it is after a move."""
         home = p if verb == col.R else s if verb == col.F or verb == col.FR else t
-        up = not self.is_off(p)
-        self.as_is()
-        if verb != col.R and self.tags > 0:
-            self.c_tags += self.clashes(i, home)
+        up = not self.tables.is_off(p)
+        self.scores.as_is()
+        if verb != col.R and self.tables.tags > 0:
+            self.scores.c_tags += self.tables.clashes(i, home)
             if up:
-                self.c_tags -= self.unclashes(i, p)
-        if self.inst(i)[col.I_REAL] == 0.0:
+                self.scores.c_tags -= self.tables.unclashes(i, p)
+        if self.tables.inst(i)[col.I_REAL] == 0.0:
             return
         self.count_places(i, verb, p, s, t)
         if not up and verb != col.R:
-            self.c_pri -= 1.0
+            self.scores.c_pri -= 1.0
             if verb != col.F and verb != col.RF:
-                self.c_all -= 1.0
-        if s >= 0 and self.is_off(s):
+                self.scores.c_all -= 1.0
+        if s >= 0 and self.tables.is_off(s):
             if verb == col.R or verb == col.RF:
-                self.c_all -= 1.0
+                self.scores.c_all -= 1.0
             elif verb != col.FRF:
-                self.c_pri += 1.0
+                self.scores.c_pri += 1.0
 
     def count_places(self, i, verb, p, s, t):
         """Count what failure domains cost after a move."""
-        if self.places == 0 or self.inst(i)[col.I_REAL] == 0.0:
+        if self.tables.places == 0 or self.tables.inst(i)[col.I_REAL] == 0.0:
             return
         home = p if verb == col.R else s if verb == col.F or verb == col.FR else t
-        if not self.is_off(p):
-            self.c_apart -= self.inst(i)[col.I_LOCATION] + self.missed(i, p)
-        if not self.is_off(home):
-            self.c_apart += self.shared(i, verb, p, s, t) + self.missed(i, home)
-        self.c_domains += self.crowds(
-            i, -1 if self.is_off(p) else p, -1 if self.is_off(home) else home
+        if not self.tables.is_off(p):
+            self.scores.c_apart -= self.tables.inst(i)[
+                col.I_LOCATION
+            ] + self.tables.missed(i, p)
+        if not self.tables.is_off(home):
+            self.scores.c_apart += self.shared(i, verb, p, s, t) + self.tables.missed(
+                i, home
+            )
+        self.scores.c_domains += self.tables.crowds(
+            i,
+            -1 if self.tables.is_off(p) else p,
+            -1 if self.tables.is_off(home) else home,
         )
 
     def shared(self, i, verb, p, s, t):
@@ -152,18 +181,18 @@ class Moves(Scores):
         A plain failover leaves it as it was counted.
         """
         if verb == col.R or verb == col.RF:
-            return self.common(p, t)
+            return self.tables.common(p, t)
         if verb == col.FRF or verb == col.FR:
-            return self.common(s, t)
-        return self.inst(i)[col.I_LOCATION]
+            return self.tables.common(s, t)
+        return self.tables.inst(i)[col.I_LOCATION]
 
     def quickly(self, p, s, t, rest):
         """Return the score from changed sums, good to about 1e-8."""
-        x, new, stride = self.x, self.new, self.k
-        use_p = not self.is_off(p)
-        use_s = s >= 0 and not self.is_off(s)
-        for a in range(self.actives):
-            k = self.active[a]
+        x, new, stride = self.scores.x, self.scores.new, self.tables.k
+        use_p = not self.tables.is_off(p)
+        use_s = s >= 0 and not self.tables.is_off(s)
+        for a in range(self.tables.actives):
+            k = self.tables.active[a]
             d, q = 0.0, 0.0
             if use_p:
                 d = new[k] - x[p * stride + k]
@@ -176,11 +205,11 @@ class Moves(Scores):
                 v = new[2 * stride + k] - x[t * stride + k]
                 d += v
                 q += v * (new[2 * stride + k] + x[t * stride + k])
-            v = self.counts[k] * q - d * (self.level_s[a] + d)
-            v = max(self.level_v[a] + v * self.shrinks[a], 0.0)
+            v = self.scores.counts[k] * q - d * (self.scores.level_s[a] + d)
+            v = max(self.scores.level_v[a] + v * self.scores.shrinks[a], 0.0)
             self.widest[a] = max(self.widest[a], d, -d)
             self.least[a] = min(self.least[a], v)
-            rest += self.merged[a] * sqrt(v)
+            rest += self.tables.merged[a] * sqrt(v)
         return rest
 
     def tries(self, i, verb, places, least):
@@ -192,7 +221,7 @@ class Moves(Scores):
         found = []
         bound: cython.double = least
         score: cython.double
-        self.reserve(i)
+        self.rows.reserve(i)
         for t in places:
             score = self.change(i, verb, t, False)
             if score < bound + col.NEAR:

@@ -7,13 +7,20 @@ import cython
 from cython.cimports.libc.math import sqrt
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.leaving import Leaving
 
 compiled = cython.compiled
 
 
-class Kernel(Leaving):
-    """All that the planner asks of rows."""
+class Placing:
+    """Places for instances: elsewhere after a loss, or for a new one."""
+
+    def __init__(self, tables, rows, scores, moves, candidates, leaving):
+        self.tables = tables
+        self.rows = rows
+        self.scores = scores
+        self.moves = moves
+        self.candidates = candidates
+        self.leaving = leaving
 
     def restart(self, i, lost):
         """Restart an instance of a lost node elsewhere; return where, or -1.
@@ -21,37 +28,43 @@ class Kernel(Leaving):
         The rows change accordingly. Every check but the hard ones is skipped;
         ties go to the last node.
         """
-        verbs: cython.int = int(self.inst(i)[col.I_VERBS])
+        verbs: cython.int = int(self.tables.inst(i)[col.I_VERBS])
         verb: cython.int = col.F if verbs & 1 else col.FA
         best: cython.int = -1
         least: cython.double = col.HUGE
         score: cython.double
         t: cython.int
-        self.force = True
-        self.reserve(i)
+        self.tables.force = True
+        self.rows.reserve(i)
         if verb == col.F:
-            t = int(self.inst(i)[col.I_S])
-            if self.row(t)[col.OFFLINE] != 0.0 or not self.run(i, col.F, -1):
+            t = int(self.tables.inst(i)[col.I_S])
+            if self.tables.row(t)[col.OFFLINE] != 0.0 or not self.moves.run(
+                i, col.F, -1
+            ):
                 return -1
-            self.commit(i, col.F, -1)
+            self.leaving.commit(i, col.F, -1)
             return t
-        if self.dirty:
-            self.measure_all()
-        self.best, self.above, self.count = col.HUGE, -col.HUGE, 0
-        self.leave(i)
-        for t in range(self.n):
+        if self.scores.dirty:
+            self.scores.measure_all()
+        self.candidates.best, self.candidates.above, self.candidates.count = (
+            col.HUGE,
+            -col.HUGE,
+            0,
+        )
+        self.candidates.leave(i)
+        for t in range(self.tables.n):
             if t != lost:
-                self.target(i, t)
-        self.weed()
-        best = int(self.near[2]) if self.count == 1 else -1
-        for c in range(self.count if best < 0 else 0):
-            t = int(self.near[4 * c + 2])
-            score = self.change(i, col.FA, t, True)
+                self.candidates.target(i, t)
+        self.candidates.weed()
+        best = int(self.candidates.near[2]) if self.candidates.count == 1 else -1
+        for c in range(self.candidates.count if best < 0 else 0):
+            t = int(self.candidates.near[4 * c + 2])
+            score = self.moves.change(i, col.FA, t, True)
             if not least < score:
                 best, least = t, score
         if best >= 0:
-            self.change(i, col.FA, best, False)
-            self.commit(i, col.FA, best)
+            self.moves.change(i, col.FA, best, False)
+            self.leaving.commit(i, col.FA, best)
         return best
 
     def verdict(self, order, lost):
@@ -68,11 +81,11 @@ class Kernel(Leaving):
         for i in order:
             if not self.needs_memory_alone(i):
                 return 0
-            if kind >= 0 and self.kind(i) != kind:
+            if kind >= 0 and self.tables.kind(i) != kind:
                 return 0
-            kind = self.kind(i)
-            rest += self.inst(i)[col.I_RUNS]
-            largest = max(largest, self.inst(i)[col.I_RUNS])
+            kind = self.tables.kind(i)
+            rest += self.tables.inst(i)[col.I_RUNS]
+            largest = max(largest, self.tables.inst(i)[col.I_RUNS])
         return self.foresee(lost, max(kind, 0), rest, largest)
 
     def lose(self, order, lost):
@@ -87,9 +100,11 @@ class Kernel(Leaving):
 
     def needs_memory_alone(self, i):
         """Say whether an instance may restart on each node of its class with memory."""
-        if self.barred or self.kind(i) < 0:
+        if self.tables.barred or self.tables.kind(i) < 0:
             return False
-        return (self.verbs(i) & 1) == 0 and self.inst(i)[col.I_LOCAL] == 0.0
+        return (self.tables.verbs(i) & 1) == 0 and self.tables.inst(i)[
+            col.I_LOCAL
+        ] == 0.0
 
     def foresee(self, lost, kind, rest, largest):
         """Return 1 when all are sure to find memory, -1 when some will not, else 0.
@@ -101,14 +116,14 @@ class Kernel(Leaving):
         refuges = 0.0
         free = 0.0
         top = 0.0
-        for t in range(self.n):
-            if t == lost or not self.chooses(kind, t):
+        for t in range(self.tables.n):
+            if t == lost or not self.tables.chooses(kind, t):
                 continue
-            if self.row(t)[col.OFFLINE] == 0.0:
+            if self.tables.row(t)[col.OFFLINE] == 0.0:
                 refuges += 1.0
-                if self.row(t)[col.FREE] > 0.0:
-                    free += self.row(t)[col.FREE]
-                    top = max(top, self.row(t)[col.FREE])
+                if self.tables.row(t)[col.FREE] > 0.0:
+                    free += self.tables.row(t)[col.FREE]
+                    top = max(top, self.tables.row(t)[col.FREE])
         if largest >= top or rest >= free:
             return -1
         return 1 if free - (rest - largest) > refuges * largest else 0
@@ -122,54 +137,58 @@ class Kernel(Leaving):
         least: cython.double = col.HUGE
         score: cython.double
         t: cython.int
-        if self.dirty:
-            self.measure_all()
+        if self.scores.dirty:
+            self.scores.measure_all()
         for place in places:
             t = place
-            self.copy(t, self.n + 2)
-            if self.add_primary(i, self.n + 2, t, True) != 0:
+            self.rows.copy(t, self.tables.n + 2)
+            if self.rows.add_primary(i, self.tables.n + 2, t, True) != 0:
                 continue
             score = self.alone(i, t)
             if not least < score:
                 best, least = t, score
         if best >= 0:
-            self.copy(best, self.n + 2)
-            self.add_primary(i, self.n + 2, best, True)
+            self.rows.copy(best, self.tables.n + 2)
+            self.rows.add_primary(i, self.tables.n + 2, best, True)
             self.alone(i, best)
-            self.take_counts()
-            self.mark(i, best, 1.0)
-            self.copy(self.n + 2, best)
-            self.dirty = True
+            self.scores.take_counts()
+            self.tables.mark(i, best, 1.0)
+            self.rows.copy(self.tables.n + 2, best)
+            self.scores.dirty = True
         return best
 
     def alone(self, i, t):
         """Return the score with one more instance on a node."""
-        n = self.n
-        self.measure(n + 2, t, self.new, 2 * self.k)
-        self.as_is()
-        if self.tags > 0:
-            self.c_tags += self.clashes(i, t)
+        n = self.tables.n
+        self.scores.measure(n + 2, t, self.scores.new, 2 * self.tables.k)
+        self.scores.as_is()
+        if self.tables.tags > 0:
+            self.scores.c_tags += self.tables.clashes(i, t)
         self.arrive(i, t)
-        return self.exactly(-1, -1, t, self.n1 + self.unsafe(n + 2) - self.unsafe(t))
+        return self.scores.exactly(
+            -1, -1, t, self.scores.n1 + self.rows.unsafe(n + 2) - self.rows.unsafe(t)
+        )
 
     def arrive(self, i, t):
         """Count what failure domains cost with one more instance on a node."""
-        if self.places > 0 and self.inst(i)[col.I_REAL] != 0.0:
-            self.c_apart += self.inst(i)[col.I_LOCATION] + self.missed(i, t)
-            self.c_domains += self.crowds(i, -1, t)
+        if self.tables.places > 0 and self.tables.inst(i)[col.I_REAL] != 0.0:
+            self.scores.c_apart += self.tables.inst(i)[
+                col.I_LOCATION
+            ] + self.tables.missed(i, t)
+            self.scores.c_domains += self.tables.crowds(i, -1, t)
 
     def singles(self, i, places, force):
         """Return (refusal, score) of a new instance on each of some nodes."""
         found = []
-        n: cython.int = self.n
+        n: cython.int = self.tables.n
         t: cython.int
         why: cython.int
         for place in places:
             t = place
-            self.copy(t, n + 2)
+            self.rows.copy(t, n + 2)
             why = col.NO_DISK
-            if self.reaches(i, t):
-                why = self.add_primary(i, n + 2, t, force)
+            if self.tables.reaches(i, t):
+                why = self.rows.add_primary(i, n + 2, t, force)
             if why != 0:
                 found.append((why, 0.0))
                 continue
@@ -222,64 +241,76 @@ class Kernel(Leaving):
 
     def enter(self, i, p, force):
         """Run a new instance on p, in scratch; return 0, or the refusal."""
-        n = self.n
-        self.copy(p, n)
-        why = self.add_primary(i, n, p, force)
+        n = self.tables.n
+        self.rows.copy(p, n)
+        why = self.rows.add_primary(i, n, p, force)
         if why != 0:
             return why
-        counts = self.row(p)[col.OFFLINE] == 0.0
+        counts = self.tables.row(p)[col.OFFLINE] == 0.0
         if counts:
-            self.measure(n, p, self.new, 0)
+            self.scores.measure(n, p, self.scores.new, 0)
         else:
-            for k in range(self.k):
-                self.new[k] = self.x[p * self.k + k]
+            for k in range(self.tables.k):
+                self.scores.new[k] = self.scores.x[p * self.tables.k + k]
         for k in range(col.K):
-            self.shift(k, self.sums[k], self.variances[k], self.x[p * self.k + k], 0)
-        self.as_is()
-        if counts and self.tags > 0:
-            self.c_tags += self.clashes(i, p)
-        self.c_domains += self.crowds(i, -1, p)
+            self.shift(
+                k,
+                self.scores.sums[k],
+                self.scores.variances[k],
+                self.scores.x[p * self.tables.k + k],
+                0,
+            )
+        self.scores.as_is()
+        if counts and self.tables.tags > 0:
+            self.scores.c_tags += self.tables.clashes(i, p)
+        self.scores.c_domains += self.tables.crowds(i, -1, p)
         return 0
 
     def why_pair(self, i, p, s):
         """Keep its second copy on s, in scratch; return 0, or the refusal."""
-        self.copy(s, self.n + 1)
-        peer = self.peers[s * self.n + p]
-        return self.add_secondary(i, self.n + 1, s, peer, False, False)
+        self.rows.copy(s, self.tables.n + 1)
+        peer = self.tables.peers[s * self.tables.n + p]
+        return self.rows.add_secondary(i, self.tables.n + 1, s, peer, False, False)
 
     def pair(self, i, p, s):
         """Return the score of the pair in scratch."""
-        n = self.n
-        self.measure(n + 1, s, self.new, self.k)
-        unsafe = self.n1
-        if self.row(p)[col.OFFLINE] == 0.0:
-            unsafe += self.unsafe(n) - self.unsafe(p)
-        unsafe = (unsafe + self.unsafe(n + 1)) - self.unsafe(s)
-        kept = (self.kept + self.new[col.X_KEPT]) - self.x[p * self.k + col.X_KEPT]
-        kept = (kept + self.new[self.k + col.X_KEPT]) - self.x[s * self.k + col.X_KEPT]
-        if self.places > 0:
-            self.c_apart = self.apart + self.common(p, s) + self.missed(i, p)
+        n = self.tables.n
+        self.scores.measure(n + 1, s, self.scores.new, self.tables.k)
+        unsafe = self.scores.n1
+        if self.tables.row(p)[col.OFFLINE] == 0.0:
+            unsafe += self.rows.unsafe(n) - self.rows.unsafe(p)
+        unsafe = (unsafe + self.rows.unsafe(n + 1)) - self.rows.unsafe(s)
+        kept = (self.scores.kept + self.scores.new[col.X_KEPT]) - self.scores.x[
+            p * self.tables.k + col.X_KEPT
+        ]
+        kept = (kept + self.scores.new[self.tables.k + col.X_KEPT]) - self.scores.x[
+            s * self.tables.k + col.X_KEPT
+        ]
+        if self.tables.places > 0:
+            self.scores.c_apart = (
+                self.scores.apart + self.tables.common(p, s) + self.tables.missed(i, p)
+            )
         return self.shifted(s, unsafe, kept)
 
     def shift(self, k, total, variance, was, slot):
         """Write sum and variance of a metric after one node changed."""
-        now = self.new[slot * self.k + k]
+        now = self.scores.new[slot * self.tables.k + k]
         d = now - was
         dd = now * now - was * was
-        dev = (self.online * dd - 2.0 * total * d) - d * d
-        dev = variance + dev / (self.online * self.online)
+        dev = (self.scores.online * dd - 2.0 * total * d) - d * d
+        dev = variance + dev / (self.scores.online * self.scores.online)
         # The two rows of bounds are free here; they hold the shifted sums.
-        self.widest[k] = total + d
-        self.least[k] = max(0.0, dev)
+        self.moves.widest[k] = total + d
+        self.moves.least[k] = max(0.0, dev)
 
     def root(self, k, s):
         """Return the spread of a metric after p and s changed."""
-        now = self.new[self.k + k]
-        was = self.x[s * self.k + k]
+        now = self.scores.new[self.tables.k + k]
+        was = self.scores.x[s * self.tables.k + k]
         d = now - was
         dd = now * now - was * was
-        dev = (self.online * dd - 2.0 * self.widest[k] * d) - d * d
-        dev = self.least[k] + dev / (self.online * self.online)
+        dev = (self.scores.online * dd - 2.0 * self.moves.widest[k] * d) - d * d
+        dev = self.moves.least[k] + dev / (self.scores.online * self.scores.online)
         return sqrt(dev) if dev > 0.0 else 0.0
 
     def shifted(self, s, unsafe, kept):
@@ -289,19 +320,19 @@ class Kernel(Leaving):
         score += self.root(col.X_DISK, s) * 0.5
         score += unsafe
         score += self.root(col.X_KEPT, s)
-        score += self.c_all * 4.0
-        score += self.c_pri * 16.0
+        score += self.scores.c_all * 4.0
+        score += self.scores.c_pri * 16.0
         score += self.root(col.X_CPU, s) * 0.5
         score += self.root(col.X_LOAD, s)
         score += self.root(col.X_LOAD + 1, s)
         score += self.root(col.X_LOAD + 2, s)
         score += self.root(col.X_LOAD + 3, s)
-        score += self.c_tags * 2.0
+        score += self.scores.c_tags * 2.0
         score += self.root(col.X_SPINDLES, s) * 0.5
         score += self.root(col.X_MEM_ALL, s) * 0.5
         score += self.root(col.X_DISK_ALL, s) * 0.5
         score += self.root(col.X_CPU_ALL, s) * 0.5
         score += self.root(col.X_SPINDLES_ALL, s) * 0.5
-        score += self.c_apart
-        score += self.c_domains
+        score += self.scores.c_apart
+        score += self.scores.c_domains
         return score + kept * 0.25

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
 from moorage.htools.kernel.tables cimport Tables
 
 
-cdef class Rows(Tables):
+@cython.final
+cdef class Rows:
+    cdef readonly Tables tables
     cdef double here
 
     cdef void copy(self, int src, int dst) noexcept

@@ -9,27 +9,28 @@ instances, and no others.
 """
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.tables import Tables
 
 
-class Rows(Tables):
+class Rows:
     """Rows that change as instances come and go."""
 
-    def __init__(self, arrays, sizes, force):
-        super().__init__(arrays, sizes, force)
+    def __init__(self, tables):
+        self.tables = tables
         self.here = 0.0
 
     def copy(self, src, dst):
         """Copy a row, and its units."""
-        a, b = self.row(src), self.row(dst)
+        a, b = self.tables.row(src), self.tables.row(dst)
         for c in range(col.W):
             b[c] = a[c]
-        for u in range(self.units):
-            self.stock[dst * self.units + u] = self.stock[src * self.units + u]
+        for u in range(self.tables.units):
+            self.tables.stock[dst * self.tables.units + u] = self.tables.stock[
+                src * self.tables.units + u
+            ]
 
     def unsafe(self, j):
         """Return how many instances sit on a node that fails N+1."""
-        r = self.row(j)
+        r = self.tables.row(j)
         return r[col.MAINS] + r[col.COPIES] if r[col.UNSAFE] != 0.0 else 0.0
 
     def judge(self, r):
@@ -38,8 +39,8 @@ class Rows(Tables):
 
     def weight(self, i, row, node, by):
         """Add disk and spindles of so many times an instance to a row."""
-        t = self.inst(i)
-        r = self.row(row)
+        t = self.tables.inst(i)
+        r = self.tables.row(row)
         if t[col.I_LOCAL] != 0.0:
             r[col.DISK_ALL] -= by * t[col.I_DISK]
         if r[col.EXCLUSIVE] != 0.0:
@@ -54,22 +55,29 @@ class Rows(Tables):
             r[col.WHOLE] = self.spindles_left(i, r[col.WHOLE], by)
         elif t[col.I_LOCAL] != 0.0:
             r[col.SPINDLES] += by * t[col.I_SPINDLES]
-        if self.units > 0 and r[col.UNITS] != 0.0:
+        if self.tables.units > 0 and r[col.UNITS] != 0.0:
             self.settle(i, row, node, by)
 
     def spindles_left(self, i, before, by):
         """Return the free spindles of an exclusive node; -1 for an unknown need."""
-        need = self.inst(i)[col.I_WHOLE]
+        need = self.tables.inst(i)[col.I_WHOLE]
         if need < 0.0:
             return -1.0 if by > 0.0 else before
         return before - by * need
 
     def settle(self, i, row, node, by):
         """Take so many times the wants of an instance from the units of a row."""
-        for c in range(self.first(i, col.I_WANT), self.last(i, col.I_WANT)):
-            u = self.wanted[c]
-            if u >= 0 and self.kinds[node * self.units + u] == col.COUNTED:
-                self.stock[row * self.units + u] -= by * self.sizes[c]
+        for c in range(
+            self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
+        ):
+            u = self.tables.wanted[c]
+            if (
+                u >= 0
+                and self.tables.kinds[node * self.tables.units + u] == col.COUNTED
+            ):
+                self.tables.stock[row * self.tables.units + u] -= (
+                    by * self.tables.sizes[c]
+                )
 
     def stocked(self, i, row, node, by):
         """Say whether the units of a row hold so many times an instance more.
@@ -77,22 +85,27 @@ class Rows(Tables):
         0: they do not, 1: only with the room that should stay free, 2: they do.
         """
         fit = 2
-        for c in range(self.first(i, col.I_WANT), self.last(i, col.I_WANT)):
-            u = self.wanted[c]
-            if u < 0 or self.kinds[node * self.units + u] == col.ABSENT:
+        for c in range(
+            self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
+        ):
+            u = self.tables.wanted[c]
+            if u < 0 or self.tables.kinds[node * self.tables.units + u] == col.ABSENT:
                 return 0
-            if self.kinds[node * self.units + u] == col.COUNTED:
-                left = self.stock[row * self.units + u] - by * self.sizes[c]
+            if self.tables.kinds[node * self.tables.units + u] == col.COUNTED:
+                left = (
+                    self.tables.stock[row * self.tables.units + u]
+                    - by * self.tables.sizes[c]
+                )
                 if left < 0.0:
                     return 0
-                if left < self.floors[node * self.units + u]:
+                if left < self.tables.floors[node * self.tables.units + u]:
                     fit = 1
         return fit
 
     def run_on(self, i, row, by):
         """Add so many times an instance to what runs on a row."""
-        r = self.row(row)
-        t = self.inst(i)
+        r = self.tables.row(row)
+        t = self.tables.inst(i)
         r[col.CPU_ALL] += by * t[col.I_CPU]
         r[col.FREE_ALL] -= by * t[col.I_MEM]
         if t[col.I_REAL] == 0.0:
@@ -112,17 +125,17 @@ class Rows(Tables):
     def drop_secondary(self, i, row, node, kept):
         """Take the second copy off a row; `kept` is the reserve without it."""
         self.weight(i, row, node, -1.0)
-        if self.inst(i)[col.I_REAL] == 0.0:
+        if self.tables.inst(i)[col.I_REAL] == 0.0:
             return
-        r = self.row(row)
+        r = self.tables.row(row)
         r[col.KEPT] = kept
-        r[col.LOAD + 2] -= self.inst(i)[col.I_LOAD + 2]
+        r[col.LOAD + 2] -= self.tables.inst(i)[col.I_LOAD + 2]
         r[col.COPIES] -= 1.0
         self.judge(r)
 
     def add_primary(self, i, row, node, force):
         """Run an instance on a row; return 0, or the number of the refusal."""
-        r, t = self.row(row), self.inst(i)
+        r, t = self.tables.row(row), self.tables.inst(i)
         failed = r[col.UNSAFE]
         self.run_on(i, row, 1.0)
         self.weight(i, row, node, 1.0)
@@ -135,7 +148,7 @@ class Rows(Tables):
 
     def lacks(self, i, row, node, force):
         """Say what a row that has an instance has no more of."""
-        r, local = self.row(row), self.inst(i)[col.I_LOCAL] != 0.0
+        r, local = self.tables.row(row), self.tables.inst(i)[col.I_LOCAL] != 0.0
         if r[col.FREE] <= 0.0:
             return col.NO_MEMORY
         if r[col.UNITS] != 0.0:
@@ -152,21 +165,24 @@ class Rows(Tables):
 
     def strains(self, i, row, node, failed):
         """Say what only protects comfort and is not kept by a row with an instance."""
-        r = self.row(row)
-        if self.inst(i)[col.I_LOCAL] != 0.0 and r[col.SPINDLES] > r[col.SPINDLE_LIMIT]:
+        r = self.tables.row(row)
+        if (
+            self.tables.inst(i)[col.I_LOCAL] != 0.0
+            and r[col.SPINDLES] > r[col.SPINDLE_LIMIT]
+        ):
             return col.NO_DISK
         if r[col.UNSAFE] != 0.0 and failed == 0.0:
             return col.NO_MEMORY
         if self.is_over(r, r[col.CPU]):
             return col.NO_CPU
-        return col.NO_TAGS if self.clashes(i, node) > 0 else 0
+        return col.NO_TAGS if self.tables.clashes(i, node) > 0 else 0
 
     def lacks_later(self, i, row):
         """Say what a row has no more of with planned instances counted."""
-        r = self.row(row)
+        r = self.tables.row(row)
         if r[col.FREE_ALL] <= 0.0:
             return col.NO_MEMORY
-        why = self.lacks_disk_later(r) if self.inst(i)[col.I_LOCAL] != 0.0 else 0
+        why = self.lacks_disk_later(r) if self.tables.inst(i)[col.I_LOCAL] != 0.0 else 0
         if why == 0 and self.is_over(r, r[col.CPU_ALL]):
             return col.NO_CPU
         return why
@@ -195,7 +211,7 @@ class Rows(Tables):
         there
             Whether the copy's data is there already.
         """
-        r, t = self.row(row), self.inst(i)
+        r, t = self.tables.row(row), self.tables.inst(i)
         failed = r[col.UNSAFE]
         self.weight(i, row, node, 1.0)
         if t[col.I_REAL] != 0.0:
@@ -222,7 +238,7 @@ class Rows(Tables):
 
     def lacks_for_copy(self, i, row, node, force, there):
         """Say what a row that has a second copy has no more of."""
-        r = self.row(row)
+        r = self.tables.row(row)
         if r[col.UNITS] != 0.0:
             fit = self.stocked(i, row, node, 0.0)
             if fit == 0 or (fit == 1 and not (force or there)):
@@ -237,16 +253,19 @@ class Rows(Tables):
 
     def reserve_without(self, i):
         """Return what the secondary keeps when the instance is gone."""
-        p, s = self.home(i), self.second(i)
-        before = self.peers[s * self.n + p]
-        if before < self.row(s)[col.KEPT] or self.inst(i)[col.I_REAL] == 0.0:
-            return self.row(s)[col.KEPT]
-        top = max(before - self.inst(i)[col.I_KEEPS], 0.0)
-        for j in range(self.n):
-            if j != p and self.peers[s * self.n + j] > top:
-                top = self.peers[s * self.n + j]
+        p, s = self.tables.home(i), self.tables.second(i)
+        before = self.tables.peers[s * self.tables.n + p]
+        if (
+            before < self.tables.row(s)[col.KEPT]
+            or self.tables.inst(i)[col.I_REAL] == 0.0
+        ):
+            return self.tables.row(s)[col.KEPT]
+        top = max(before - self.tables.inst(i)[col.I_KEEPS], 0.0)
+        for j in range(self.tables.n):
+            if j != p and self.tables.peers[s * self.tables.n + j] > top:
+                top = self.tables.peers[s * self.tables.n + j]
         return top
 
     def reserve(self, i):
         """Compute the reserve of the secondary without the instance."""
-        self.here = self.reserve_without(i) if self.second(i) >= 0 else 0.0
+        self.here = self.reserve_without(i) if self.tables.second(i) >= 0 else 0.0

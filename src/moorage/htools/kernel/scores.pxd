@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.tables cimport Tables
 from moorage.htools.kernel.rows cimport Rows
 
 
-cdef class Scores(Rows):
+@cython.final
+cdef class Scores:
+    cdef readonly Tables tables
+    cdef readonly Rows rows
     cdef double *x
     cdef double *new
     cdef double *sums

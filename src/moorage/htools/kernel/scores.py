@@ -11,21 +11,21 @@ disk.
 from cython.cimports.libc.math import sqrt
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.rows import Rows
 
 
-class Scores(Rows):
+class Scores:
     """Rows with their values, sums and variances."""
 
-    def __init__(self, arrays, sizes, force):
-        super().__init__(arrays, sizes, force)
-        n, k = self.n, self.k
-        self.x, self.new = self.space(n * k), self.space(3 * k)
-        self.sums, self.variances = self.space(k), self.space(k)
-        self.counts, self.shrinks = self.space(k), self.space(k)
-        self.twice_x, self.scales = self.space(n * k), self.space(n * k)
-        self.level_n, self.level_s = self.space(k), self.space(k)
-        self.level_v, self.exclusive = self.space(k), False
+    def __init__(self, tables, rows):
+        self.tables = tables
+        self.rows = rows
+        n, k = self.tables.n, self.tables.k
+        self.x, self.new = self.tables.space(n * k), self.tables.space(3 * k)
+        self.sums, self.variances = self.tables.space(k), self.tables.space(k)
+        self.counts, self.shrinks = self.tables.space(k), self.tables.space(k)
+        self.twice_x, self.scales = self.tables.space(n * k), self.tables.space(n * k)
+        self.level_n, self.level_s = self.tables.space(k), self.tables.space(k)
+        self.level_v, self.exclusive = self.tables.space(k), False
 
     def prepare(self, fixed):
         """Compute values, sums and variances of the rows.
@@ -59,20 +59,20 @@ class Scores(Rows):
     def measure_all(self):
         """Compute values, sums and variances."""
         self.n1, self.kept, self.online, self.dirty = 0.0, 0.0, 0.0, False
-        for j in range(self.n):
-            self.measure(j, j, self.x, j * self.k)
-            if not self.is_off(j):
+        for j in range(self.tables.n):
+            self.measure(j, j, self.x, j * self.tables.k)
+            if not self.tables.is_off(j):
                 self.online += 1.0
-                self.exclusive = self.row(j)[col.EXCLUSIVE] != 0.0
-                self.n1 += self.unsafe(j)
-                self.kept += self.x[j * self.k + col.X_KEPT]
+                self.exclusive = self.tables.row(j)[col.EXCLUSIVE] != 0.0
+                self.n1 += self.rows.unsafe(j)
+                self.kept += self.x[j * self.tables.k + col.X_KEPT]
         self.shrink = 1.0 / (self.online * self.online)
-        for k in range(self.k):
+        for k in range(self.tables.k):
             self.spread(k)
-        for j in range(self.n):
+        for j in range(self.tables.n):
             self.scale(j)
-        for a in range(self.actives):
-            k = self.active[a]
+        for a in range(self.tables.actives):
+            k = self.tables.active[a]
             self.level_s[a] = 2.0 * self.sums[k]
             self.level_v[a] = self.variances[k]
             self.level_n[a] = self.counts[k]
@@ -82,20 +82,20 @@ class Scores(Rows):
 
     def counts_in(self, j, k):
         """Say whether a node is part of a spread."""
-        if self.is_off(j):
+        if self.tables.is_off(j):
             return False
-        return k < col.K or self.seen[j * self.units + k - col.K] != 0.0
+        return k < col.K or self.tables.seen[j * self.tables.units + k - col.K] != 0.0
 
     def spread(self, k):
         """Compute count, sum and variance of one metric."""
         n, s, v = 0.0, 0.0, 0.0
-        for j in range(self.n):
+        for j in range(self.tables.n):
             if self.counts_in(j, k):
                 n += 1.0
-                s += self.x[j * self.k + k]
-        for j in range(self.n):
+                s += self.x[j * self.tables.k + k]
+        for j in range(self.tables.n):
             if self.counts_in(j, k):
-                d = self.x[j * self.k + k] - s / n
+                d = self.x[j * self.tables.k + k] - s / n
                 v += d * d
         self.counts[k], self.sums[k] = n, s
         self.variances[k] = v / n if n > 0.0 else 0.0
@@ -105,19 +105,23 @@ class Scores(Rows):
 
         A node that is offline counts for nothing, so nothing changes there.
         """
-        for a in range(self.actives):
-            self.twice_x[j * self.k + a] = 2.0 * self.x[j * self.k + self.active[a]]
-            self.scales[j * self.k + a] = 0.0
-            if self.counts_in(j, self.active[a]):
-                self.scales[j * self.k + a] = self.per_unit(j, self.active[a])
+        for a in range(self.tables.actives):
+            self.twice_x[j * self.tables.k + a] = (
+                2.0 * self.x[j * self.tables.k + self.tables.active[a]]
+            )
+            self.scales[j * self.tables.k + a] = 0.0
+            if self.counts_in(j, self.tables.active[a]):
+                self.scales[j * self.tables.k + a] = self.per_unit(
+                    j, self.tables.active[a]
+                )
 
     def per_unit(self, j, k):
         """Return what one MiB, processor or spindle changes in a metric of a node."""
-        r = self.row(j)
+        r = self.tables.row(j)
         if k >= col.K:
-            u = j * self.units + k - col.K
-            free = self.kinds[u] == col.COUNTED and self.totals[u] != 0.0
-            return 1.0 / self.totals[u] if free else 0.0
+            u = j * self.tables.units + k - col.K
+            free = self.tables.kinds[u] == col.COUNTED and self.tables.totals[u] != 0.0
+            return 1.0 / self.tables.totals[u] if free else 0.0
         if k == col.X_DISK or k == col.X_DISK_ALL:
             whole = r[col.WHOLES] if r[col.EXCLUSIVE] != 0.0 else r[col.DISKS]
             return 1.0 / whole if whole != 0.0 else 0.0
@@ -130,7 +134,7 @@ class Scores(Rows):
 
     def measure(self, row, node, into, at):
         """Write the values of a row, which is a node's as it is or as it would be."""
-        r = self.row(row)
+        r = self.tables.row(row)
         mem, cpus, limit = r[col.MEM], r[col.CPUS], r[col.SPINDLE_LIMIT]
         into[at + col.X_MEM] = r[col.FREE] / mem
         into[at + col.X_DISK] = self.share(r, r[col.WHOLE], r[col.DISK])
@@ -143,13 +147,15 @@ class Scores(Rows):
         into[at + col.X_DISK_ALL] = self.share(r, r[col.WHOLE_ALL], r[col.DISK_ALL])
         into[at + col.X_CPU_ALL] = (r[col.CPU_ALL] / cpus) / r[col.SPEED]
         into[at + col.X_SPINDLES_ALL] = r[col.SPINDLES_ALL] / limit
-        for u in range(self.counted):
-            total = self.totals[node * self.units + u]
+        for u in range(self.tables.counted):
+            total = self.tables.totals[node * self.tables.units + u]
             into[at + col.K + u] = 1.0
-            if self.seen[node * self.units + u] == 0.0:
+            if self.tables.seen[node * self.tables.units + u] == 0.0:
                 into[at + col.K + u] = 0.0
             elif total != 0.0:
-                into[at + col.K + u] = self.stock[row * self.units + u] / total
+                into[at + col.K + u] = (
+                    self.tables.stock[row * self.tables.units + u] / total
+                )
 
     def share(self, r, spindles, space):
         """Return the free share of disk, of spindles under exclusive storage."""
@@ -185,27 +191,27 @@ class Scores(Rows):
 
     def disks(self, k, p, s, t):
         """Return a metric of disk, or the mean over storage units in its place."""
-        if self.counted == 0:
+        if self.tables.counted == 0:
             return self.deviation(k, p, s, t)
         found = 0.0
-        for u in range(self.counted):
+        for u in range(self.tables.counted):
             found += self.deviation(col.K + u, p, s, t)
-        return found / self.counted
+        return found / self.tables.counted
 
     def value(self, j, k, p, s, t):
         """Return a metric of a node after the move on the scratch rows."""
         if j == p:
             return self.new[k]
         if j == s:
-            return self.new[self.k + k]
+            return self.new[self.tables.k + k]
         if j == t:
-            return self.new[2 * self.k + k]
-        return self.x[j * self.k + k]
+            return self.new[2 * self.tables.k + k]
+        return self.x[j * self.tables.k + k]
 
     def added(self, k, p, s, t):
         """Return the sum of a metric after the move."""
         found = 0.0
-        for j in range(self.n):
+        for j in range(self.tables.n):
             if self.counts_in(j, k):
                 found += self.value(j, k, p, s, t)
         return found
@@ -216,7 +222,7 @@ class Scores(Rows):
             return 0.0
         found = 0.0
         mean = self.added(k, p, s, t) / self.counts[k]
-        for j in range(self.n):
+        for j in range(self.tables.n):
             if self.counts_in(j, k):
                 off = self.value(j, k, p, s, t) - mean
                 found += off * off

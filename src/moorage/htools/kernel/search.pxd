@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
+from moorage.htools.kernel.tables cimport Tables
+from moorage.htools.kernel.rows cimport Rows
+from moorage.htools.kernel.scores cimport Scores
+from moorage.htools.kernel.moves cimport Moves
 from moorage.htools.kernel.candidates cimport Candidates
 
 
-cdef class Search(Candidates):
+@cython.final
+cdef class Search:
+    cdef readonly Tables tables
+    cdef readonly Rows rows
+    cdef readonly Scores scores
+    cdef readonly Moves moves
+    cdef readonly Candidates candidates
     cdef double *memo
     cdef int memory
 

@@ -14,16 +14,19 @@ import cython
 from cython.cimports.libc.math import sqrt
 
 from moorage.htools.kernel import columns as col
-from moorage.htools.kernel.candidates import Candidates
 
 
-class Search(Candidates):
+class Search:
     """Candidates of all instances."""
 
-    def __init__(self, arrays, sizes, force):
-        super().__init__(arrays, sizes, force)
-        self.memory = 3 + 4 * self.k
-        self.memo = self.space(self.m * self.memory)
+    def __init__(self, tables, rows, scores, moves, candidates):
+        self.tables = tables
+        self.rows = rows
+        self.scores = scores
+        self.moves = moves
+        self.candidates = candidates
+        self.memory = 3 + 4 * self.tables.k
+        self.memo = self.tables.space(self.tables.m * self.memory)
 
     def find(self, current, above, fresh, touched):
         """Return the best move as (score, instance, verb, target), or None.
@@ -40,18 +43,22 @@ class Search(Candidates):
             Nodes that changed since the last search.
         """
         i: cython.int
-        self.best, self.above, self.count = current, above, 0
-        marks = array("i", bytes(4 * self.n))
+        self.candidates.best, self.candidates.above, self.candidates.count = (
+            current,
+            above,
+            0,
+        )
+        marks = array("i", bytes(4 * self.tables.n))
         for node in touched:
             marks[node] = 1
         changed = array("i", touched)
         changed.append(-1)
-        marked: cython.p_int = self.integers(marks)
-        news: cython.p_int = self.integers(changed)
-        late = array("i", bytes(4 * self.m + 4))
-        waiting: cython.p_int = self.integers(late)
+        marked: cython.p_int = self.tables.integers(marks)
+        news: cython.p_int = self.tables.integers(changed)
+        late = array("i", bytes(4 * self.tables.m + 4))
+        waiting: cython.p_int = self.tables.integers(late)
         kept: cython.int = 0
-        for i in range(self.m):
+        for i in range(self.tables.m):
             if fresh or self.stale(i, marked):
                 self.scan(i)
             else:
@@ -65,25 +72,28 @@ class Search(Candidates):
         """Scan the instances whose bound does not forbid that they win, best first."""
         near = []
         for c in range(count):
-            if self.memo[waiting[c] * self.memory + 1] <= self.best + col.NEAR:
+            if (
+                self.memo[waiting[c] * self.memory + 1]
+                <= self.candidates.best + col.NEAR
+            ):
                 near.append((self.memo[waiting[c] * self.memory + 1], waiting[c]))
         for bound, i in sorted(near):
-            if bound > self.best + col.NEAR:
+            if bound > self.candidates.best + col.NEAR:
                 break
             self.scan(i)
 
     def scan(self, i):
         """Weigh all moves of an instance, and note what bounds them."""
         least = col.HUGE
-        for a in range(self.actives):
-            self.widest[a] = 0.0
-            self.least[a] = col.HUGE
-        self.reserve(i)
-        if self.verbs(i) & 1:
+        for a in range(self.tables.actives):
+            self.moves.widest[a] = 0.0
+            self.moves.least[a] = col.HUGE
+        self.rows.reserve(i)
+        if self.tables.verbs(i) & 1:
             least = self.offer(i, col.F, -1)
-        self.leave(i)
-        for t in range(self.n):
-            found = self.target(i, t)
+        self.candidates.leave(i)
+        for t in range(self.tables.n):
+            found = self.candidates.target(i, t)
             least = min(least, found)
         self.note(i, least)
 
@@ -92,43 +102,43 @@ class Search(Candidates):
         o = i * self.memory
         self.memo[o] = 1.0
         self.memo[o + 1] = least
-        self.memo[o + 2] = self.constant()
-        for a in range(self.actives):
-            self.memo[o + 3 + a] = self.level_s[a]
-            self.memo[o + 3 + self.k + a] = self.level_v[a]
-            self.memo[o + 3 + 2 * self.k + a] = self.widest[a]
-            self.memo[o + 3 + 3 * self.k + a] = self.least[a]
+        self.memo[o + 2] = self.scores.constant()
+        for a in range(self.tables.actives):
+            self.memo[o + 3 + a] = self.scores.level_s[a]
+            self.memo[o + 3 + self.tables.k + a] = self.scores.level_v[a]
+            self.memo[o + 3 + 2 * self.tables.k + a] = self.moves.widest[a]
+            self.memo[o + 3 + 3 * self.tables.k + a] = self.moves.least[a]
 
     def recall(self, i):
         """Return a bound on the scores of an instance that was not touched."""
         o = i * self.memory
-        bound = self.memo[o + 1] + self.constant() - self.memo[o + 2]
-        for a in range(self.actives):
-            self.widest[a] = self.memo[o + 3 + 2 * self.k + a]
-            self.least[a] = self.memo[o + 3 + 3 * self.k + a]
+        bound = self.memo[o + 1] + self.scores.constant() - self.memo[o + 2]
+        for a in range(self.tables.actives):
+            self.moves.widest[a] = self.memo[o + 3 + 2 * self.tables.k + a]
+            self.moves.least[a] = self.memo[o + 3 + 3 * self.tables.k + a]
             # `level_s` is twice the sum, as the bound wants it.
-            drop = self.level_s[a] - self.memo[o + 3 + a]
+            drop = self.scores.level_s[a] - self.memo[o + 3 + a]
             if drop < 0.0:
                 drop = -drop
-            drop *= self.widest[a] * self.shrinks[a]
-            drop += self.memo[o + 3 + self.k + a] - self.level_v[a]
+            drop *= self.moves.widest[a] * self.scores.shrinks[a]
+            drop += self.memo[o + 3 + self.tables.k + a] - self.scores.level_v[a]
             # Rounding may move a variance a little more than that.
-            drop += 1e-15 * self.level_v[a]
-            if drop > 0.0 and self.least[a] < col.HUGE:
+            drop += 1e-15 * self.scores.level_v[a]
+            if drop > 0.0 and self.moves.least[a] < col.HUGE:
                 # sqrt(v) - sqrt(max(v - drop, 0)) is largest at v = drop, and v is at
-                # least self.least[a].
-                low = max(self.least[a], drop)
-                bound -= self.merged[a] * (sqrt(low) - sqrt(low - drop))
-                self.least[a] = max(self.least[a] - drop, 0.0)
+                # least self.moves.least[a].
+                low = max(self.moves.least[a], drop)
+                bound -= self.tables.merged[a] * (sqrt(low) - sqrt(low - drop))
+                self.moves.least[a] = max(self.moves.least[a] - drop, 0.0)
         return bound
 
     def stale(self, i, marks):
         """Say whether an instance must be scanned in full."""
-        s = self.second(i)
-        if self.memo[i * self.memory] == 0.0 or marks[self.home(i)] != 0:
+        s = self.tables.second(i)
+        if self.memo[i * self.memory] == 0.0 or marks[self.tables.home(i)] != 0:
             return True
         # Whoever moves may change who is together anywhere.
-        if self.places > 0 and self.inst(i)[col.I_TAGS] > 0.0:
+        if self.tables.places > 0 and self.tables.inst(i)[col.I_TAGS] > 0.0:
             return True
         return s >= 0 and marks[s] != 0
 
@@ -136,31 +146,31 @@ class Search(Candidates):
         """Bring a bound up to date with targets that changed; -1 ends them."""
         c = 0
         bound = self.recall(i)
-        self.reserve(i)
-        self.leave(i)
+        self.rows.reserve(i)
+        self.candidates.leave(i)
         while touched[c] >= 0:
-            found = self.target(i, touched[c])
+            found = self.candidates.target(i, touched[c])
             bound = min(bound, found)
             c += 1
         self.note(i, bound)
 
     def offer(self, i, verb, t):
         """Score a candidate on scratch rows, and keep it if it is near the best."""
-        found = self.change(i, verb, t, False)
-        self.keep(i, verb, t, found)
+        found = self.moves.change(i, verb, t, False)
+        self.candidates.keep(i, verb, t, found)
         return found
 
     def winner(self, current):
         """Return the first of the best among the candidates that are near."""
         best = None
-        for c in range(self.count):
-            if self.near[4 * c + 3] >= self.best + col.NEAR:
+        for c in range(self.candidates.count):
+            if self.candidates.near[4 * c + 3] >= self.candidates.best + col.NEAR:
                 continue
-            i = int(self.near[4 * c])
-            verb = int(self.near[4 * c + 1])
-            t = int(self.near[4 * c + 2])
-            self.reserve(i)
-            score = self.change(i, verb, t, True)
+            i = int(self.candidates.near[4 * c])
+            verb = int(self.candidates.near[4 * c + 1])
+            t = int(self.candidates.near[4 * c + 2])
+            self.rows.reserve(i)
+            score = self.moves.change(i, verb, t, True)
             found = (score, i, 0 if verb == col.F else 1 + t, verb, t)
             if score < current and (best is None or found < best):
                 best = found
@@ -169,16 +179,19 @@ class Search(Candidates):
     def all_near(self, current):
         """Return every candidate near the best with its exact score."""
         found = []
-        for c in range(self.count):
-            i = int(self.near[4 * c])
-            verb = int(self.near[4 * c + 1])
-            t = int(self.near[4 * c + 2])
-            self.reserve(i)
-            score = self.change(i, verb, t, True)
-            if score < current and self.near[4 * c + 3] < self.best + col.NEAR:
+        for c in range(self.candidates.count):
+            i = int(self.candidates.near[4 * c])
+            verb = int(self.candidates.near[4 * c + 1])
+            t = int(self.candidates.near[4 * c + 2])
+            self.rows.reserve(i)
+            score = self.moves.change(i, verb, t, True)
+            if (
+                score < current
+                and self.candidates.near[4 * c + 3] < self.candidates.best + col.NEAR
+            ):
                 found.append((score, i, verb, t))
         return found
 
     def band(self):
         """Return the score up to which candidates were looked at closely."""
-        return self.best + col.NEAR
+        return self.candidates.best + col.NEAR

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import cython
+
 from moorage.htools.kernel cimport columns as col
 
 
+@cython.final
 cdef class Tables:
     cdef readonly int n, m, tags, units, counted, k
     cdef bint force, barred, bounded, classed

@@ -33,7 +33,9 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         The authority, and with it all certificates, in one job. Both authorities are
         trusted until it ends.
     force
-        Shut out nodes that are marked offline: they know the old authority only.
+        With `node_certificates`, believe nodes by their certificates alone, whatever
+        keys they have. With `cluster_certificate`, shut out nodes that are marked
+        offline: they know the old authority only.
     """
 
     op_id = "OP_CLUSTER_RENEW_CRYPTO"
@@ -135,9 +137,9 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         """Return a job for each node."""
         if self.cluster_certificate:
             return []
-        op_id = "OP_NODE_RENEW_CRYPTO"
-        nodes = _online(view)
-        return [[{"OP_ID": op_id, "node_name": node.name}] for node in nodes]
+        op: dict[str, Any] = {"OP_ID": "OP_NODE_RENEW_CRYPTO"}
+        op |= {"force": True} if self.force else {}
+        return [[op | {"node_name": node.name}] for node in _online(view)]
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order."""

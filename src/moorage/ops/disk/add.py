@@ -14,6 +14,7 @@ from moorage.ops.reach import online, only_group
 from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
 from moorage.storage.templates.ext import plain
+from moorage.storage.words import check_tags
 
 
 class DiskAdd(Operation, frozen=True, kw_only=True):
@@ -61,7 +62,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             adopt=birth.checked_volume(self.disk_template, self.adopt),
             params=self._params(),
             force=self.force_params,
-            tags=self.tags,
+            tags=check_tags(self.tags),
         )
 
     def _params(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from moorage.ops.disk.attach import MOST
 from moorage.ops.fleet import Newcomer
 from moorage.ops.storage.units import Named, unit_named
 from moorage.storage.templates.ext import metadata
+from moorage.storage.words import check_tags
 from moorage.units import Mib
 
 _LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -297,6 +298,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             told = ", ".join(enabled)
             raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
         nics.check(view.config, self.nics)
+        check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
 

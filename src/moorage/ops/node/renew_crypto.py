@@ -13,11 +13,18 @@ class NodeRenewCrypto(Operation, frozen=True, kw_only=True):
 
     The master asks for it by itself when a certificate has 120 days left, and for a
     node of which no key is noted.
+
+    Attributes
+    ----------
+    force
+        Believe the node by its certificate alone, whatever key it has: for records that
+        are older than the key, as after a copy of the store was put back.
     """
 
     op_id = "OP_NODE_RENEW_CRYPTO"
 
     node_name: str
+    force: bool = False
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the node's keys, but neither its guests nor its disks."""
@@ -29,7 +36,8 @@ class NodeRenewCrypto(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the new key."""
-        yield certificates.request_on(view.config.node(self.node_name))
+        node = view.config.node(self.node_name)
+        yield certificates.request_on(node, any_key=self.force)
 
     def check(self, view: View) -> None:
         """Refuse unless the node answers."""
@@ -39,8 +47,9 @@ class NodeRenewCrypto(Operation, frozen=True, kw_only=True):
                 f"node {node.name} is marked offline: it keeps its certificate",
                 hint=f"gnt-node modify --offline=no {node.name}",
             )
-        view.answer(certificates.request_on(node))
+        view.answer(certificates.request_on(node, any_key=self.force))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Renew it."""
-        yield from certificates.renewal(view, view.config.node(self.node_name))
+        node = view.config.node(self.node_name)
+        yield from certificates.renewal(view, node, any_key=self.force)

@@ -5,8 +5,9 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from moorage.cli.declaration import Options
 from moorage.cli.htools.picture.markup import Markup, el
 from moorage.htools.loading import shared_suffix
 from moorage.htools.state import State
@@ -57,7 +58,7 @@ class Origin:
 def origin(
     program: str,
     words: Sequence[str],
-    options: Any,  # noqa: ANN401
+    options: Options,
     state: State,
     group: str = "",
 ) -> Origin:
@@ -82,7 +83,7 @@ def _given(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _source(options: Any) -> str:  # noqa: ANN401
+def _source(options: Options) -> str:
     """Return where the cluster came from."""
     if getattr(options, "simulate", None):
         return f"simulated {' and '.join(options.simulate)}"

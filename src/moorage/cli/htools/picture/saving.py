@@ -2,8 +2,9 @@
 """Writing the picture of a run where its options say."""
 
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
+from moorage.cli.declaration import Options
 from moorage.cli.htools import source
 from moorage.cli.htools.picture.balancing import balancing_page
 from moorage.cli.htools.picture.filling import filling_page
@@ -14,7 +15,7 @@ from moorage.htools.plans.balancing import Plan
 from moorage.htools.state import State
 
 
-def save_plan(options: Any, group: str, found: Plan | State) -> None:  # noqa: ANN401
+def save_plan(options: Options, group: str, found: Plan | State) -> None:
     """Write the picture of a balancing plan, and say so.
 
     A state is drawn as the plan that leaves it as it is.
@@ -30,7 +31,7 @@ def _idle(state: State) -> Plan:
 
 
 def save_room(
-    options: Any,  # noqa: ANN401
+    options: Options,
     start: State,
     fillings: tuple[Filled, Filled],
     size: Size,
@@ -41,9 +42,8 @@ def save_room(
     _save(options.html, filling_page(start, *fillings, size, made), out)
 
 
-def _origin(program: str, options: Any, state: State, group: str = "") -> Origin:  # noqa: ANN401
-    typed = sys.argv[1:] if options.typed is None else options.typed
-    return origin(program, typed, options, state, group)
+def _origin(program: str, options: Options, state: State, group: str = "") -> Origin:
+    return origin(program, options.typed, options, state, group)
 
 
 def _save(path: str, content: str, out: TextIO) -> None:

@@ -84,7 +84,7 @@ def _port_for(drive: Drive, taken: Mapping[str, int], guest: str) -> int:
 
 
 async def plug(
-    monitor: Monitor, drive: Drive, images: Images, given: Parameters
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
 ) -> None:
     """Plug a drive; one that is plugged is left alone."""
     ports = await layout(monitor)
@@ -109,7 +109,7 @@ async def plug(
         ) from None
 
 
-async def _hand_over(monitor: Monitor, drive: Drive, images: Images) -> Data:
+async def _hand_over(monitor: Monitor, drive: Drive, images: Images | None) -> Data:
     """Open a drive's data, and give them to QEMU."""
     taken = (one["fdset-id"] for one in await monitor.ask("query-fdsets"))
     numbers = count(1 + max(taken, default=0))
@@ -178,7 +178,7 @@ def _is_late(said: str) -> bool:
 
 
 async def resize(
-    monitor: Monitor, drive: Drive, images: Images, given: Parameters
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
 ) -> None:
     """Make the guest see the drive's new size; a larger drive is left alone."""
     size = drive.size << 20
@@ -194,7 +194,7 @@ async def resize(
 
 
 async def _reopen(
-    monitor: Monitor, drive: Drive, images: Images, given: Parameters
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
 ) -> None:
     """Put the disk's upper node onto a new connection, which sees the new size."""
     old, new = await _turns(monitor, drive.disk)

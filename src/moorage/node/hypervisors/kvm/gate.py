@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from moorage.errors import Failed, MoorageError
+from moorage.node import wire
 
 Taker = Callable[[socket.socket], Awaitable[None]]
 
@@ -144,7 +145,7 @@ async def knock(family: int, address: str, port: int, key: str) -> socket.socket
         If nobody is there.
     """
     loop = asyncio.get_running_loop()
-    found = socket.socket(family, socket.SOCK_STREAM)
+    found = wire.steady(socket.socket(family, socket.SOCK_STREAM))
     found.setblocking(False)
     try:
         async with asyncio.timeout(_PATIENCE):

@@ -3,7 +3,8 @@
 
 A lock on the directory says whether the guest has a process. Whoever starts a guest
 takes the lock, and QEMU inherits it for life: it falls at the moment when the last
-process of the guest is gone, however that came to be, and no sooner.
+process of the guest is gone, however that came to be. A QEMU that its guest has taken
+over may let go of it sooner, so the process is looked at, too.
 """
 
 import fcntl
@@ -17,6 +18,11 @@ from moorage.node.hypervisors.base import GuestSpec
 from moorage.units import Mib
 
 _SPEC = "spec.json"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_START = 19
+"""Of the words behind a process's name, the one that tells when it began."""
+NOTE = f"echo $$ $(cut -d' ' -f{_START + 3} /proc/$$/stat) $(cat {_BOOT}) >pid"
+"""What a shell does in the directory before it becomes QEMU."""
 SOCKETS = ("monitor", "console", "channel")
 
 
@@ -51,6 +57,9 @@ class Home:
                 continue  # somebody removed it meanwhile
             if not _locked(directory):
                 return None
+            if self._lives():
+                os.close(directory)
+                return None
             if self._is_mine(directory):
                 return directory
             os.close(directory)
@@ -60,6 +69,11 @@ class Home:
             return os.path.samestat(os.fstat(directory), self.path.stat())
         except FileNotFoundError:
             return False
+
+    def _lives(self) -> bool:
+        """Whether the process that noted itself is still there, lock or no lock."""
+        noted = self.read("pid").split()
+        return len(noted) > 1 and noted == _birth(noted[0])
 
     def has_process(self) -> bool:
         """Whether the guest has a process; if not, its directory is removed."""
@@ -96,8 +110,8 @@ class Home:
 
     def pid(self) -> int | None:
         """Return the process id of QEMU; None while it has not come up."""
-        text = self.read("pid")
-        return int(text) if text.strip().isdigit() else None
+        words = self.read("pid").split()
+        return int(words[0]) if words and words[0].isdigit() else None
 
     def read(self, name: str) -> str:
         """Return the text of a file; empty if there is none."""
@@ -143,6 +157,21 @@ class Home:
             return json.decode(self.read(_SPEC), type=GuestSpec)
         except (DecodeError, ValidationError):
             return GuestSpec(uuid=self.uuid, name=self.uuid, memory=Mib(0))
+
+
+def _birth(pid: str) -> list[str]:
+    """Return the process id, when it was given, and in which run of the machine.
+
+    Nothing if the process is not there, or only waits to be buried.
+    """
+    try:
+        _, _, rest = Path("/proc", pid, "stat").read_text().rpartition(")")
+    except OSError:
+        return []
+    words = rest.split()
+    return (
+        [pid, words[_START], _BOOT.read_text().strip()] if words[0] not in "ZX" else []
+    )
 
 
 def _locked(directory: int) -> bool:

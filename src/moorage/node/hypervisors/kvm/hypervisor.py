@@ -28,7 +28,7 @@ from .commandline import arguments
 from .gate import Gate
 from .home import Home
 from .monitor import conversation
-from .openings import AnyImages, Images
+from .openings import Images
 from .starting import outfit
 
 PROGRAM = "qemu-system-x86_64"
@@ -53,7 +53,7 @@ class Kvm:
     address
         Where this node receives migrations.
     images
-        Opens image files.
+        Opens image files; without it, no guest gets one.
     program
         The QEMU to run.
     unplug_timeout
@@ -73,7 +73,7 @@ class Kvm:
     ) -> None:
         self.run_dir = run_dir.absolute()
         self.address = address
-        self._images = images or AnyImages()
+        self._images = images
         self._program = program
         self._unplug_timeout = unplug_timeout
         self._gates: dict[str, Gate] = {}

@@ -9,10 +9,10 @@ and one that has not was never understood by the destination.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
-from socket import AF_INET, AF_INET6, socket
+from socket import AF_INET, AF_INET6, SHUT_RDWR, socket
 from typing import Any, Protocol
 
 from moorage.errors import BadInput, Failed
@@ -24,11 +24,13 @@ from . import secrecy
 from .drives import layout
 from .gate import Gate, knock, listen
 from .home import Home
-from .monitor import Monitor
+from .monitor import Monitor, Refusal
 
 UNDER_WAY = frozenset(
     {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}
 )
+SETUP = 30.0
+"""Seconds that a destination may take for its TLS; it needs milliseconds."""
 _POLL = 0.05
 _MIB = 20
 _PORTS, _TRIES = 1 << 16, 256
@@ -103,7 +105,7 @@ async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
 
     async def take(connection: socket) -> None:
         async with talk() as monitor:
-            await monitor.give(_NAME, connection.fileno())
+            await _hand(monitor, connection)
             await monitor.ask("migrate-incoming", uri=f"fd:{_NAME}")
 
     ports = range(first, min(first + _TRIES, _PORTS))
@@ -112,19 +114,49 @@ async def wait(talk: Talk, address: str, first: int, key: str) -> Gate:
 
 async def send(talk: Talk, way: Way, report: Report) -> Moved:
     """Send a guest on its way, or carry on with a migration that is under way."""
+    connection = None
     async with talk() as monitor:
         if await state(monitor) != "moved" and not await _is_under_way(monitor):
-            await _begin(monitor, way)
+            connection = await _begin(monitor, way)
+    with connection or nullcontext():
+        stats = await _followed(talk, connection, report)
+    return await _result(talk, stats, way)
+
+
+async def _followed(
+    talk: Talk, connection: socket | None, report: Report
+) -> dict[str, Any]:
+    """Tell of a migration's progress, and return QEMU's last figures.
+
+    A destination that takes the connection and then says nothing is given up. Nothing
+    of the guest has been sent by then, so it can run nowhere else.
+    """
+    clock = asyncio.get_running_loop().time
+    end = clock() + SETUP
     async for stats in _progress(talk):
         _tell(stats, report)
-    return await _result(talk, stats, way)
+        if stats.get("status") == "setup" and clock() > end:
+            await _hang_up(talk, connection)
+            end = clock() + SETUP
+    return stats
+
+
+async def _hang_up(talk: Talk, connection: socket | None) -> None:
+    """End a migration whose connection says nothing; QEMU itself waits for ever."""
+    if connection:
+        with suppress(OSError):  # it ended this very moment
+            connection.shutdown(SHUT_RDWR)
+    async with talk() as monitor:
+        with suppress(Refusal):
+            await monitor.ask("migrate_cancel")
 
 
 async def _is_under_way(monitor: Monitor) -> bool:
     return (await monitor.ask("query-migrate")).get("status") in UNDER_WAY
 
 
-async def _begin(monitor: Monitor, way: Way) -> None:
+async def _begin(monitor: Monitor, way: Way) -> socket:
+    """Let a guest begin to go; return the connection on which it does."""
     now, cause = await standing(monitor)
     if now != "running":
         still = f" ({told(cause)})" if cause else ""
@@ -142,19 +174,33 @@ async def _begin(monitor: Monitor, way: Way) -> None:
         max_bandwidth=way.given.migration_bandwidth << _MIB,
         downtime_limit=way.given.migration_downtime,
     )
-    await _go(monitor, way)
-
-
-async def _go(monitor: Monitor, way: Way) -> None:
     try:
-        with await knock(
-            family(way.address), way.address, way.door.port, way.door.key
-        ) as connection:
-            await secrecy.send(monitor, way.home, way.door.key)
-            await monitor.give(_NAME, connection.fileno())
-            await monitor.ask("migrate", uri=f"fd:{_NAME}")
+        return await _go(monitor, way)
     except Failed as error:
         raise _stays(monitor, way, error.message) from error
+
+
+async def _go(monitor: Monitor, way: Way) -> socket:
+    where = family(way.address), way.address, way.door.port
+    connection = await knock(*where, way.door.key)
+    try:
+        await secrecy.send(monitor, way.home, way.door.key)
+        await _hand(monitor, connection)
+        await monitor.ask("migrate", uri=f"fd:{_NAME}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+async def _hand(monitor: Monitor, connection: socket) -> None:
+    """Give QEMU a connection that does not make it wait.
+
+    QEMU makes what it is given a blocking one. During TLS it would stand still with
+    its monitor, and before long with its guest, while the other side says nothing.
+    """
+    await monitor.give(_NAME, connection.fileno())
+    connection.setblocking(False)
 
 
 def _label(ports: dict[str, int]) -> str:

@@ -35,21 +35,6 @@ class Images(Protocol):
         """Return a descriptor of a regular file; raise `Failed` if it is not one."""
 
 
-class AnyImages:
-    """Opens image files wherever they are, and no links."""
-
-    def open(self, path: str, flags: int) -> int:
-        """Return a descriptor of a regular file; raise `Failed` if it is not one."""
-        try:
-            found = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError as error:
-            raise _cannot(path, error) from None
-        if stat.S_ISREG(os.fstat(found).st_mode):
-            return found
-        os.close(found)
-        raise Failed(f"{path} is not a regular file", path=path)
-
-
 def _cannot(path: str, error: OSError) -> Failed:
     return Failed(f"{path} cannot be opened: {error.strerror or error}", path=path)
 
@@ -84,7 +69,7 @@ class Opened:
 
 
 def opened(
-    drive: Drive, images: Images, numbers: Iterator[int], prefix: str = ""
+    drive: Drive, images: Images | None, numbers: Iterator[int], prefix: str = ""
 ) -> Opened:
     """Open a drive's data.
 
@@ -118,7 +103,7 @@ class _Opener:
     """Puts descriptors in the place of paths."""
 
     drive: Drive
-    images: Images
+    images: Images | None
     numbers: Iterator[int]
     prefix: str
     found: Opened
@@ -138,10 +123,12 @@ class _Opener:
     def _file(self, path: str) -> str:
         flags = os.O_RDONLY if self.drive.mode == "ro" else os.O_RDWR
         where = self.drive.where
-        if path == where.path and not where.block:
+        if path != where.path or where.block:
+            descriptor = _opened(path, flags)
+        elif self.images:
             descriptor = self.images.open(path, flags)
         else:
-            descriptor = _opened(path, flags)
+            raise Failed(f"{path} cannot be opened: no image file can, here")
         number = next(self.numbers)
         self.found.sets[number] = descriptor
         return f"/dev/fdset/{number}"

@@ -13,14 +13,14 @@ from contextlib import suppress
 
 from moorage.errors import Failed
 
-from .home import Home
+from .home import NOTE, Home
 from .monitor import conversation
 
 _POLL = 0.02
 _COMING_UP = 60.0
 _FLUSHING = 10.0
-_DETACHED = ("setsid", "--fork", "sh", "-c", 'echo $$ >pid && exec "$@"', "guest")
-"""Starts a program that is nobody's child, and notes its process id."""
+_DETACHED = ("setsid", "--fork", "sh", "-c", f'{NOTE} && exec "$@"', "guest")
+"""Starts a program that is nobody's child, and notes which process it is."""
 _PROGRAM = re.compile(r"\A(?:\S*qemu\S*|setpriv): ")
 
 

@@ -43,7 +43,7 @@ def outfit(
     home: Home,
     spec: GuestSpec,
     given: Parameters,
-    images: Images,
+    images: Images | None,
     *,
     accel: str,
     incoming: bool,
@@ -95,7 +95,9 @@ class _Keep:
         return descriptor
 
 
-def _data(given: Sequence[Drive], images: Images, keep: _Keep) -> dict[str, Opened]:
+def _data(
+    given: Sequence[Drive], images: Images | None, keep: _Keep
+) -> dict[str, Opened]:
     numbers = count(2)
     found = {}
     for drive in given:

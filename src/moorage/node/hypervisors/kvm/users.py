@@ -102,7 +102,7 @@ def _named(name: str) -> User:
     except KeyError:
         raise BadInput(
             f"there is no user '{name}' on this node, whom security_domain names",
-            hint=f"adduser --system {name}",
+            hint=f"useradd {name}",
         ) from None
     groups = tuple(os.getgrouplist(name, found.pw_gid))
     return User(uid=found.pw_uid, gid=found.pw_gid, groups=groups)
@@ -185,5 +185,5 @@ def kvm_group(user: User, device: Path) -> tuple[int, ...]:
     raise Failed(
         f"the users that guests run as cannot open {device}: its group cannot, or is "
         "root's",
-        hint=f"groupadd --system kvm; chown root:kvm {device}; chmod 660 {device}",
+        hint=f"chown root:kvm {device}; chmod 660 {device}",
     )

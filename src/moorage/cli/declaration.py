@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a program offers, as data: parsing, help and completion derive from it.
+
+* Program ``gnt-disk``
+  + Command ``attach``
+    - Operand ``DISK``, ``INSTANCE``
+    - Option ``--index``
+* Program ``hbal``, whose one command has no name
+  + Option ``--text-data``
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from moorage.errors import BadInput
+
+Options = SimpleNamespace
+"""Values of the options of a call, by their names."""
+
+
+class Usage(BadInput):
+    """The command line does not fit the command; nothing was even asked."""
+
+
+class Option(NamedTuple):
+    """An option of a command.
+
+    Attributes
+    ----------
+    flags
+        How it is written, the long form last.
+    help
+        What it does, in one line.
+    metavar
+        What stands for its value; empty for a switch.
+    convert
+        Makes the value of the text; may raise `BadInput`.
+    repeats
+        Whether it may be given several times; its value is then a list.
+    choices
+        The words that it takes; any when empty.
+    bare
+        Value of the option when it is given without one of its choices.
+    glued
+        Whether its value, if any, is glued to it (``-Cplan.sh``, ``--luxi=SOCKET``);
+        `bare` stands for it where there is none.
+    counts
+        Whether the value of a switch is how often it is given.
+    dest
+        Name of the value; the long form's when empty.
+    moot
+        Whether it is Ganeti's and asks for what is so here in any case.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    metavar: str = ""
+    convert: Callable[[str], Any] = str
+    default: Any = None
+    repeats: bool = False
+    choices: tuple[str, ...] = ()
+    bare: str = ""
+    glued: bool = False
+    counts: bool = False
+    dest: str = ""
+    moot: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the attribute that holds the value."""
+        return self.dest or self.flags[-1].lstrip("-").replace("-", "_")
+
+    def read(self, text: str) -> Any:  # noqa: ANN401 - what `convert` makes
+        """Return the value that a text stands for.
+
+        Raises
+        ------
+        BadInput
+            If it is none; the sentence begins with the option.
+        """
+        flag = self.flags[-1]
+        if self.choices and text not in self.choices:
+            raise Usage(f"{flag} is one of {', '.join(self.choices)}, not '{text}'")
+        try:
+            return self.convert(text)
+        except BadInput as error:
+            raise BadInput(f"{flag}: {error.message}", hint=error.hint) from error
+        except ValueError as error:
+            raise Usage(f"{flag} does not take '{text}'") from error
+
+
+class Operand(NamedTuple):
+    """Words that are not options.
+
+    Attributes
+    ----------
+    least, most
+        How many; `most` is None when there is no end.
+    """
+
+    name: str
+    least: int = 1
+    most: int | None = 1
+
+    @property
+    def usage(self) -> str:
+        """How it is shown in a line of usage."""
+        shown = self.name if self.least else f"[{self.name}]"
+        return shown if self.most == 1 else f"{shown}..."
+
+
+class Example(NamedTuple):
+    """A line to type, and what it does."""
+
+    line: str
+    does: str
+
+
+class Command(NamedTuple):
+    """A sub-command; without a name, the one thing that a program does.
+
+    Attributes
+    ----------
+    handler
+        Carries it out; returns the exit status. It is handed a
+        :class:`~moorage.cli.command.Call`, or the `Options` where it has no name.
+    """
+
+    name: str
+    handler: Callable[[Any], int]
+    summary: str
+    operands: tuple[Operand, ...] = ()
+    options: tuple[Option, ...] = ()
+    aliases: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that calls it."""
+        return (self.name, *self.aliases)
+
+
+class Program(NamedTuple):
+    """A program of several commands, or of one without a name."""
+
+    name: str
+    summary: str
+    commands: tuple[Command, ...]
+
+    def find(self, name: str) -> Command | None:
+        """Return the command of that name or alias, if any."""
+        found = (command for command in self.commands if name in command.names)
+        return next(found, None)

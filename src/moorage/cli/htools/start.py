@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The way through a program of the planner: read the options, work, say what failed.
+
+Errors and exit statuses are those of Ganeti's tools, where scripts look for them: 2
+for what is no option, 1 for what cannot be done, 130 after ^C.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+from typing import Any, Final
+
+from moorage.cli.declaration import Option, Options, Program
+from moorage.cli.htools.declared import ASKED, COMPLETION, HELP, OURS
+from moorage.cli.htools.getopt import Given, Misspelled, spelled
+from moorage.cli.htools.values import one_line
+from moorage.errors import BadInput, MoorageError
+
+_INTERRUPTED: Final = 130
+"""Exit status after ^C, as the shell counts."""
+_MISSPELLED: Final = 2
+
+
+def run(program: Program, argv: Sequence[str] | None = None) -> int:
+    """Carry out a command line; return the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    command = program.commands[0]
+    try:
+        given, operands = spelled(command.options, OURS, words)
+    except Misspelled as error:
+        sys.stderr.write(f"Command line error: {error}\n\n{_help(program)}\n")
+        return _MISSPELLED
+    for option, _ in given:
+        if option in ASKED:
+            print(_answer(program, option))
+            return 0
+    return _guarded(lambda: command.handler(_values(program, given, operands, words)))
+
+
+def _values(
+    program: Program, given: Given, operands: list[str], typed: list[str]
+) -> Options:
+    """Return the values of the options; ``words`` are the operands."""
+    command = program.commands[0]
+    values = {option.name: _unset(option) for option in command.options}
+    for option, text in given:
+        value = _read(option, text) if option.metavar else True
+        if option.repeats:
+            value = [*values[option.name], value]
+        elif option.counts:
+            value = values[option.name] + 1
+        values[option.name] = value
+    if operands and not command.operands:
+        raise BadInput("This program doesn't take any arguments.")
+    return Options(**values, words=operands, typed=typed)
+
+
+def _read(option: Option, text: str) -> Any:  # noqa: ANN401 - of any type
+    try:
+        return option.read(text)
+    except BadInput as error:
+        error.message = one_line(error.message)
+        raise
+
+
+def _unset(option: Option) -> Any:  # noqa: ANN401 - of any type
+    if option.repeats:
+        return []
+    if option.counts:
+        return 0
+    return option.default if option.metavar else False
+
+
+def _answer(program: Program, option: Option) -> str:
+    if option is HELP:
+        return _help(program)
+    if option is COMPLETION:
+        from moorage.cli.htools.completion import lines  # noqa: PLC0415 - rare
+
+        return "\n".join(lines(program))
+    from moorage import __version__  # noqa: PLC0415 - start-up time
+
+    return f"{program.name} (moorage) version {__version__}"
+
+
+def _help(program: Program) -> str:
+    from moorage.cli.help import command_help  # noqa: PLC0415 - start-up time
+
+    return command_help(program, program.commands[0])
+
+
+def _guarded(work: Callable[[], int]) -> int:
+    """Run a program's work; an error is one sentence and exit status 1."""
+    _take_any_letter()
+    try:
+        status = work()
+        sys.stdout.flush()
+    except MoorageError as error:
+        sys.stdout.flush()
+        hint = f"hint: {error.hint}\n" if error.hint else ""
+        sys.stderr.write(f"Error: {error.message}\n{hint}")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted\n")
+        return _INTERRUPTED
+    except MemoryError:
+        sys.stderr.write("Error: there is not enough memory for this\n")
+        return 1
+    except OSError as error:
+        return _unwritten(error)
+    return status
+
+
+def _take_any_letter() -> None:
+    """Let output hold names with letters that the terminal has not."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _unwritten(error: OSError) -> int:
+    """Say that the output cannot be written; silently where nobody reads it."""
+    with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - Path costs start-up time
+        # The end of the program must not try once more to write it.
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    if not isinstance(error, BrokenPipeError):
+        sys.stderr.write(f"Error: cannot write the output: {error.strerror}\n")
+    return 1
