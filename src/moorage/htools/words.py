@@ -28,7 +28,8 @@ TEMPLATES: Final = tuple(FACTS)
 """Every disk template, in the order of the default policy."""
 
 SPELLINGS: Final = {
-    word: one.name for one in FACTS.values() for word in (one.name, *one.spellings)
+    **{word: one.name for one in FACTS.values() for word in one.spellings},
+    **{name: name for name in TEMPLATES},
 }
 
 PAIRED: Final = next(
