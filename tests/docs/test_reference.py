@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The generated pages of the reference say what the code says."""
 
+import re
 from pathlib import Path
 
 import declared
@@ -47,3 +48,14 @@ def test_a_section_of_attributes():
         "left": "A side, in `mm`.",
         "right": "A side, in `mm`.",
     }
+
+
+def test_the_page_on_extensions_names_files_that_there_are() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "how-to" / "extend.md").read_text()
+    named = re.findall(r"`([a-z_]+/[\w/]+(?:\.py|/))`", page)
+    places = (root / "src" / "moorage", root)
+    assert len(named) > 15
+    assert [one for one in named if not any((at / one).exists() for at in places)] == []
+    rows = re.findall(r"^\| (?:a|an) .*?\| (.*?) \|", page, re.MULTILINE)
+    assert len(rows) == 8

@@ -10,7 +10,8 @@ from moorage.htools.fleet import Unit
 from moorage.htools.grid import COMPILED
 from moorage.htools.sidetables import free_choices
 from moorage.htools.survival.losses import Losses
-from moorage.htools.words import MIRRORS, Mirror
+from moorage.htools.words import Mirror
+from moorage.model.templates import FACTS
 
 SHARED = ("sharedfile", "/srv/shared")
 LOCAL = ("file", "/srv/file")
@@ -38,7 +39,10 @@ def dressed(seed: int, kind: str):
     for at, inst in enumerate(insts):
         if kind == "reach" and at % 3 == 0:
             insts[at] = replace(inst, reach=frozenset({0, 1, 2, inst.primary}))
-        elif kind in ("shared", "some") and MIRRORS[inst.template] is Mirror.EXTERNAL:
+        elif (
+            kind in ("shared", "some")
+            and FACTS[inst.template].mirror is Mirror.EXTERNAL
+        ):
             disks = tuple(Disk(disk.size, unit=SHARED) for disk in inst.disks)
             insts[at] = replace(inst, disks=disks)
     return load(fleet.replaced(nodes=tuple(nodes), instances=tuple(insts))).state

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import fields
 
 from moorage.errors import BadInput
-from moorage.htools import units, words
+from moorage.htools import words
 from moorage.htools.formats import sunit
 from moorage.model import Cluster
 from moorage.model.ipolicy import DEFAULT
@@ -39,16 +39,20 @@ def test_the_planner_knows_all_nine_as_ganeti_does() -> None:
     nine = "diskless file sharedfile plain blockdev drbd rbd ext gluster"
     assert tuple(nine.split()) == words.TEMPLATES
     assert words.SPELLINGS["drbd8"] == words.PAIRED == "drbd"
-    assert {"drbd", "plain"} == words.LOCAL
-    assert {*words.TEMPLATES} - words.MOVABLE == {"diskless", "file", "plain"}
-    assert units.TYPE_OF == {
+    facts = FACTS.values()
+    assert {one.name for one in facts if one.node_disk} == {"drbd", "plain"}
+    still = {one.name for one in facts if not one.movable}
+    assert still == {"diskless", "file", "plain"}
+    assert {one.name: one.unit for one in facts if one.unit and not one.pooled} == {
         "drbd": "drbd8",
         "plain": "lvm-vg",
         "file": "file",
         "sharedfile": "sharedfile",
     }
-    assert {"ext", "rbd", "gluster"} == units.POOLED
-    assert {"sharedfile", "gluster", "rbd", "ext"} == sunit.SHARED_TYPES
+    assert {one.name for one in facts if one.pooled} == {"ext", "rbd", "gluster"}
+    kinds = {one.unit for one in facts} - {""}
+    shared = {kind for kind in kinds if sunit.unit((kind, "k"), 1, 1).shared}
+    assert shared == {"sharedfile", "gluster", "rbd", "ext"}
     assert sunit.unit_name(("drbd", "xenvg")) == ("drbd8", "xenvg")
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from moorage.htools.health import GroupHealth, Health, check, summed
     from moorage.htools.loading import Loaded, Reading, load
-    from moorage.htools.placement.allocate import Allocation, Asking, Placement
+    from moorage.htools.placement.allocate import Allocation, Asking
     from moorage.htools.placement.evacuation import Evacuation, change_group, evacuate
     from moorage.htools.placement.requests import Allocate, Response, answer
     from moorage.htools.plans.balancing import Plan, Rules, Step, balance
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from moorage.htools.plans.lookahead import look_ahead
     from moorage.htools.plans.search import Searcher
     from moorage.htools.policy import Policy, Spec
+    from moorage.htools.spots import Placement
     from moorage.htools.state import State
     from moorage.htools.survival.certificate import certify
     from moorage.htools.survival.keeping import keeps_redundancy
@@ -58,66 +59,43 @@ if TYPE_CHECKING:
 
 # Loaded when asked for: a program that balances has no use for the allocator.
 _HOMES: Final = {
-    "Allocate": ("placement.requests", "Allocate"),
-    "Allocation": ("placement.allocate", "Allocation"),
-    "Asking": ("placement.allocate", "Asking"),
-    "Change": ("why.explain", "Change"),
-    "Cost": ("plans.cost", "Cost"),
-    "Disk": ("fleet", "Disk"),
-    "Evacuation": ("placement.evacuation", "Evacuation"),
-    "Fleet": ("fleet", "Fleet"),
-    "Group": ("fleet", "Group"),
-    "GroupHealth": ("health", "GroupHealth"),
-    "Health": ("health", "Health"),
-    "InstanceRow": ("fleet", "InstanceRow"),
-    "Loaded": ("loading", "Loaded"),
-    "NodeRow": ("fleet", "NodeRow"),
-    "Placement": ("placement.allocate", "Placement"),
-    "Plan": ("plans.balancing", "Plan"),
-    "Policy": ("policy", "Policy"),
-    "Pool": ("survival.pool", "Pool"),
-    "Reading": ("loading", "Reading"),
-    "Reason": ("why.explain", "Reason"),
-    "Response": ("placement.requests", "Response"),
-    "Restart": ("survival.redundancy", "Restart"),
-    "Rules": ("plans.balancing", "Rules"),
-    "Searcher": ("plans.search", "Searcher"),
-    "Spec": ("policy", "Spec"),
-    "State": ("state", "State"),
-    "Step": ("plans.balancing", "Step"),
-    "Survival": ("survival.redundancy", "Survival"),
-    "Unit": ("fleet", "Unit"),
-    "answer": ("placement.requests", "answer"),
-    "balance": ("plans.balancing", "balance"),
-    "certify": ("survival.certificate", "certify"),
-    "change_group": ("placement.evacuation", "change_group"),
-    "check": ("health", "check"),
-    "compacted": ("plans.compact", "compacted"),
-    "cost_of": ("plans.cost", "cost_of"),
-    "evacuate": ("placement.evacuation", "evacuate"),
-    "explain_balance": ("why.unmoved", "explain_balance"),
-    "is_redundant": ("survival.redundancy", "is_redundant"),
-    "keeps_redundancy": ("survival.keeping", "keeps_redundancy"),
-    "load": ("loading", "load"),
-    "look_ahead": ("plans.lookahead", "look_ahead"),
-    "place": ("why.explain", "place"),
-    "pools": ("survival.pool", "pools"),
-    "reasons": ("why.explain", "reasons"),
-    "smallest_change": ("why.explain", "smallest_change"),
-    "summed": ("health", "summed"),
-    "survive": ("survival.redundancy", "survive"),
-    "total_cost": ("plans.cost", "total_cost"),
-    "unlosable": ("survival.redundancy", "unlosable"),
+    "fleet": ("Disk", "Fleet", "Group", "InstanceRow", "NodeRow", "Unit"),
+    "health": ("GroupHealth", "Health", "check", "summed"),
+    "loading": ("Loaded", "Reading", "load"),
+    "placement.allocate": ("Allocation", "Asking"),
+    "placement.evacuation": ("Evacuation", "change_group", "evacuate"),
+    "placement.requests": ("Allocate", "Response", "answer"),
+    "plans.balancing": ("Plan", "Rules", "Step", "balance"),
+    "plans.compact": ("compacted",),
+    "plans.cost": ("Cost", "cost_of", "total_cost"),
+    "plans.lookahead": ("look_ahead",),
+    "plans.search": ("Searcher",),
+    "policy": ("Policy", "Spec"),
+    "spots": ("Placement",),
+    "state": ("State",),
+    "survival.certificate": ("certify",),
+    "survival.keeping": ("keeps_redundancy",),
+    "survival.pool": ("Pool", "pools"),
+    "survival.redundancy": (
+        "Restart",
+        "Survival",
+        "is_redundant",
+        "survive",
+        "unlosable",
+    ),
+    "why.explain": ("Change", "Reason", "place", "reasons", "smallest_change"),
+    "why.unmoved": ("explain_balance",),
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
     """Return a public name from the module that holds it."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, original = _HOMES[name]
-    found = globals()[name] = getattr(import_module(f"{__name__}.{module}"), original)
-    return found
+    for module, names in _HOMES.items():
+        if name in names:
+            made = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = made
+            return made
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = [

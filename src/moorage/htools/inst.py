@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from moorage.htools.fleet import Disk, InstanceRow, UnitName
-from moorage.htools.words import IDLE, LOCAL, MIRRORS, MOVABLE, Mirror
+from moorage.htools.words import IDLE, Mirror
+from moorage.model.templates import FACTS
 
 NOWHERE: Final = -1
 """Index of the node that an instance without a secondary has as secondary."""
@@ -94,6 +95,7 @@ class Inst:
 
 def from_row(idx: int, row: InstanceRow) -> Inst:
     """Return the instance that a fleet's row describes."""
+    facts = FACTS[row.template]
     spindles = [disk.spindles for disk in row.disks]
     known = [count for count in spindles if count is not None]
     return Inst(
@@ -113,9 +115,9 @@ def from_row(idx: int, row: InstanceRow) -> Inst:
         disks=row.disks,
         forthcoming=row.forthcoming,
         networks=row.networks,
-        movable=row.template in MOVABLE,
-        mirror=MIRRORS[row.template],
-        local=row.template in LOCAL,
+        movable=facts.movable,
+        mirror=facts.mirror,
+        local=facts.node_disk,
         uses_mem=not row.forthcoming and (row.promised or row.status not in IDLE),
         uses_sec_mem=row.status != "ADMIN_offline" and row.auto_balance,
         counts_cpu=row.status != "ADMIN_offline",

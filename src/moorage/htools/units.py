@@ -11,18 +11,10 @@ only new disks take (`Units.spent`).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
 from moorage.htools.fleet import InstanceRow, NodeRow, Unit, UnitName
 from moorage.model.templates import FACTS
-
-TYPE_OF: Final = {
-    one.name: one.unit for one in FACTS.values() if one.unit and not one.pooled
-}
-"""The type of unit that a disk without a wish gets, by its template."""
-
-POOLED: Final = frozenset(one.name for one in FACTS.values() if one.pooled)
-"""Templates whose disks without a wish are in the only unit of that type, if any."""
 
 Wants = tuple[tuple[UnitName | None, int], ...]
 
@@ -115,18 +107,20 @@ def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
 
     A disk that names no unit wants the one of its template's type on its own
     node, or the only one in the cluster. Which of several pools an instance on
-    `POOLED` storage uses cannot be told: it then wants none.
+    pooled storage uses cannot be told: it then wants none.
 
     Raises
     ------
     ValueError
         If two units of that type leave the choice open; the text says which.
     """
-    kind = TYPE_OF.get(inst.template)
-    unit = _only(inst, kind, nodes) if kind and _unnamed(inst) else None
-    if inst.template in POOLED:
-        pools = _of_kind(inst.template, (u for node in nodes for u in node.units or ()))
-        unit = pools[0] if len(pools) == 1 and _unnamed(inst) else None
+    facts, unit = FACTS[inst.template], None
+    if facts.unit and _unnamed(inst):
+        pools = _of_kind(facts.unit, (u for node in nodes for u in node.units or ()))
+        if not facts.pooled:
+            unit = _only(inst, facts.unit, nodes)
+        elif len(pools) == 1:
+            unit = pools[0]
     return tuple((disk.unit or unit, disk.size) for disk in inst.disks)
 
 

@@ -28,15 +28,9 @@ TEMPLATES: Final = tuple(FACTS)
 """Every disk template, in the order of the default policy."""
 
 SPELLINGS: Final = {
-    word: one.name for one in FACTS.values() for word in (one.name, *one.spellings)
+    **{word: one.name for one in FACTS.values() for word in one.spellings},
+    **{name: name for name in TEMPLATES},
 }
-
-MIRRORS: Final = {one.name: one.mirror for one in FACTS.values()}
-
-LOCAL: Final = frozenset(one.name for one in FACTS.values() if one.node_disk)
-"""Templates whose space is taken from the disk of a node."""
-
-MOVABLE: Final = frozenset(one.name for one in FACTS.values() if one.movable)
 
 PAIRED: Final = next(
     one.name for one in FACTS.values() if one.mirror is Mirror.INTERNAL
@@ -104,9 +98,6 @@ def fixed(value: float, places: int) -> str:
 __all__ = [
     "ALLOC_POLICIES",
     "IDLE",
-    "LOCAL",
-    "MIRRORS",
-    "MOVABLE",
     "PAIRED",
     "SPELLINGS",
     "STATUSES",

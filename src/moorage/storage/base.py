@@ -8,7 +8,7 @@ Verbs are idempotent: twice is the same as once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, Flag, StrEnum, auto
 from typing import Any, ClassVar
@@ -267,6 +267,25 @@ class Template(ABC):
             If no volume of this template can have such a name.
         """
         return volume
+
+    @classmethod
+    def unit_key(
+        cls,
+        settings: Mapping[str, str],
+        params: Mapping[str, Any],
+        logical_id: Sequence[Any] = (),
+    ) -> str:
+        """Return the key of the storage unit that a disk is in.
+
+        Parameters
+        ----------
+        params
+            The parameters of the disk; ``adopt`` where it is a device.
+        logical_id
+            Its identity; empty before it has one.
+        """
+        del settings
+        return str(logical_id[-1] if logical_id else params.get("adopt") or "")
 
     @classmethod
     def at_rest(cls, disk: Disk) -> "Where | None":

@@ -11,10 +11,6 @@ from typing import Final
 from moorage.htools.fleet import Unit, UnitName
 from moorage.model.templates import FACTS, Reach
 
-SHARED_TYPES: Final = frozenset(
-    one.unit for one in FACTS.values() if one.unit and one.reach is Reach.GROUP
-)
-"""Types of storage units whose room is one for all nodes that have them."""
 _ALIASES: Final = {one.name: one.unit for one in FACTS.values() if one.spellings}
 _FLAGS: Final = {"true": True, "false": False}
 
@@ -39,8 +35,14 @@ def unit(
     """
     all_words = list(words)
     name = unit_name(all_words)
-    alone = shared if shared is not None else name[0] in SHARED_TYPES
+    alone = shared if shared is not None else _is_shared(name[0])
     return Unit(name, free, total, alone, exclusive=any(map(_flag, all_words[2:])))
+
+
+def _is_shared(kind: str) -> bool:
+    """Whether the room of a type of units is one for all nodes that have them."""
+    found = (one for one in FACTS.values() if one.unit == kind)
+    return any(one.reach is Reach.GROUP for one in found)
 
 
 def unit_name(words: Iterable[str | bool]) -> UnitName:

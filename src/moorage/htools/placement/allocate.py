@@ -33,7 +33,6 @@ __all__ = [
     "DEFAULT_ASKING",
     "Allocation",
     "Asking",
-    "Placement",
     "Places",
     "Predicate",
     "Refusal",

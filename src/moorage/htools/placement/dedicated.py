@@ -18,11 +18,11 @@ from moorage.htools.node import Node
 from moorage.htools.placement.allocate import (
     Allocation,
     Asking,
-    Placement,
     Refusal,
     described,
 )
 from moorage.htools.policy import Policy
+from moorage.htools.spots import Placement
 from moorage.htools.state import State
 from moorage.htools.verbs import add_primary, add_secondary
 from moorage.htools.words import fixed

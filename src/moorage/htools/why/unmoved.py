@@ -28,7 +28,8 @@ from moorage.htools.survival.keeping import Keeper
 from moorage.htools.survival.losing import strands
 from moorage.htools.units import Units
 from moorage.htools.why.reason import listed
-from moorage.htools.words import MOVABLE, fixed
+from moorage.htools.words import fixed
+from moorage.model.templates import FACTS
 
 SHOWN: Final = 5
 """Refused moves that are told."""
@@ -183,7 +184,7 @@ def _held(state: State, rules: Rules) -> Iterator[Stuck]:
 def _fixed(state: State, inst: Inst, rules: Rules) -> str:
     """Return what holds an instance; nothing when it may move."""
     apart = inst.s >= 0 and state.nodes[inst.s].group != state.nodes[inst.p].group
-    if inst.template not in MOVABLE:
+    if not FACTS[inst.template].movable:
         return f"disk template {inst.template} is never moved"
     if apart or not inst.movable:
         return "its nodes are in two groups" if apart else "left out by an option"

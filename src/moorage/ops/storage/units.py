@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.model import Cluster, Disk
+from moorage.ops.calls import settings
 from moorage.storage import Can
 from moorage.storage.templates import template_named
-
-from .directories import directories
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("sharedfile", "/srv/shared")``."""
@@ -16,9 +15,8 @@ Named = tuple[str, str]
 
 def unit_of(cluster: Cluster, disk: Disk) -> Named:
     """Return the unit that a disk is in."""
-    if template_named(disk.dev_type).capabilities.provider:
-        return disk.dev_type, str(disk.logical_id[0])
-    return disk.dev_type, directories(cluster).get(disk.dev_type) or disk.volume
+    kind, known = template_named(disk.dev_type), settings(cluster, disk.dev_type)
+    return disk.dev_type, kind.unit_key(known, disk.params, disk.logical_id)
 
 
 def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Named:
@@ -29,10 +27,8 @@ def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Nam
     given
         Its parameters: ``provider``, and ``adopt`` where it is a device.
     """
-    if template_named(template).capabilities.provider:
-        return template, str(given.get("provider") or "")
-    place = directories(cluster).get(template)
-    return template, place or str(given.get("adopt") or "")
+    known = settings(cluster, template)
+    return template, template_named(template).unit_key(known, given)
 
 
 def is_provided(unit: Named) -> bool:

@@ -3,7 +3,7 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
@@ -92,6 +92,17 @@ class Ext(Template):
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
         """Return the identity of the volume `name` of the same provider."""
         return (disk.logical_id[0], check_name("snapshot", name))
+
+    @classmethod
+    def unit_key(
+        cls,
+        settings: Mapping[str, str],
+        params: Mapping[str, Any],
+        logical_id: Sequence[Any] = (),
+    ) -> str:
+        """Return the provider."""
+        del settings
+        return str(logical_id[0] if logical_id else params.get("provider") or "")
 
     @staticmethod
     def _access(params: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``file``: raw images in a directory of one node."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -65,6 +65,17 @@ class File(Template):
         """Return the identity of a file called `name` beside the disk's own."""
         check_name("snapshot", name)
         return (_DRIVER, f"{PurePosixPath(disk.volume).parent}/{name}")
+
+    @classmethod
+    def unit_key(
+        cls,
+        settings: Mapping[str, str],
+        params: Mapping[str, Any],
+        logical_id: Sequence[Any] = (),
+    ) -> str:
+        """Return the directory."""
+        root = cls._root_of(settings)
+        return root or super().unit_key(settings, params, logical_id)
 
     @classmethod
     def at_rest(cls, disk: Disk) -> Where:

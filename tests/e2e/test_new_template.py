@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A template of tomorrow lives through a cluster: one class, and one line of facts.
+
+Nothing else of the product knows it: not the planner, not the operations, not the
+command line. The robot that holds the tapes is a few lines of the simulated storage.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.errors import BadInput, NoCapacity, NotSupported
+from moorage.model import Disk, Unit
+from moorage.model.ipolicy import DEFAULT
+from moorage.model.templates import FACTS, Mirror, Parameter, Reach, TemplateFacts
+from moorage.storage import (
+    TEMPLATES,
+    Birth,
+    Can,
+    Capabilities,
+    Command,
+    Finding,
+    Outcome,
+    Output,
+    Steps,
+    Surveying,
+    Template,
+    Where,
+    nothing,
+)
+from moorage.testing import san
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.units import Mib
+
+ROOM = 4096
+
+
+def facts(mirror: Mirror, reach: Reach) -> TemplateFacts:
+    return TemplateFacts(
+        name="tape",
+        mirror=mirror,
+        reach=reach,
+        unit="tape",
+        parameters=(Parameter("label", str, "What is printed on it."),),
+    )
+
+
+class Tape(Template):
+    """Tapes of a robot."""
+
+    name = "tape"
+    capabilities = Capabilities(
+        facts(Mirror.EXTERNAL, Reach.GROUP), can=Can.CREATE | Can.ROOM
+    )
+
+    @classmethod
+    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+        return ("robot", f"{born.unique}.tape.disk{born.index}")
+
+    @classmethod
+    def unit_key(cls, *_: Any) -> str:
+        return "robot"
+
+    def create(self, disk: Disk) -> Steps:
+        label = disk.params.get("label", "")
+        yield Command(("mtx", "load", disk.volume, str(disk.size), label))
+        return Outcome.CHANGED
+
+    def remove(self, disk: Disk) -> Steps:
+        yield Command(("mtx", "eject", disk.volume))
+        return Outcome.CHANGED
+
+    def attach(self, disk: Disk) -> Finding:
+        told = yield Command(("mtx", "where", disk.volume))
+        return Where(path=told.stdout.strip(), block=True)
+
+    def detach(self, disk: Disk) -> Steps:
+        del disk
+        return nothing()
+
+    def room(self) -> Surveying:
+        told = yield Command(("mtx", "room"))
+        free = Mib(int(told.stdout))
+        return (Unit(template=self.name, key="robot", total=Mib(ROOM), free=free),)
+
+
+def mtx(robot: san.San, _node: str, words: list[str], _command: Command) -> Output:
+    """Do as the robot does."""
+    verb, *rest = words
+    if verb == "load":
+        volume, size, *label = rest
+        new = {"size": int(size), "provider": "robot", "data": "".join(label)}
+        robot.volumes.setdefault(volume, new)
+    elif verb == "eject":
+        robot.volumes.pop(rest[0], None)
+    elif verb == "where":
+        return Output(f"/dev/{rest[0]}\n" if rest[0] in robot.volumes else "")
+    used = sum(one["size"] for one in robot.volumes.values())
+    return Output(f"{ROOM - used}\n")
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, mirror: Mirror, reach: Reach) -> None:
+    """Write the class, and the line of facts."""
+    found = facts(mirror, reach)
+    able = Capabilities(found, can=Can.CREATE | Can.ROOM)
+    monkeypatch.setattr(Tape, "capabilities", able)
+    monkeypatch.setitem(TEMPLATES, "tape", Tape)
+    monkeypatch.setitem(FACTS, "tape", found)
+    allowed = [*DEFAULT["disk-templates"], "tape"]  # derived from the line's rank
+    monkeypatch.setitem(DEFAULT, "disk-templates", allowed)
+    monkeypatch.setitem(san._TOOLS, "mtx", mtx)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    found = await SimCluster.start(tmp_path / "nodes", ClusterBuilder(3))
+    yield found
+    await found.stop()
+
+
+async def add(cluster: SimCluster, name: str, size: int = 1024, **more: Any) -> Any:
+    fields: dict[str, Any] = {
+        "instance_name": name,
+        "disk_template": "tape",
+        "disks": [{"size": size, **more}],
+    }
+    return await cluster.run("OP_INSTANCE_CREATE", **fields)
+
+
+async def test_its_whole_life_where_every_node_reaches_it(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, Mirror.EXTERNAL, Reach.GROUP)
+    await add(cluster, "web", label="blue")
+    (disk,) = cluster.config.disks_of(cluster.config.instance("web"))
+    assert (disk.dev_type, disk.params) == ("tape", {"label": "blue"})
+    assert cluster.nodes.san.volumes[disk.volume]["data"] == "blue"
+    home = cluster.config.instance("web").primary_node
+
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert cluster.config.instance("web").primary_node != home
+    assert (await cluster.run("OP_CLUSTER_VERIFY"))["errors"] == []
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web", timeout=0)
+    await cluster.run("OP_DISK_DETACH", disk=disk.uuid)
+    await cluster.run("OP_DISK_ATTACH", disk=disk.uuid, instance_name="web")
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web")
+    assert cluster.nodes.san.volumes == {}
+
+
+async def test_its_parameters_are_those_of_its_line(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, Mirror.EXTERNAL, Reach.GROUP)
+    with pytest.raises(BadInput, match="template 'tape' has no parameter 'colour'"):
+        await add(cluster, "web", colour="blue")
+
+
+async def test_what_it_has_no_room_for_is_refused_with_the_reason(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, Mirror.EXTERNAL, Reach.GROUP)
+    await add(cluster, "web", 3072)
+    with pytest.raises(NoCapacity) as caught:
+        await add(cluster, "big", 2048)
+    assert "pool tape/robot" in caught.value.message
+    assert "asked 2048 MiB, free 1024 MiB" in caught.value.message
+    await add(cluster, "small", 1024)
+
+
+async def test_with_its_data_on_one_node_it_stays(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, Mirror.NONE, Reach.NODE)
+    await add(cluster, "web")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    with pytest.raises(NotSupported, match="'tape' does not allow migrations"):
+        await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
