@@ -29,23 +29,28 @@ def settled(yard: Yard) -> Iterator[str]:
 
 
 def _let_go(yard: Yard) -> None:
-    """Do what verify advises about storage that a stopped guest left on its node.
+    """Do what verify advises about storage that a guest left on a silent node.
 
-    A node that is silent for long must not keep a guest from being stopped: the job
-    warns that its storage is held there, and the administrator lets go of it.
+    A node that is silent for long must not keep a guest from being stopped, or from
+    running elsewhere: the job warns that its storage is held there, and the
+    administrator lets go of it.
     """
     stored = yard.stored_jobs().values()
     warned = {
-        line[-1].split()[3]
+        " ".join(line[-1].split()[2:4])
         for job in stored
         for op in job["ops"]
         for line in op["log"]
         if str(line[-1]).startswith("Warning: detach disk ")
     }
-    for one in _errors(yard):
-        disk, advice = str(one["object"]), str(one.get("hint"))
-        if disk in warned and "gnt-instance deactivate-disks" in advice:
-            yard.command(*advice.partition(": ")[2].split())
+    advice = {
+        str(one.get("hint")).removeprefix("if no job works on it: ")
+        for one in _errors(yard)
+        if str(one["object"]) in warned
+    }
+    for line in sorted(advice):
+        if line.startswith("gnt-"):
+            yard.command(*line.split())
 
 
 def check(yard: Yard, clients: Sequence[Client], account: Account) -> list[str]:
