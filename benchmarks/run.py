@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from moorage.api.luxi import LuxiClient
-from moorage.daemons import master, process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, master, process
+from moorage.daemons.devcluster import Scratch
 from moorage.model import Change, Disk, Instance, successor
 from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.fake import Fake
@@ -46,14 +46,14 @@ def cluster(instances: int) -> Iterator[Scratch]:
     """Yield a scratch cluster with that many running instances, two disks each."""
     directory = Path(tempfile.mkdtemp(prefix="moorage-bench-"))
     shutil.rmtree(directory)
-    found = scratch.up(directory, nodes=3, hypervisor="fake")
+    found = devcluster.up(directory, nodes=3, hypervisor="fake")
     try:
         master.stop(found.master)
         asyncio.run(_fill(found, instances))
         master.start(found.master)
         yield found
     finally:
-        scratch.down(directory)
+        devcluster.down(directory)
 
 
 async def _fill(found: Scratch, instances: int) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from moorage.api.cluster_info import cluster_info
 from moorage.api.query import (
     RESOURCES,
-    Scene,
+    Snapshot,
     Sources,
     fields_of,
     old_style,
@@ -347,7 +347,7 @@ def large(count: int) -> Config:
 
 @pytest.mark.slow
 def test_ten_thousand_instances_are_listed_in_less_than_a_second():
-    scene = Scene(large(10_000))
+    scene = Snapshot(large(10_000))
     instance = RESOURCES["instance"]
     names = ("name", "hypervisor", "os", "pnode", "status", "oper_ram")
     begun = time.process_time()
@@ -381,7 +381,7 @@ class Counting:
 def test_a_name_is_found_without_a_walk(qfilter, walks):
     every = Counting(RESOURCES["instance"].every)
     resource = dataclasses.replace(RESOURCES["instance"], every=every)
-    scene = Scene(load(1, built().objects.values()))
+    scene = Snapshot(load(1, built().objects.values()))
     found = Selection(resource, qfilter).first(scene)
     assert "web2" in [one.name for one in found]
     assert every.walks == walks
@@ -390,7 +390,7 @@ def test_a_name_is_found_without_a_walk(qfilter, walks):
 def test_a_second_copy_counts_for_its_node():
     builder = ClusterBuilder().disk("d", nodes=("node1", "node3"))
     builder.instance("i", "node1", ("d",))
-    scene = Scene(load(1, builder.objects.values()))
+    scene = Snapshot(load(1, builder.objects.values()))
     node, instance = RESOURCES["node"], RESOURCES["instance"]
     found = [scene.config.node("node3")]
     fields = [node.find("sinst_cnt"), node.find("sinst_list")]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moorage.daemons.scratch import Scratch
+from moorage.daemons.devcluster import Scratch
 from moorage.node.hypervisors.kvm import Kvm
 
 PROVIDER = Path(__file__).parent / "provider"

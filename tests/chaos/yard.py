@@ -20,8 +20,8 @@ from truth import Files, Qemu
 
 from moorage.api.luxi import LuxiClient
 from moorage.daemons import bootstrap, process
-from moorage.daemons import scratch as scratches
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster as scratches
+from moorage.daemons.devcluster import Scratch
 from moorage.model.token import from_text, to_text
 
 INSIDE = 1812

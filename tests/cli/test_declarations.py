@@ -17,7 +17,7 @@ from moorage.cli import (
     follow,
     help,  # noqa: A004
     htools,
-    invitation,
+    join_token,
     listing,
     main,
     options,
@@ -30,7 +30,7 @@ SHARED = (
     command,
     details,
     follow,
-    invitation,
+    join_token,
     listing,
     main,
     help,

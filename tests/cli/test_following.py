@@ -10,9 +10,9 @@ import pytest
 
 from moorage.api.luxi import LuxiClient
 from moorage.cli.command import Call, Finished
+from moorage.cli.dry_run import plan_lines
 from moorage.cli.follow import Follower, follow
 from moorage.cli.gnt_disk import PROGRAM
-from moorage.cli.plan import plan_lines
 from moorage.cli.progress import ProgressBar, amount
 from moorage.cli.terminal import Terminal
 from moorage.errors import CommandFailed, NoCapacity, NotFound

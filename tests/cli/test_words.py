@@ -4,7 +4,12 @@
 import pytest
 
 from moorage.cli.gnt_instance.disk_options import changes, disk_option, new_disks
-from moorage.cli.words import backend_parameters, ident_key_values, key_values, split
+from moorage.cli.option_syntax import (
+    backend_parameters,
+    ident_key_values,
+    key_values,
+    split,
+)
 from moorage.errors import BadInput
 
 

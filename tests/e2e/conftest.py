@@ -10,8 +10,8 @@ import pytest
 
 from moorage.jobs import Job
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.picture import Picture, epochs, picture
 from moorage.testing.scenarios import Scenario, harbour
+from moorage.testing.state_snapshot import Picture, epochs, picture
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from moorage.daemons import calm
+from moorage.daemons import log_limit
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def now() -> list[float]:
 def log(
     caplog: pytest.LogCaptureFixture, now: list[float]
 ) -> Iterator[pytest.LogCaptureFixture]:
-    filtering = calm.Calm(lambda: now[0])
+    filtering = log_limit.Calm(lambda: now[0])
     caplog.handler.addFilter(filtering)
     yield caplog
     caplog.handler.removeFilter(filtering)
@@ -32,10 +32,10 @@ async def test_a_lack_of_descriptors_does_not_fill_the_log(
     loop = asyncio.get_running_loop()
     lack = OSError(errno.EMFILE, "Too many open files")
     for number in range(1000):
-        calm.complain(loop, {"message": f"socket {number}", "exception": lack})
+        log_limit.complain(loop, {"message": f"socket {number}", "exception": lack})
     assert log.text.count("Too many open files") == 60
     assert "Traceback" not in log.text
-    calm.complain(loop, {"message": "something else"})
+    log_limit.complain(loop, {"message": "something else"})
     assert "(940 messages were left out) something else" in log.text
 
 

@@ -20,10 +20,10 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
 from moorage.model import Change, Node, successor
-from moorage.store import SqliteStore, Truth
+from moorage.store import ConfigStore, SqliteStore
 
 pytestmark = pytest.mark.slow
 
@@ -55,10 +55,10 @@ def town(tmp_path: Path) -> Iterator[Scratch]:
     at = tmp_path / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
-        yield scratch.read(at)
+        yield devcluster.read(at)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def rogue(town: Scratch, keys: Path, name: str) -> Iterator[list[str]]:
     process.end(int(town.node(name).pid.read_text()))
     argv = [sys.executable, "-c", ROGUE, str(keys), town.address(name)]
     served = subprocess.Popen(
-        [*argv, str(scratch.PORT)], stdout=subprocess.PIPE, text=True
+        [*argv, str(devcluster.PORT)], stdout=subprocess.PIPE, text=True
     )
     try:
         assert served.stdout
@@ -121,7 +121,7 @@ def test_a_key_that_was_stolen_is_worth_nothing_once_its_node_was_let_in_anew(
         said = hands.refused("gnt-node modify --offline=yes node2")
         assert "node node2 is not off" in said
     assert heard == []  # not a word was said to it
-    scratch.start_agent(town, "node2")
+    devcluster.start_agent(town, "node2")
     assert process.wait_until(town.node("node2").serving.exists, 60)
     assert verified(hands) == []
 
@@ -167,7 +167,7 @@ def test_everything_is_renewed_while_guests_run(town: Scratch, hands: Typist) ->
     hands.type("moorage master stop")
     hands.type("moorage master start")
     process.end(int(town.node("node2").pid.read_text()))
-    scratch.start_agent(town, "node2")
+    devcluster.start_agent(town, "node2")
     assert process.wait_until(lambda: not hands_fail(town), 60)
     assert verified(hands) == []
 
@@ -194,7 +194,7 @@ def test_a_process_that_is_killed_in_the_middle_shuts_nobody_out(
     os.kill(pid, signal.SIGKILL)
     assert process.wait_until(lambda: not process.alive(pid), 30)
     if victim == "agent":
-        scratch.start_agent(town, "node2")
+        devcluster.start_agent(town, "node2")
     hands.type("moorage master start")
     assert process.wait_until(lambda: all_ended(hands), 60)
     hands.type("gnt-cluster renew-crypto --new-cluster-certificate")
@@ -218,7 +218,7 @@ def test_a_cluster_of_long_ago_gets_keys_that_are_known(
 
 
 async def _note_no_keys(town: Scratch) -> None:
-    truth, _ = await Truth.open(SqliteStore(town.master.store))
+    truth, _ = await ConfigStore.open(SqliteStore(town.master.store))
     nodes = truth.config.named(Node)
     await truth.commit(Change(tuple(successor(n, n.mtime, pins=()) for n in nodes)))
     await truth.close()
@@ -228,7 +228,7 @@ def test_who_let_a_node_in_is_said_on_both_sides(tmp_path: Path) -> None:
     at = tmp_path / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim --bare")
-        town = scratch.read(at)
+        town = devcluster.read(at)
         hands = Typist(town.environment(), io.StringIO())
         hands.type("gnt-cluster init --node-name node1 demo")
         said = hands.type("gnt-node add node2")
@@ -242,4 +242,4 @@ def test_who_let_a_node_in_is_said_on_both_sides(tmp_path: Path) -> None:
         assert word in hands.look("gnt-cluster info")
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from moorage.daemons import process
 from moorage.daemons.agent import Settings, write_settings
-from moorage.daemons.places import NodePlaces
+from moorage.daemons.paths import NodePlaces
 from moorage.model.token import from_text
 
 

@@ -11,8 +11,8 @@ import pytest
 from moorage.model import Change, Instance, successor
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import Picture, picture
 from moorage.testing.scenarios import SCENARIOS, Scenario
+from moorage.testing.state_snapshot import Picture, picture
 
 each_request = pytest.mark.parametrize(
     "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]

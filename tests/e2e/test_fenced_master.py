@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.places import MasterPlaces
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
+from moorage.daemons.paths import MasterPlaces
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +29,10 @@ def town(tmp_path: Path) -> Iterator[Scratch]:
     at = tmp_path / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
-        yield scratch.read(at)
+        yield devcluster.read(at)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 def test_of_a_store_and_its_copy_one_master_ends(town: Scratch) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.slow
 
@@ -29,14 +29,14 @@ def bare(tmp_path: Path) -> Iterator[Scratch]:
     at = tmp_path / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim --bare")
-        found = scratch.read(at)
+        found = devcluster.read(at)
         Typist(found.environment(), io.StringIO()).type(
             "gnt-cluster init --node-name node1 demo"
         )
         yield found
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 def kill(pid_file: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_crash_in_the_middle_can_be_repeated(
     bare: Scratch, moment: str, victims: str
 ) -> None:
     hands = Typist(bare.environment(), io.StringIO())
-    token = scratch.token(bare, "node2")
+    token = devcluster.token(bare, "node2")
     hands.type(f"gnt-node add --submit --token {token} node2")
     there = moments(bare)[moment]
     process.wait_until(there.exists, 30)
@@ -78,7 +78,7 @@ def test_a_crash_in_the_middle_can_be_repeated(
         kill(bare.master.pid)
     if victims != "master":
         kill(bare.node("node2").pid)
-        scratch.start_agent(bare, "node2")
+        devcluster.start_agent(bare, "node2")
     if victims != "agent":
         hands.type("moorage master start")
 
@@ -90,7 +90,7 @@ def test_a_crash_in_the_middle_can_be_repeated(
     names = [node["name"] for node in hands.ask("gnt-node list -o name")]
     if names == ["node1"]:
         assert process.wait_until(bare.node("node2").token.exists, 30)
-        hands.type(f"gnt-node add --token {scratch.token(bare, 'node2')} node2")
+        hands.type(f"gnt-node add --token {devcluster.token(bare, 'node2')} node2")
     assert process.wait_until(
         lambda: all(one["mtotal"] for one in hands.ask("gnt-node list -o mtotal")), 30
     )

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ class Harbour:
         os.kill(agent, signal.SIGKILL)
         assert process.wait_until(lambda: not process.alive(agent), 30)
         (self.top / f"slow-{script}").unlink()
-        scratch.start_agent(self.scratch, "node1")
+        devcluster.start_agent(self.scratch, "node1")
         assert process.wait_until(self.idle, 60)
         jobs = self.hands.ask("gnt-job list -o id,status")
         job = max(jobs, key=lambda job: int(job["id"]))
@@ -94,10 +94,10 @@ def harbour(tmp_path: Path) -> Iterator[Harbour]:
     at = tmp_path / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 1 --hypervisor fake")
-        yield Harbour(scratch.read(at))
+        yield Harbour(devcluster.read(at))
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 @pytest.mark.parametrize("name", ["", "data1"])

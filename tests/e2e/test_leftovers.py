@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.daemons import leftovers, process, scratch
-from moorage.daemons.leftovers import _names
+from moorage.daemons import cleanup, devcluster, process
+from moorage.daemons.cleanup import _names
 
 PIPE = {"stdin": subprocess.PIPE}
 
@@ -37,12 +37,12 @@ def test_a_node_is_not_another_whose_name_begins_alike() -> None:
 
 def test_a_cluster_in_a_directory_of_any_name_is_ended(tmp_path: Path) -> None:
     root = tmp_path / "a,b=c"
-    scratch.up(root, nodes=1, hypervisor="sim")
+    devcluster.up(root, nodes=1, hypervisor="sim")
     try:
-        assert list(leftovers.processes(root))
+        assert list(cleanup.processes(root))
     finally:
-        scratch.down(root)
-    assert not list(leftovers.processes(root))
+        devcluster.down(root)
+    assert not list(cleanup.processes(root))
     assert not root.exists()
 
 
@@ -55,8 +55,8 @@ def test_a_guest_is_found_by_the_directory_that_it_works_in(tmp_path: Path) -> N
         try:
             line = Path(f"/proc/{one.pid}/cmdline")
             assert process.wait_until(lambda line=line: line.read_bytes(), 10)
-            found = list(leftovers.processes(tmp_path / "c", "/node1"))
+            found = list(cleanup.processes(tmp_path / "c", "/node1"))
             assert (one.pid in found) is expected
-            assert one.pid not in leftovers.processes(tmp_path / "c", "/node2")
+            assert one.pid not in cleanup.processes(tmp_path / "c", "/node2")
         finally:
             one.communicate()

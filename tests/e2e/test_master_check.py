@@ -15,9 +15,9 @@ from moorage.cli import moorage
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
 from moorage.daemons import process
-from moorage.daemons.places import MasterPlaces
+from moorage.daemons.paths import MasterPlaces
+from moorage.jobs.job import RUNNING, Job, Op, encode
 from moorage.jobs.operation import Lock
-from moorage.jobs.record import RUNNING, Job, Op, encode
 from moorage.model import Change
 from moorage.model.change import KIND_OF
 from moorage.model.change import encode as encode_object

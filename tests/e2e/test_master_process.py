@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import master, process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, master, process
+from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.slow
 
@@ -32,10 +32,10 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
     at = tmp_path_factory.mktemp("town") / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
-        yield scratch.read(at)
+        yield devcluster.read(at)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_a_cluster_whose_making_was_interrupted(tmp_path: Path, sign: str) -> No
     at = tmp_path / "c"
     HANDS.type(f"moorage up {at} --nodes 1 --hypervisor sim --bare")
     try:
-        bare = scratch.read(at)
+        bare = devcluster.read(at)
         hands = Typist(bare.environment(), io.StringIO())
         _interrupted(bare, sign)
         if bare.master.founding.exists():
@@ -234,12 +234,12 @@ def test_a_cluster_whose_making_was_interrupted(tmp_path: Path, sign: str) -> No
         hands.type(f"gnt-cluster init --token {token.read_text().strip()} demo")
         assert hands.ask("gnt-node list -o name") == [{"name": "node1"}]
     finally:
-        scratch.down(at)
+        devcluster.down(at)
 
 
 def _interrupted(bare: Scratch, sign: str) -> None:
     """Kill the making of a cluster when a file of it has appeared."""
-    token = scratch.token(bare, "node1")
+    token = devcluster.token(bare, "node1")
     argv = [BIN / "gnt-cluster", "init", "--token", token, "demo"]
     with subprocess.Popen(argv, env={**os.environ, **bare.environment()}) as making:
         seen = (bare.master.root / sign).exists
@@ -251,11 +251,11 @@ def test_an_init_that_fails_removes_what_it_made(tmp_path: Path) -> None:
     at = tmp_path / "c"
     HANDS.type(f"moorage up {at} --nodes 1 --hypervisor sim --bare")
     try:
-        bare = scratch.read(at)
+        bare = devcluster.read(at)
         hands = Typist(bare.environment(), io.StringIO())
-        token = scratch.token(bare, "node1")
+        token = devcluster.token(bare, "node1")
         os.kill(int(bare.node("node1").pid.read_text()), signal.SIGKILL)
         refused(hands, f"gnt-cluster init --token {token} demo")
         assert not bare.master.root.exists()
     finally:
-        scratch.down(at)
+        devcluster.down(at)

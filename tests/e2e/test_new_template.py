@@ -17,7 +17,6 @@ from moorage.model.ipolicy import DEFAULT
 from moorage.model.templates import FACTS, Mirror, Parameter, Reach, TemplateFacts
 from moorage.storage import (
     TEMPLATES,
-    Birth,
     Can,
     Capabilities,
     Command,
@@ -27,10 +26,11 @@ from moorage.storage import (
     Steps,
     Surveying,
     Template,
+    VolumeRequest,
     Where,
     nothing,
 )
-from moorage.testing import san
+from moorage.testing import storage
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
@@ -56,7 +56,7 @@ class Tape(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         return ("robot", f"{born.unique}.tape.disk{born.index}")
 
     @classmethod
@@ -86,7 +86,7 @@ class Tape(Template):
         return (Unit(template=self.name, key="robot", total=Mib(ROOM), free=free),)
 
 
-def mtx(robot: san.San, _node: str, words: list[str], _command: Command) -> Output:
+def mtx(robot: storage.San, _node: str, words: list[str], _command: Command) -> Output:
     """Do as the robot does."""
     verb, *rest = words
     if verb == "load":
@@ -110,7 +110,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, mirror: Mirror, reach: Reach) -> No
     monkeypatch.setitem(FACTS, "tape", found)
     allowed = [*DEFAULT["disk-templates"], "tape"]  # derived from the line's rank
     monkeypatch.setitem(DEFAULT, "disk-templates", allowed)
-    monkeypatch.setitem(san._TOOLS, "mtx", mtx)
+    monkeypatch.setitem(storage._TOOLS, "mtx", mtx)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster
+from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +30,10 @@ def town(tmp_path: Path) -> Iterator[Scratch]:
     at = tmp_path / "c"
     try:
         Typist(PATH, io.StringIO()).type(f"moorage up {at} --nodes 3 --hypervisor fake")
-        yield scratch.read(at)
+        yield devcluster.read(at)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 def told(town: Scratch, line: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.daemons.private import claim
+from moorage.daemons.state_directory import claim
 from moorage.errors import WrongState
 
 

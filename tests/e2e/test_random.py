@@ -10,7 +10,7 @@ import pytest
 from moorage.errors import from_json
 from moorage.model import Disk, Instance
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
-from moorage.testing.picture import epochs, picture
+from moorage.testing.state_snapshot import epochs, picture
 
 NODES = ("node1", "node2", "node3")
 INSTANCES = ("web1", "web2", "web3", "web4")

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
     at = tmp_path / "c"
     yield at
     if (at / "scratch.json").exists():
-        scratch.down(at)
+        devcluster.down(at)
     assert left(tmp_path) == []
 
 
@@ -69,10 +69,10 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
     at = tmp_path_factory.mktemp("town") / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
-        yield scratch.read(at)
+        yield devcluster.read(at)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
     assert left(at.parent) == []
 
 
@@ -103,7 +103,7 @@ def test_a_tour_does_not_walk_over_a_cluster(town: Scratch) -> None:
 
 def test_two_live_side_by_side(town: Scratch, place: Path) -> None:
     HANDS.type(f"moorage up {place} --nodes 1 --hypervisor sim")
-    other = scratch.read(place)
+    other = devcluster.read(place)
     assert other.network != town.network
     first, second = (typist(**one.environment()) for one in (town, other))
     second.type("gnt-disk add -t sharedfile -s 8M mine")
@@ -128,7 +128,7 @@ def test_a_place_may_have_any_name(tmp_path: Path, name: str) -> None:
         told = subprocess.run(ask, check=True, capture_output=True, text=True)
         assert told.stdout == f"{at}/shared/qsd"
     finally:
-        scratch.down(at)
+        devcluster.down(at)
     assert left(tmp_path) == []
 
 
@@ -203,26 +203,27 @@ def test_down_by_another_path_to_the_same_place(place: Path, tmp_path: Path) -> 
 
 
 def test_agents_that_cannot_start_leave_nothing(place: Path) -> None:
-    network = scratch._network(place)
+    network = devcluster._network(place)
     with socket.socket() as taken:
-        taken.bind((f"{network}.3", scratch.PORT))
+        taken.bind((f"{network}.3", devcluster.PORT))
         taken.listen()
         said = refused(f"moorage up {place} --hypervisor sim")
     assert "node3" in said
     assert (
-        f"cannot listen at {network}.3:{scratch.PORT}: Address already in use" in said
+        f"cannot listen at {network}.3:{devcluster.PORT}: Address already in use"
+        in said
     )
     assert left(place) == []
     assert not place.exists()
 
 
 def test_a_network_that_is_taken_is_passed_over(place: Path) -> None:
-    network = scratch._network(place)
+    network = devcluster._network(place)
     with socket.socket() as taken:
-        taken.bind((f"{network}.1", scratch.PORT))
+        taken.bind((f"{network}.1", devcluster.PORT))
         taken.listen()
         HANDS.type(f"moorage up {place} --nodes 1 --hypervisor sim --bare")
-    assert scratch.read(place).network != network
+    assert devcluster.read(place).network != network
 
 
 def killed(pid_file: Path) -> None:
@@ -241,7 +242,7 @@ def test_an_agent_that_was_killed_serves_again(town: Scratch) -> None:
     before = {path.name: path.read_text() for path in fences.iterdir()}
     assert set(before) >= {"term", f"disk-{uuid}"}
     killed(town.node("node1").pid)
-    scratch.start_agent(town, "node1")
+    devcluster.start_agent(town, "node1")
     hands.type("gnt-disk detach first")
     hands.type("gnt-disk remove -f first")
     hands.type("gnt-instance remove -f web1")
@@ -258,23 +259,23 @@ def test_an_agent_that_people_start_tells_its_number(town: Scratch) -> None:
     pid = process.spawn(["agent", str(node.root)], node.log)
     assert process.wait_until(node.serving.exists, 60)
     assert int(node.pid.read_text()) == pid
-    assert scratch.start_agent(town, "node2") == pid
+    assert devcluster.start_agent(town, "node2") == pid
 
 
 def test_an_agent_that_runs_is_not_started_twice(town: Scratch) -> None:
     pid = int(town.node("node2").pid.read_text())
-    assert scratch.start_agent(town, "node2") == pid
+    assert devcluster.start_agent(town, "node2") == pid
     assert int(town.node("node2").pid.read_text()) == pid
     assert process.alive(pid)
 
 
 def test_an_agent_killed_at_its_door_opens_another(place: Path) -> None:
     HANDS.type(f"moorage up {place} --nodes 1 --hypervisor sim --bare")
-    bare = scratch.read(place)
+    bare = devcluster.read(place)
     hands = typist(**bare.environment())
-    old = scratch.token(bare, "node1")
+    old = devcluster.token(bare, "node1")
     killed(bare.node("node1").pid)
-    scratch.start_agent(bare, "node1")
+    devcluster.start_agent(bare, "node1")
     said = refused(f"gnt-cluster init --token {old} demo", hands)
     assert "does not open its door" in said
     hands.type("gnt-cluster init demo")
@@ -358,7 +359,7 @@ def without_root() -> Iterator[Callable[[str], str]]:
         yield run
     finally:
         for note in home.glob("*/scratch.json"):
-            scratch.down(note.parent)
+            devcluster.down(note.parent)
         assert left(home) == []
         shutil.rmtree(home)
 

@@ -15,8 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
 from moorage.model.token import from_text, to_text
 
 pytestmark = pytest.mark.slow
@@ -32,10 +32,10 @@ def bare(tmp_path: Path) -> Iterator[Scratch]:
     at = tmp_path / "c"
     try:
         HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim --bare")
-        yield scratch.read(at)
+        yield devcluster.read(at)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ SLIPS = [
 
 
 def test_a_slip_leaves_nothing_behind(bare: Scratch, hands: Typist) -> None:
-    token = scratch.token(bare, "node1")
+    token = devcluster.token(bare, "node1")
     for slip, sentence in SLIPS:
         said = refused(hands, "gnt-cluster init " + slip.format(token=token))
         assert sentence in said, slip
@@ -82,7 +82,7 @@ def test_a_slip_leaves_nothing_behind(bare: Scratch, hands: Typist) -> None:
     said = refused(hands, f"gnt-cluster init --token {wrong} demo")
     assert "node node1 does not accept the token" in said
     assert not bare.master.root.exists()
-    assert scratch.token(bare, "node1") == token  # and the node still waits
+    assert devcluster.token(bare, "node1") == token  # and the node still waits
     assert "no master listens" in refused(hands, "gnt-cluster info")
     hands.type("gnt-cluster init demo")
 
@@ -109,7 +109,7 @@ def test_a_shared_directory_that_the_first_node_lacks_is_refused(
     at, shared = tmp_path / "c", tmp_path / "images"
     try:
         HANDS.type(f"moorage up {at} --nodes 1 --hypervisor fake --bare")
-        town = scratch.read(at)
+        town = devcluster.read(at)
         hands = Typist(town.environment(), io.StringIO())
         init = f"gnt-cluster init {DIRECTORY}={shared} demo"
         assert f"node node1 has no directory {shared}" in refused(hands, init)
@@ -123,7 +123,7 @@ def test_a_shared_directory_that_the_first_node_lacks_is_refused(
         hands.type(init)
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
 
 
 def test_a_cluster_without_a_shared_directory_has_no_such_disks(
@@ -136,7 +136,7 @@ def test_a_cluster_without_a_shared_directory_has_no_such_disks(
 
 
 def test_a_token_lets_one_node_in_once(bare: Scratch, hands: Typist) -> None:
-    first, second = (scratch.token(bare, name) for name in bare.names)
+    first, second = (devcluster.token(bare, name) for name in bare.names)
     hands.type("gnt-cluster init demo")
     for token, sentence in (
         ("garbled", "that is no token of a node"),

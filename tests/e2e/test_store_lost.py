@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from moorage.jobs.record import FINISHED, decode, encode
+from moorage.jobs.job import FINISHED, decode, encode
 from moorage.model import Change, successor
 from moorage.store import MemoryStore, Stored, StoreError, StoreLost, Write
 from moorage.testing.cluster import SimCluster

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from moorage.daemons import agent, process
-from moorage.daemons.places import NodePlaces
+from moorage.daemons.paths import NodePlaces
 from moorage.model import Node
 from moorage.model.token import from_text
-from moorage.node import durable, join, tls
+from moorage.node import durable, enrolment, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.protocol import GetFacts
@@ -161,6 +161,6 @@ async def test_strangers_do_not_keep_a_node_from_joining(
     with ExitStack() as stack:
         await crowd(stack, port, b"\x16\x03\x01\x02")
         token = from_text(places.token.read_text().strip())
-        await join.let_in(authority, token, "node1")
+        await enrolment.let_in(authority, token, "node1")
         assert memory(newcomer) < before + GROWTH
         assert process.wait_until(places.serving.exists, 60)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.picture import Picture, picture
 from moorage.testing.scenarios import SCENARIOS, Scenario
+from moorage.testing.state_snapshot import Picture, picture
 
 TWO = [
     {"OP_ID": "OP_DISK_ATTACH", "disk": "spare", "instance_name": "web1"},

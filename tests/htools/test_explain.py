@@ -17,12 +17,12 @@ from moorage.htools import (
     load,
     sample,
 )
+from moorage.htools.explain.explain import place
 from moorage.htools.placement.requests import (
     Allocate,
     answer,
 )
 from moorage.htools.policy import DEFAULT
-from moorage.htools.why.explain import place
 
 UNCHECKED = Asking(capacity=False)
 LVM = ("lvm-vg", "xenvg")

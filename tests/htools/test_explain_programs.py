@@ -8,8 +8,8 @@ from importlib import import_module
 import pytest
 
 from moorage.htools import Group, load, sample
+from moorage.htools.explain.n1_report import troubles
 from moorage.htools.formats import text
-from moorage.htools.why.troubles import troubles
 
 
 @pytest.fixture

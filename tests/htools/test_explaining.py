@@ -20,6 +20,10 @@ from moorage.htools import (
     load,
     sample,
 )
+from moorage.htools.explain.answer import explain
+from moorage.htools.explain.capacity import explain_full
+from moorage.htools.explain.no_move import explain_balance
+from moorage.htools.export import saved
 from moorage.htools.metrics import score
 from moorage.htools.moves import Move
 from moorage.htools.placement.allocate import targets, try_allocate
@@ -33,10 +37,6 @@ from moorage.htools.placement.requests import (
     newcomer,
 )
 from moorage.htools.placement.space import Filling, Safety, Size, fill, model
-from moorage.htools.saving import saved
-from moorage.htools.why.answers import explain
-from moorage.htools.why.fullness import explain_full
-from moorage.htools.why.unmoved import explain_balance
 
 UNCHECKED = Asking(capacity=False)
 

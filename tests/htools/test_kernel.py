@@ -26,11 +26,11 @@ from moorage.htools.grid import COMPILED
 from moorage.htools.kernel import columns
 from moorage.htools.metrics import score
 from moorage.htools.moves import apply
-from moorage.htools.placement import placer, refuges
+from moorage.htools.placement import evacuation_kernel, kernel_search
 from moorage.htools.placement.requests import newcomer
 from moorage.htools.plans.balancing import best_step, candidates, movers
 from moorage.htools.plans.search import supported
-from moorage.htools.survival.losses import Losses
+from moorage.htools.survival.kernel_losses import Losses
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 KINDS = ("drbd", "shared", "mixed")
@@ -138,9 +138,9 @@ def test_a_new_instance_goes_where_trying_every_place_puts_it(
     like = state.fleet.instances[seed]
     row = replace(like, name="new", primary=-1, secondary=-1, forthcoming=False)
     count = 2 if like.template == "drbd" else 1
-    assert placer.Placer.knows(state, newcomer(state, row), None)
+    assert kernel_search.Placer.knows(state, newcomer(state, row), None)
     fast = _placed(state, row, count)
-    monkeypatch.setattr(placer, "COMPILED", False)
+    monkeypatch.setattr(kernel_search, "COMPILED", False)
     assert fast == _placed(state, row, count)
 
 
@@ -161,9 +161,9 @@ def _evacuated(state, mode):
 def test_evacuating_ends_where_trying_every_node_does(seed, kind, odd, monkeypatch):
     state = _view(seed, kind, odd)
     mode = ("all", "primary-only", "secondary-only")[seed % 3]
-    assert refuges.Refuges.of(state, 0, state.nodes[1].primaries, force=False)
+    assert evacuation_kernel.Refuges.of(state, 0, state.nodes[1].primaries, force=False)
     fast = _evacuated(state, mode)
-    monkeypatch.setattr(refuges, "COMPILED", False)
+    monkeypatch.setattr(evacuation_kernel, "COMPILED", False)
     assert fast == _evacuated(state, mode)
 
 

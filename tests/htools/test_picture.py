@@ -9,12 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from moorage.cli.htools.picture import bars, scenes
-from moorage.cli.htools.picture.balancing import balancing_page
-from moorage.cli.htools.picture.filling import filling_page
-from moorage.cli.htools.picture.markup import el, text
-from moorage.cli.htools.picture.nodes import CHOSEN
-from moorage.cli.htools.picture.origin import Origin, origin
+from moorage.cli.htools.report import bars, scenes
+from moorage.cli.htools.report.balancing import balancing_page
+from moorage.cli.htools.report.filling import filling_page
+from moorage.cli.htools.report.html import el, text
+from moorage.cli.htools.report.nodes import CHOSEN
+from moorage.cli.htools.report.provenance import Origin, origin
 from moorage.htools import Rules, balance, load, sample
 from moorage.htools.formats import text as text_format
 from moorage.htools.metrics import measure, score, weigh

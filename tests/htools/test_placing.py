@@ -8,11 +8,11 @@ import pytest
 from moorage.htools import Allocate, Asking, load, place, sample
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.grid import COMPILED
-from moorage.htools.placement import placer as placing
+from moorage.htools.placement import kernel_search as placing
 from moorage.htools.placement.allocate import tally, targets, try_allocate
 from moorage.htools.placement.requests import newcomer
-from moorage.htools.spots import on_pair
-from moorage.htools.survival.redundancy import Guard
+from moorage.htools.single_placement import on_pair
+from moorage.htools.survival.n1 import Guard
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 FILLS = (0.5, 0.65, 0.8)

@@ -21,16 +21,16 @@ from moorage.htools import (
     sample,
     smallest_change,
 )
+from moorage.htools.constants import Fail
+from moorage.htools.export import saved
 from moorage.htools.grid import COMPILED
-from moorage.htools.placement import placer as placing
+from moorage.htools.placement import kernel_search as placing
 from moorage.htools.placement import shrinking
 from moorage.htools.placement.allocate import targets
 from moorage.htools.placement.requests import Relocate, newcomer
 from moorage.htools.placement.space import Filling, Safety, Size, fill, model
 from moorage.htools.plans.balancing import best_step
 from moorage.htools.plans.plan import job_sets, shell
-from moorage.htools.saving import saved
-from moorage.htools.words import Fail
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 

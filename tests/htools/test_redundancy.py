@@ -23,11 +23,11 @@ from moorage.htools import (
     survive,
     unlosable,
 )
+from moorage.htools.constants import Fail
 from moorage.htools.placement.allocate import targets, try_allocate
 from moorage.htools.placement.space import Size, model
 from moorage.htools.survival.keeping import Keeper
-from moorage.htools.survival.redundancy import Guard
-from moorage.htools.words import Fail
+from moorage.htools.survival.n1 import Guard
 
 
 @pytest.mark.requirement("S2-01", "S2-07")

@@ -8,8 +8,8 @@ import pytest
 
 from moorage.htools import evacuate, load, sample
 from moorage.htools.grid import COMPILED
-from moorage.htools.loading import Reading
-from moorage.htools.placement import refuges
+from moorage.htools.loader import Reading
+from moorage.htools.placement import evacuation_kernel
 from moorage.htools.placement.evacuation import MODES
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
@@ -44,7 +44,7 @@ def test_refuges_are_those_that_trying_every_move_finds(
     state = _crowd(seed, kind)
     leaving = [*state.nodes[2].primaries, *state.nodes[2].secondaries]
     fast = _told(evacuate(state, leaving, mode, force=force))
-    monkeypatch.setattr(refuges, "COMPILED", False)
+    monkeypatch.setattr(evacuation_kernel, "COMPILED", False)
     assert fast == _told(evacuate(state, leaving, mode, force=force))
 
 
@@ -52,5 +52,5 @@ def test_whoever_is_named_twice_moves_twice(monkeypatch):
     state = _crowd(1, "drbd")
     leaving = [*state.nodes[1].primaries] * 2
     fast = _told(evacuate(state, leaving, "all"))
-    monkeypatch.setattr(refuges, "COMPILED", False)
+    monkeypatch.setattr(evacuation_kernel, "COMPILED", False)
     assert fast == _told(evacuate(state, leaving, "all"))

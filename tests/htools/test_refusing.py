@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from moorage.htools import Asking, Disk, InstanceRow, Reading, Rules, Unit, load, sample
+from moorage.htools.constants import Fail, Mirror
+from moorage.htools.explain.explain import place
 from moorage.htools.grid import (
     COMPILED,
     Grid,
@@ -19,9 +21,7 @@ from moorage.htools.moves import FA, F, Move, why_move
 from moorage.htools.placement.requests import Allocate, newcomer
 from moorage.htools.plans.balancing import candidates
 from moorage.htools.plans.search import VERBS
-from moorage.htools.spots import why_place
-from moorage.htools.why.explain import place
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.single_placement import why_place
 
 needs_kernel = pytest.mark.skipif(not COMPILED, reason="the kernel is not compiled")
 ODD = [(), ("exclusive",), ("units",), ("exclusive", "units")]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from moorage.errors import BadInput
 from moorage.htools.formats import iallocator, jsontext
-from moorage.htools.formats.resident import resident
+from moorage.htools.formats.fast_instance import resident
 
 PLACES = {"n1": 0, "n2": 1, "n3": 2}
 USUAL = {

@@ -14,8 +14,8 @@ from moorage.cli.htools import hbal, hinfo, hscan, remote
 from moorage.errors import BadInput
 from moorage.htools import Disk, load, sample
 from moorage.htools.formats import luxi, mond, rapi, text
-from moorage.htools.loading import Reading
-from moorage.htools.measured import Measured
+from moorage.htools.loader import Reading
+from moorage.htools.utilization import Measured
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 sys.path.insert(0, str(Path(__file__).parent / "parity"))

@@ -9,8 +9,8 @@ import pytest
 from moorage.cli.htools import hail, hbal, hscan, hspace
 from moorage.errors import BadInput
 from moorage.htools import Disk, Unit, load
+from moorage.htools.cluster_stats import Room
 from moorage.htools.formats import iallocator, jsontext, luxi, rapi, text
-from moorage.htools.totals import Room
 
 POOL = ("sharedfile", "/srv/shared")
 

@@ -10,7 +10,7 @@ import pytest
 from moorage.htools import Disk, Unit, load, sample, survive
 from moorage.htools.grid import COMPILED
 from moorage.htools.survival.certificate import certify
-from moorage.htools.survival.losing import Homes, lose
+from moorage.htools.survival.explain_loss import Homes, lose
 from moorage.htools.survival.ways import another_way
 
 IDLE = {"ADMIN_down", "ADMIN_offline", "ERROR_down", "USER_down"}

@@ -8,9 +8,9 @@ from importlib import import_module
 import pytest
 
 from moorage.htools import Disk, Group, load
+from moorage.htools.constants import Mirror
 from moorage.htools.formats import text
 from moorage.htools.survival.certificate import certify
-from moorage.htools.words import Mirror
 
 
 @pytest.fixture

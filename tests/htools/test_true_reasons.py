@@ -8,7 +8,7 @@ import pytest
 from moorage.cli.htools import hcheck
 from moorage.htools import Allocate, Asking, Fleet, Group, load, place
 from moorage.htools.formats import text
-from moorage.htools.survival.losing import lose
+from moorage.htools.survival.explain_loss import lose
 
 
 def test_a_node_of_another_group_is_not_called_offline(some_node, some_inst):

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Job
-from moorage.jobs.record import decode, encode
+from moorage.jobs.job import decode, encode
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import picture
+from moorage.testing.state_snapshot import picture
 
 GROW_A = {"OP_ID": "OP_DISK_GROW", "disk": "a", "amount": 8}
 GROW_B = {"OP_ID": "OP_DISK_GROW", "disk": "b", "amount": 8}

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import json
 
 from moorage.jobs import Run
-from moorage.jobs.record import Job, decode, encode
+from moorage.jobs.job import Job, decode, encode
 from moorage.model import Node
 from moorage.protocol import AttachDisk, GetFacts, PlugDisk, StartGuest, Verb
 from moorage.store import MemoryStore

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A job forgets at its end what let a node in, and never shows it."""
 
-from moorage.jobs.record import ERROR, RUNNING, SUCCESS, Job, Op, encode
+from moorage.jobs.job import ERROR, RUNNING, SUCCESS, Job, Op, encode
 from moorage.jobs.secrets import HIDDEN, forget, shown
 from moorage.jobs.task import Run
 from moorage.protocol import EnrolNode

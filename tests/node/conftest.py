@@ -18,7 +18,7 @@ from moorage.node.doorkeeper import Limits
 from moorage.node.keys import Keys
 from moorage.testing.guests import SimHypervisor
 from moorage.testing.machine import SimMachine
-from moorage.testing.san import San
+from moorage.testing.storage import San
 
 
 class SlowMachine(SimMachine):

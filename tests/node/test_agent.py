@@ -12,13 +12,13 @@ from moorage.errors import BadInput, Failed, Stale, WrongState
 from moorage.model import Disk
 from moorage.model.change import encode
 from moorage.node.agent import Agent
+from moorage.node.attachments import Attachments
+from moorage.node.creations import volume_key
 from moorage.node.fence import Fence
-from moorage.node.held import Shelf
-from moorage.node.makings import volume_key
 from moorage.storage import Where
 from moorage.testing.guests import SimHypervisor, TwoWriters
 from moorage.testing.machine import SimMachine
-from moorage.testing.san import San
+from moorage.testing.storage import San
 from moorage.units import Mib
 
 DISK = Disk(
@@ -252,12 +252,12 @@ def test_a_fence_remembers_the_highest_number(tmp_path: Path) -> None:
 
 
 def test_the_shelf_knows_where_and_who(tmp_path: Path) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = Attachments(tmp_path)
     shelf.put(DISK, Where(path="/dev/x", block=True))
     shelf.use("d1", "kvm", "g1")
     shelf.use("d1", "kvm", "g1")
     shelf.put(DISK, Where(path="/dev/y", block=True))  # attached again
-    assert Shelf(tmp_path).users("d1") == (("kvm", "g1"),)
+    assert Attachments(tmp_path).users("d1") == (("kvm", "g1"),)
     assert [(one.disk, one.path, one.epoch) for one in shelf.all()] == [
         ("d1", "/dev/y", 3)
     ]

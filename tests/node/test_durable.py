@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.daemons.agent import Settings, read_settings, write_settings
-from moorage.daemons.places import NodePlaces
+from moorage.daemons.paths import NodePlaces
 from moorage.errors import BadInput, Failed, Stale
 from moorage.model import Disk
-from moorage.node import durable, join, tls
+from moorage.node import durable, enrolment, tls
+from moorage.node.attachments import Attachments
 from moorage.node.authority import Authority
+from moorage.node.creations import Creations
 from moorage.node.fence import Fence
-from moorage.node.held import Shelf
-from moorage.node.makings import Makings
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -67,13 +67,13 @@ def fence(top: Path) -> None:
 
 
 def held(top: Path) -> None:
-    shelf = Shelf(top / "held")
+    shelf = Attachments(top / "held")
     shelf.put(DISK, Where(path="/dev/x"))
     shelf.use("d1", "kvm", "g1")
 
 
 def makings(top: Path) -> None:
-    made = Makings(top / "makings")
+    made = Creations(top / "makings")
     made.begin(DISK, of=DISK, before=None)
     made.end(DISK, "made")
 
@@ -144,7 +144,7 @@ def test_a_fence_that_cannot_be_read_is_no_lower_one(
 def test_a_held_disk_that_cannot_be_read_is_not_held(
     torn: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shelf = Shelf(tmp_path)
+    shelf = Attachments(tmp_path)
     shelf.put(DISK, Where(path="/dev/x"))
     (tmp_path / "d1").write_bytes(torn)
     with caplog.at_level(logging.WARNING):
@@ -182,10 +182,10 @@ def test_keys_of_a_node_that_cannot_be_read(name: str, tmp_path: Path) -> None:
         "name": b"n",
     }.items():
         durable.write(at / file, data)
-    assert join.name(at) == "n"
+    assert enrolment.name(at) == "n"
     tls.serving(at)
     (at / name).write_bytes(b"")
-    read = join.name if name == "name" else tls.serving
+    read = enrolment.name if name == "name" else tls.serving
     with pytest.raises(Failed) as caught:
         read(at)
     assert str(at) in caught.value.message

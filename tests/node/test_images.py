@@ -17,7 +17,7 @@ from moorage.errors import Failed, MoorageError
 from moorage.model import Disk
 from moorage.node.commands import drive
 from moorage.node.images import UNLISTED, Images
-from moorage.node.local import LocalMachine
+from moorage.node.local_host import LocalMachine
 from moorage.node.oses import Install, OsDisk, command, look
 from moorage.storage import Command, Opened, Outcome, Site, Where, template_named
 from moorage.units import Mib

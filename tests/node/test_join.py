@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
 from moorage.model import Node
 from moorage.model.token import Token, from_text, to_text
-from moorage.node import join, server, tls
+from moorage.node import enrolment, server, tls
 from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
 from moorage.protocol import EnrolNode
 from moorage.testing.machine import SimMachine
-from moorage.testing.san import San
+from moorage.testing.storage import San
 
 
 @dataclass
@@ -48,7 +48,7 @@ def free_port() -> int:
 async def opened(directory: Path, port: int) -> Door:
     keys, shown = directory / "keys", directory / "token"
     directory.mkdir(exist_ok=True)
-    coming = join.open_door(keys, "127.0.0.1", port, shown)
+    coming = enrolment.open_door(keys, "127.0.0.1", port, shown)
     task = asyncio.create_task(coming)
     while not shown.exists():
         await asyncio.sleep(0.01)
@@ -81,17 +81,17 @@ async def said(door: Door, path: str, **more: Any) -> tuple[int, str]:
 
 async def test_a_node_is_let_in_once(door: Door, authority: Authority) -> None:
     token = door.token
-    assert not join.joined(door.keys)
-    await join.let_in(authority, token, "node7")
+    assert not enrolment.joined(door.keys)
+    await enrolment.let_in(authority, token, "node7")
     await asyncio.wait_for(door.task, 5)
-    assert join.joined(door.keys)
+    assert enrolment.joined(door.keys)
     assert (door.keys / "name").read_text() == "node7"
     assert not door.shown.exists()
     assert {path.name for path in door.keys.iterdir()} == {
         *("ca.pem", "name", "node.key", "node.pem")
     }
     with pytest.raises(Unreachable) as caught:
-        await join.let_in(authority, token, "node8")
+        await enrolment.let_in(authority, token, "node8")
     assert "node node8 does not open its door at 127.0.0.1:" in caught.value.message
     assert caught.value.hint.startswith("is its agent running")
 
@@ -106,7 +106,7 @@ async def test_another_cluster_may_not_use_it_after_that(
 ) -> None:
     token = door.token
     both = [
-        join.let_in(one, token, name)
+        enrolment.let_in(one, token, name)
         for one, name in ((authority, "node1"), (other_authority, "node1"))
     ]
     ended = await asyncio.gather(*both, return_exceptions=True)
@@ -120,10 +120,10 @@ async def test_another_cluster_may_not_use_it_after_that(
 async def test_a_wrong_secret_opens_nothing(door: Door, authority: Authority) -> None:
     wrong = replace(door.token, secret="x" * 32)
     with pytest.raises(Failed, match="node1 does not accept the token") as caught:
-        await join.let_in(authority, wrong, "node1")
+        await enrolment.let_in(authority, wrong, "node1")
     assert not isinstance(caught.value, Unreachable)
-    assert not join.joined(door.keys)
-    await join.let_in(authority, door.token, "node1")
+    assert not enrolment.joined(door.keys)
+    await enrolment.let_in(authority, door.token, "node1")
 
 
 async def test_a_token_of_an_earlier_start_is_over(
@@ -135,9 +135,9 @@ async def test_a_token_of_an_earlier_start_is_over(
     again = await opened(tmp_path / "node", old.port)
     try:
         with pytest.raises(Unreachable, match="does not open its door") as caught:
-            await join.let_in(authority, old, "node1")
+            await enrolment.let_in(authority, old, "node1")
         assert caught.value.facts["sent"] is False
-        assert not join.joined(again.keys)
+        assert not enrolment.joined(again.keys)
     finally:
         await shut(again)
 
@@ -149,7 +149,7 @@ async def test_somebody_else_at_the_address_learns_no_secret(
     try:
         led = replace(door.token, port=impostor.token.port)
         with pytest.raises(Unreachable):
-            await join.let_in(authority, led, "node1")
+            await enrolment.let_in(authority, led, "node1")
     finally:
         await shut(impostor)
 
@@ -173,7 +173,7 @@ async def test_a_token_that_somebody_tampered_with_is_one_sentence(
     token: Token, authority: Authority
 ) -> None:
     with pytest.raises(MoorageError) as caught:
-        await join.let_in(authority, from_text(to_text(token)), "node1")
+        await enrolment.let_in(authority, from_text(to_text(token)), "node1")
     assert caught.value.message
     assert "\n" not in caught.value.message
 
@@ -214,7 +214,7 @@ async def test_a_malformed_request_is_one_sentence_and_changes_nothing(
     for path, more, expected in bodies(door.token.secret):
         status, text = await said(door, path, **more)
         assert (status, len(text.splitlines())) == (expected, 1), (path, more, text)
-    assert not join.joined(door.keys)
+    assert not enrolment.joined(door.keys)
     assert {path.name for path in door.keys.iterdir()} == {"door.pem", "node.key"}
     assert "Traceback" not in caplog.text
 
@@ -232,7 +232,7 @@ async def test_a_certificate_for_another_key_is_not_taken(
     }
     status, text = await said(door, "/take", json=given)
     assert (status, text) == (400, "the certificate is for another key")
-    assert not join.joined(door.keys)
+    assert not enrolment.joined(door.keys)
 
 
 async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
         port = taken_already.getsockname()[1]
         shown = tmp_path / "token"
         with pytest.raises(Failed, match=f"cannot listen at 127.0.0.1:{port}"):
-            await join.open_door(tmp_path / "keys", "127.0.0.1", port, shown)
+            await enrolment.open_door(tmp_path / "keys", "127.0.0.1", port, shown)
     assert not shown.exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model.hvparams import parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
-from moorage.node.hypervisors.kvm import blocks, drives
+from moorage.node.hypervisors.kvm import blockdev, hotplug
 from moorage.node.hypervisors.kvm.commandline import (
     PORTS,
     Launch,
@@ -39,7 +39,7 @@ def spec(*given, **more):
 
 def data(one):
     """Return a drive's data as QEMU reaches them, with paths for descriptors."""
-    return blocks.Data(blocks.protocol(one))
+    return blockdev.Data(blockdev.protocol(one))
 
 
 def argv(guest, *, incoming=False, accel="tcg"):
@@ -52,7 +52,7 @@ def argv(guest, *, incoming=False, accel="tcg"):
         kernel=8 if given.kernel_path else None,
         initrd=9 if given.initrd_path else None,
         taps=[10 if card.link else None for card in guest.cards],
-        ports=drives.assigned(guest.drives, {}),
+        ports=hotplug.assigned(guest.drives, {}),
         data={one.disk: data(one) for one in guest.drives},
         incoming=incoming,
     )
@@ -203,38 +203,38 @@ def test_node_names_fit_and_tell_disks_apart():
     names = {
         name
         for disk in DISKS
-        for name in (blocks.upper_name(disk), *blocks.lower_names(disk))
+        for name in (blockdev.upper_name(disk), *blockdev.lower_names(disk))
     }
     assert len(names) == 9
     assert max(map(len, names)) <= 31
 
 
 def test_a_device_tells_its_disk():
-    assert blocks.disk_of(blocks.device_name(DISKS[0])) == DISKS[0]
-    assert blocks.disk_of("port3") is None
+    assert blockdev.disk_of(blockdev.device_name(DISKS[0])) == DISKS[0]
+    assert blockdev.disk_of("port3") is None
 
 
 def test_a_read_only_drive_is_read_only_all_the_way_down():
     one = drive(0, FILE, mode="ro")
     given = parameters({})
-    assert blocks.lower_node(one, data(one), "p", given)["read-only"] is True
-    assert blocks.upper_node(one, data(one), "p", given)["read-only"] is True
+    assert blockdev.lower_node(one, data(one), "p", given)["read-only"] is True
+    assert blockdev.upper_node(one, data(one), "p", given)["read-only"] is True
 
 
 @pytest.mark.requirement("S0-65")
 def test_a_uri_is_preferred_when_userspace_access_is_wanted():
     both = Where(path="/dev/loop7", block=True, uris={"kvm": "file:/srv/image"})
-    assert blocks.source(drive(0, both)) == "/dev/loop7"
-    assert blocks.source(drive(0, both, userspace=True)) == "file:/srv/image"
+    assert blockdev.source(drive(0, both)) == "/dev/loop7"
+    assert blockdev.source(drive(0, both, userspace=True)) == "file:/srv/image"
     with pytest.raises(NotSupported):
-        blocks.source(drive(0, Where(uris={"xen": "x"})))
+        blockdev.source(drive(0, Where(uris={"xen": "x"})))
 
 
 def test_a_drive_goes_to_the_port_of_its_slot_or_the_first_free_one():
-    assert drives.free_port(3, {0, 1}) == 3
-    assert drives.free_port(1, {0, 1}) == 2
-    assert drives.free_port(40, {0}) == 1
-    assert drives.free_port(0, range(PORTS)) is None
+    assert hotplug.free_port(3, {0, 1}) == 3
+    assert hotplug.free_port(1, {0, 1}) == 2
+    assert hotplug.free_port(40, {0}) == 1
+    assert hotplug.free_port(0, range(PORTS)) is None
 
 
 def test_more_drives_than_ports_are_refused():
@@ -242,11 +242,11 @@ def test_more_drives_than_ports_are_refused():
         Drive(disk=f"d{n}", slot=n, size=Mib(4), where=FILE) for n in range(PORTS + 1)
     ]
     with pytest.raises(Failed, match="no free port"):
-        drives.assigned(many, {})
+        hotplug.assigned(many, {})
 
 
 def test_ports_that_are_wanted_are_kept():
-    assert drives.assigned([drive(0, FILE), drive(1, NBD)], {DISKS[0]: 1}) == {
+    assert hotplug.assigned([drive(0, FILE), drive(1, NBD)], {DISKS[0]: 1}) == {
         DISKS[0]: 1,
         DISKS[1]: 0,
     }

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from moorage.node.hypervisors.base import GuestSpec
-from moorage.node.hypervisors.kvm.home import NOTE, Home
+from moorage.node.hypervisors.kvm.guest_dir import NOTE, Home
 from moorage.node.hypervisors.kvm.sockets import listener, short_path
 from moorage.units import Mib
 

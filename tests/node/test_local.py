@@ -10,7 +10,7 @@ from moorage.errors import CommandFailed
 from moorage.model import Device, Unit
 from moorage.node.commands import drive
 from moorage.node.images import Images
-from moorage.node.local import LocalMachine
+from moorage.node.local_host import LocalMachine
 from moorage.storage import TEMPLATES, Command, Site
 from moorage.units import Mib
 

@@ -13,7 +13,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, Unreachable, WrongState, may_be_off
-from moorage.node import durable, issuing, server, tls
+from moorage.node import durable, key_issuing, server, tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
@@ -207,7 +207,7 @@ def test_a_request_of_somebody_else_is_not_signed() -> None:
     lines = text.splitlines()
     forged = "\n".join([*lines[:-2], "A" * len(lines[-2]), lines[-1]])
     with pytest.raises(BadInput, match="what node node1 wants to have signed"):
-        issuing.incoming("node1", RequestKey(), forged, "")
+        key_issuing.incoming("node1", RequestKey(), forged, "")
 
 
 # -- dates -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from msgspec import json
 
 from moorage.errors import MoorageError
 from moorage.model.token import Token
-from moorage.node import durable, join, tls
+from moorage.node import durable, enrolment, tls
 from moorage.node.authority import Authority
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
@@ -69,7 +69,7 @@ async def test_a_door_that_answers_anything_is_one_sentence(
     async with door(tmp_path, answer, more) as token:
         with pytest.raises(MoorageError) as caught:
             async with asyncio.timeout(15):  # less than a door's own patience
-                await join.let_in(authority, token, "node9")
+                await enrolment.let_in(authority, token, "node9")
     assert "node node9" in caught.value.message
     assert "\n" not in caught.value.message
 
@@ -81,6 +81,6 @@ async def test_a_door_leads_nowhere_else(tmp_path: Path, authority: Authority) -
     led = f"HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:{port}/\r\n\r\n"
     async with door(tmp_path, led.encode()) as token:
         with pytest.raises(MoorageError, match="HTTP 302"):
-            await join.let_in(authority, token, "node9")
+            await enrolment.let_in(authority, token, "node9")
     elsewhere.close()
     assert not asked.is_set()

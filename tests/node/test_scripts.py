@@ -15,7 +15,7 @@ from moorage.errors import CommandFailed
 from moorage.node import commands
 from moorage.node.commands import run
 from moorage.node.images import Images
-from moorage.node.local import LocalMachine
+from moorage.node.local_host import LocalMachine
 from moorage.node.scripts import Scripts
 from moorage.node.turns import CURRENT, Step, Work
 from moorage.storage import Command

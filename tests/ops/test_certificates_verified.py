@@ -11,7 +11,7 @@ from moorage.jobs import View
 from moorage.model import NodeFacts, load
 from moorage.ops.certificates import authority_on
 from moorage.ops.cluster import checks_certificates, checks_nodes
-from moorage.ops.cluster.finding import Finding, room_and_facts_on, see
+from moorage.ops.cluster.observation import Finding, room_and_facts_on, see
 from moorage.protocol import AuthorityFacts
 from moorage.testing.cluster import ClusterBuilder
 

@@ -11,11 +11,11 @@ from moorage import __version__
 from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
-from moorage.ops.calls import providers_on
 from moorage.ops.certificates import authority_on
-from moorage.ops.cluster.finding import room_and_facts_on
+from moorage.ops.cluster.observation import room_and_facts_on
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
+from moorage.ops.node_tasks import providers_on
 from moorage.protocol import GetAuthority, GetFacts, ListProviders
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib

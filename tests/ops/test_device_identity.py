@@ -9,8 +9,8 @@ import pytest
 
 from moorage.errors import MoorageError
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import picture
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.state_snapshot import picture
 
 ADD, ATTACH = "OP_DISK_ADD", "OP_DISK_ATTACH"
 BLOCKDEV = {"disk_template": "blockdev"}

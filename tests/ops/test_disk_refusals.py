@@ -10,8 +10,8 @@ import pytest
 from moorage.errors import Refused
 from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import picture
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.state_snapshot import picture
 
 EXT = {"disk_template": "ext", "size": 64}
 WEB1 = {"instance_name": "web1"}

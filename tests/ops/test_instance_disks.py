@@ -10,8 +10,8 @@ import pytest
 from moorage.errors import NotSupported, Refused
 from moorage.model import Disk
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import picture
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.state_snapshot import picture
 
 MODIFY = "OP_INSTANCE_SET_PARAMS"
 

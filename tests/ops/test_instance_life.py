@@ -11,8 +11,8 @@ from moorage.errors import BadInput, NotSupported, Refused, WrongState
 from moorage.model import Change, Disk, Instance, successor
 from moorage.model.layout import config_data
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import picture
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.state_snapshot import picture
 
 CREATE, MIGRATE = "OP_INSTANCE_CREATE", "OP_INSTANCE_MIGRATE"
 FAILOVER = "OP_INSTANCE_FAILOVER"

@@ -12,8 +12,8 @@ from moorage.model import Change, successor
 from moorage.model.templates import FACTS
 from moorage.storage import TEMPLATES, Can, Capabilities, Mirror, Reach
 from moorage.testing.cluster import SimCluster
-from moorage.testing.picture import picture
 from moorage.testing.scenarios import harbour
+from moorage.testing.state_snapshot import picture
 
 STARTUP, SHUTDOWN = "OP_INSTANCE_STARTUP", "OP_INSTANCE_SHUTDOWN"
 WEB1, WEB3 = {"instance_name": "web1"}, {"instance_name": "web3"}

@@ -9,7 +9,7 @@ from cryptography.exceptions import InvalidSignature
 
 from moorage.errors import BadInput, MoorageError, Unreachable, WrongState
 from moorage.model import Change, Node, successor
-from moorage.node import durable, issuing, tls
+from moorage.node import durable, key_issuing, tls
 from moorage.node.authority import Authority
 from moorage.protocol import Call, GetFacts, Report
 from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
@@ -38,13 +38,13 @@ class KeyedNodes(SimNodes):
         return node
 
     async def call(self, node: Node, call: Call, term: int, report: Report) -> Any:
-        if type(call) in issuing.OWN:
-            return issuing.OWN[type(call)](self.authority)
-        node = issuing.believed(node, call)
+        if type(call) in key_issuing.OWN:
+            return key_issuing.OWN[type(call)](self.authority)
+        node = key_issuing.believed(node, call)
         shown = self._shown(node)
-        sent = issuing.outgoing(self.authority, node.name, call)
+        sent = key_issuing.outgoing(self.authority, node.name, call)
         result = await super().call(node, sent, term, report)
-        return issuing.incoming(node.name, call, result, shown)
+        return key_issuing.incoming(node.name, call, result, shown)
 
     def _shown(self, node: Node) -> str:
         keys = self.nodes[node.name].keys

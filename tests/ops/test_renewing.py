@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.api.query import Sources
-from moorage.daemons.renewing import renew_due
+from moorage.daemons.key_renewal import renew_due
 from moorage.errors import Unreachable
 from moorage.model import NodeFacts
 from moorage.protocol import GetFacts

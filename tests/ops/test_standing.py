@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.api.query import Sources
-from moorage.daemons.standing import Standing
+from moorage.daemons.leadership import Standing
 from moorage.errors import MoorageError, Stale, Unreachable
 from moorage.protocol import GetFacts
 from moorage.testing.cluster import ClusterBuilder, SimCluster

@@ -10,8 +10,8 @@ import pytest
 from moorage.model import Node
 from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster, _pass
-from moorage.testing.picture import picture
 from moorage.testing.scenarios import harbour
+from moorage.testing.state_snapshot import picture
 
 STARTUP, SHUTDOWN = "OP_INSTANCE_STARTUP", "OP_INSTANCE_SHUTDOWN"
 MIGRATE, FAILOVER = "OP_INSTANCE_MIGRATE", "OP_INSTANCE_FAILOVER"

@@ -17,12 +17,12 @@ import pytest
 from moorage.cli.tour.stage import Stage
 from moorage.cli.tour.steps import KERNEL
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import scratch as scratches
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster as scratches
+from moorage.daemons.devcluster import Scratch
 from moorage.guest import build, write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
-from moorage.testing.lab import Lab
+from moorage.testing.qemu_pair import Lab
 
 BUILT = Path(__file__).parents[2] / ".build" / "guest"
 BIN = Path(sys.executable).parent

@@ -16,8 +16,8 @@ import pytest
 
 from moorage.api.luxi import LuxiClient
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
-from moorage.daemons.scratch import Scratch
+from moorage.daemons import devcluster, process
+from moorage.daemons.devcluster import Scratch
 
 pytestmark = pytest.mark.real
 
@@ -34,7 +34,7 @@ class Small:
         Typist({"PATH": path}, io.StringIO()).type(
             f"moorage up {at} --nodes 2 --hypervisor sim"
         )
-        self.scratch: Scratch = scratch.read(at)
+        self.scratch: Scratch = devcluster.read(at)
         self.root = self.scratch.master.root
         self.hands = Typist(self.scratch.environment(), io.StringIO())
         self.hands.type("moorage master stop")
@@ -79,7 +79,7 @@ class Small:
             process.holder(self.scratch.master.supervisor)
         ) else None
         subprocess.run(["umount", "--lazy", self.root], check=False)
-        scratch.down(self.scratch.path)
+        devcluster.down(self.scratch.path)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from moorage.daemons import process, scratch
+from moorage.daemons import devcluster, process
 
 pytestmark = pytest.mark.real
 
@@ -64,7 +64,7 @@ class Pier:
         self.town.type("moorage master start")
 
     def start_agent(self) -> None:
-        scratch.start_agent(self.town.scratch, "node1")
+        devcluster.start_agent(self.town.scratch, "node1")
 
     def status(self, job: int) -> str:
         """Wait for the end of a job; return its status."""

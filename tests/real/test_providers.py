@@ -26,7 +26,7 @@ from moorage.node import oses
 from moorage.node.commands import drive, run
 from moorage.node.hypervisors.kvm.uri import protocol_node
 from moorage.node.providers import scan
-from moorage.storage import Birth, Output, Site, Template, Where, template_named
+from moorage.storage import Output, Site, Template, VolumeRequest, Where, template_named
 from moorage.storage.provider import usable
 from moorage.units import Mib
 
@@ -75,7 +75,7 @@ class Storage:
         disk = Disk(
             uuid=f"uuid-of-{unique}",
             dev_type="ext",
-            logical_id=ext.logical_id(Birth(unique=unique, params=params)),
+            logical_id=ext.logical_id(VolumeRequest(unique=unique, params=params)),
             size=Mib(size),
             params=ext.parameters(params),
             epoch=epoch,

@@ -18,7 +18,7 @@ from moorage.node.hypervisors.kvm import Kvm, consoles
 from moorage.node.hypervisors.kvm.accelerator import Accelerators
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.storage import Where
-from moorage.testing.lab import Lab
+from moorage.testing.qemu_pair import Lab
 from moorage.units import Mib
 
 pytestmark = pytest.mark.real

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import process, scratch
+from moorage.daemons import devcluster, process
 
 pytestmark = pytest.mark.real
 
@@ -53,7 +53,7 @@ def common() -> Iterator[Path]:
     at.chmod(0o1777)
     yield at
     for note in list(at.rglob("scratch.json")):
-        scratch.down(note.parent)
+        devcluster.down(note.parent)
     shutil.rmtree(at)
 
 
@@ -118,7 +118,7 @@ time.sleep(600)
 
 def test_nobody_keeps_the_master_from_starting(common: Path) -> None:
     HANDS.type(f"moorage up {common}/c --nodes 1 --hypervisor sim")
-    town = scratch.read(common / "c")
+    town = devcluster.read(common / "c")
     hands = Typist(town.environment(), io.StringIO())
     hands.type("moorage master stop")
     for directory in (town.path, town.master.root, town.node("node1").root):
@@ -142,7 +142,7 @@ def test_nobody_keeps_the_master_from_starting(common: Path) -> None:
     agent = process.running(town.node("node1").pid, "moorage")
     assert agent
     process.end(agent)
-    scratch.start_agent(town, "node1")
+    devcluster.start_agent(town, "node1")
     assert town.node("node1").root.stat().st_mode & 0o7777 == 0o700
 
 

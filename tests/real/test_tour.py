@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moorage.daemons import scratch
+from moorage.daemons import devcluster
 
 pytestmark = pytest.mark.real
 
@@ -45,6 +45,6 @@ def test_the_tour_and_its_end(
         assert not at.exists()
     finally:
         if at.exists():
-            scratch.down(at)
+            devcluster.down(at)
         at.parent.rmdir()
     assert town.healthy()

@@ -28,9 +28,9 @@ from hostile import Hostile
 from rogue import rogue_server
 
 from moorage.api.luxi import END, LuxiClient, encode_request
+from moorage.daemons import devcluster as scratches
 from moorage.daemons import process
-from moorage.daemons import scratch as scratches
-from moorage.daemons.scratch import Scratch
+from moorage.daemons.devcluster import Scratch
 from moorage.errors import MoorageError
 from moorage.node import tls
 from moorage.node.authority import Authority

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import fields
 
 from moorage.errors import BadInput
-from moorage.htools import words
+from moorage.htools import constants
 from moorage.htools.formats import sunit
 from moorage.model import Cluster
 from moorage.model.ipolicy import DEFAULT
@@ -37,8 +37,8 @@ def test_the_policy_of_a_new_cluster_names_them_in_order() -> None:
 
 def test_the_planner_knows_all_nine_as_ganeti_does() -> None:
     nine = "diskless file sharedfile plain blockdev drbd rbd ext gluster"
-    assert tuple(nine.split()) == words.TEMPLATES
-    assert words.SPELLINGS["drbd8"] == words.PAIRED == "drbd"
+    assert tuple(nine.split()) == constants.TEMPLATES
+    assert constants.SPELLINGS["drbd8"] == constants.PAIRED == "drbd"
     facts = FACTS.values()
     assert {one.name for one in facts if one.node_disk} == {"drbd", "plain"}
     still = {one.name for one in facts if not one.movable}

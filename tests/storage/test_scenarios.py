@@ -18,7 +18,6 @@ from moorage.model import Disk, Provider
 from moorage.model.templates import TemplateFacts
 from moorage.storage import (
     TEMPLATES,
-    Birth,
     Can,
     Capabilities,
     Command,
@@ -30,6 +29,7 @@ from moorage.storage import (
     Site,
     Steps,
     Template,
+    VolumeRequest,
     Where,
     ext_mirror,
     nothing,
@@ -151,7 +151,7 @@ class Tape(Template):
     )
 
     @classmethod
-    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         return ("robot", f"{born.unique}.tape.disk{born.index}")
 
     def create(self, disk: Disk) -> Steps:

@@ -9,11 +9,11 @@ from moorage.errors import BadInput, NotFound, NotSupported
 from moorage.model import Disk
 from moorage.storage import (
     TEMPLATES,
-    Birth,
     Can,
     Mirror,
     Reach,
     Site,
+    VolumeRequest,
     Where,
     commands_of,
     ext_mirror,
@@ -24,7 +24,7 @@ from moorage.storage import (
 )
 from moorage.units import Mib
 
-BORN = Birth(
+BORN = VolumeRequest(
     unique="f00",
     index=2,
     instance="web1",
@@ -76,9 +76,9 @@ def test_the_identity_of_a_new_volume(template: str, identity: tuple[str, ...]) 
 def test_no_volume_without_what_it_takes(
     template: str, given: dict[str, Any], said: str
 ) -> None:
-    values = {name: getattr(BORN, name) for name in Birth.__slots__} | given
+    values = {name: getattr(BORN, name) for name in VolumeRequest.__slots__} | given
     with pytest.raises(BadInput, match=said):
-        template_named(template).logical_id(Birth(**values))
+        template_named(template).logical_id(VolumeRequest(**values))
 
 
 @pytest.mark.requirement("S0-20")
@@ -86,7 +86,7 @@ def test_no_volume_without_what_it_takes(
 def test_only_devices_with_one_name_everywhere_are_adopted(device: str) -> None:
     with pytest.raises(BadInput) as caught:
         template_named("blockdev").logical_id(
-            Birth(unique="f00", params={"adopt": device})
+            VolumeRequest(unique="f00", params={"adopt": device})
         )
     assert caught.value.message == (
         f"Device node(s) {device} lie outside /dev/disk/ and cannot be adopted"
@@ -94,7 +94,7 @@ def test_only_devices_with_one_name_everywhere_are_adopted(device: str) -> None:
 
 
 def test_a_disk_of_nobody_has_a_place_too() -> None:
-    born = Birth(unique="f00", settings={"file_storage_dir": "/srv/file"})
+    born = VolumeRequest(unique="f00", settings={"file_storage_dir": "/srv/file"})
     path = "/srv/file/detached/f00.file.disk0"
     assert template_named("file").logical_id(born) == ("loop", path)
 
@@ -134,7 +134,9 @@ def test_ext_keeps_what_it_is_given_as_text() -> None:
 @pytest.mark.requirement("S0-59")
 def test_two_disks_may_have_two_providers() -> None:
     ext = template_named("ext")
-    made = [ext.logical_id(Birth(unique="f", params={"provider": p})) for p in "ab"]
+    made = [
+        ext.logical_id(VolumeRequest(unique="f", params={"provider": p})) for p in "ab"
+    ]
     assert made == [("a", "f.ext.disk0"), ("b", "f.ext.disk0")]
 
 

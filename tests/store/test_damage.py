@@ -13,7 +13,7 @@ from moorage.errors import MoorageError
 from moorage.model import Change
 from moorage.model.change import KIND_OF, encode
 from moorage.model.objects import Entity, Instance, Node
-from moorage.store import Damaged, SqliteStore, StoreError, Truth, create, inspect
+from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, create, inspect
 from moorage.testing.cluster import ClusterBuilder
 
 FLIPS = 150
@@ -27,7 +27,7 @@ async def file(tmp_path: Path) -> Path:
     store = SqliteStore(path)
     await create(store, _change())
     await store.close()
-    truth, _ = await Truth.open(again := SqliteStore(path))
+    truth, _ = await ConfigStore.open(again := SqliteStore(path))
     await truth.commit(None, [(("job", "1"), b'{"id": 1, "ops": []}' * 50)])
     await again.close()
     return path
@@ -40,7 +40,7 @@ def _change() -> Change:
 async def loaded(path: Path) -> object:
     store = SqliteStore(path)
     try:
-        truth, others = await Truth.open(store)
+        truth, others = await ConfigStore.open(store)
         return truth.term, dict(truth.config.objects), others
     finally:
         await store.close()
@@ -113,7 +113,7 @@ async def test_an_older_page_is_noticed(file: Path) -> None:
     """Each record fits its checksum, but one of them is an earlier one."""
     with closing(sqlite3.connect(file)) as database:
         row = database.execute("SELECT * FROM records WHERE kind = 'job'").fetchone()
-    truth, _ = await Truth.open(store := SqliteStore(file))
+    truth, _ = await ConfigStore.open(store := SqliteStore(file))
     await truth.commit(None, [(("job", "1"), b'{"id": 1, "ops": [1]}')])
     await store.close()
     with closing(sqlite3.connect(file)) as database, database:

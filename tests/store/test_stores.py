@@ -13,11 +13,11 @@ import pytest
 from moorage.errors import Conflict, Exists, NotFound, Refused
 from moorage.model import Change, Config, successor
 from moorage.store import (
+    ConfigStore,
     MemoryStore,
     SqliteStore,
     Store,
     StoreError,
-    Truth,
     Write,
     create,
     require_cluster,
@@ -120,7 +120,7 @@ async def test_a_cluster_is_made_once() -> None:
 
 
 async def test_without_a_cluster_the_hint_says_how_to_make_one() -> None:
-    truth, _ = await Truth.open(MemoryStore())
+    truth, _ = await ConfigStore.open(MemoryStore())
     with pytest.raises(NotFound) as caught:
         require_cluster(truth)
     assert caught.value.hint == "gnt-cluster init NAME"
@@ -129,10 +129,10 @@ async def test_without_a_cluster_the_hint_says_how_to_make_one() -> None:
 async def test_a_snapshot_survives_the_store(tmp_path: Path) -> None:
     builder = ClusterBuilder().disk("a").instance("web", "node1", ("a",))
     store = _sqlite(tmp_path)
-    truth, _ = await Truth.open(store)
+    truth, _ = await ConfigStore.open(store)
     config = await truth.commit(builder.change(), [(("job", "4"), b"x")])
     await truth.close()
-    again, others = await Truth.open(_sqlite(tmp_path))
+    again, others = await ConfigStore.open(_sqlite(tmp_path))
     assert dict(again.config.objects.items()) == dict(config.objects.items())
     assert again.config.serial_no == config.serial_no
     assert others["job"] == {"4": b"x"}
@@ -158,7 +158,7 @@ async def test_a_commit_costs_what_it_touches(disks: int) -> None:
         builder.disk(f"d{number}")
     store = CountingStore()
     await create(store, builder.change())
-    truth, _ = await Truth.open(store)
+    truth, _ = await ConfigStore.open(store)
     disk, web = truth.config.disk("d0"), truth.config.instance("web")
     await truth.commit(
         Change(
@@ -172,7 +172,7 @@ async def test_a_commit_costs_what_it_touches(disks: int) -> None:
 async def test_readers_keep_their_snapshot() -> None:
     store = MemoryStore()
     await create(store, ClusterBuilder().disk("a").change())
-    truth, _ = await Truth.open(store)
+    truth, _ = await ConfigStore.open(store)
     before: Config = truth.config
     new = successor(before.disk("a"), 1.0, name="b")
     await truth.commit(Change((new,)))
@@ -181,7 +181,7 @@ async def test_readers_keep_their_snapshot() -> None:
 
 
 async def test_a_caller_that_goes_away_does_not_break_the_truth(tmp_path: Path) -> None:
-    truth, _ = await Truth.open(_sqlite(tmp_path))
+    truth, _ = await ConfigStore.open(_sqlite(tmp_path))
     await truth.commit(ClusterBuilder().disk("a").change())
     new = successor(truth.config.disk("a"), 1.0, name="b")
     leaving = asyncio.create_task(truth.commit(Change((new,))))

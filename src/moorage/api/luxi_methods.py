@@ -18,13 +18,13 @@ from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
 from moorage.protocol import GetAuthority
 
-from . import killing
+from . import job_kill
 from .cluster_info import cluster_info, config_value, tags
 from .luxi import NOCHANGE, error_to_wire
+from .opcode_checks import PRIORITIES, check_opcodes
 from .query import Sources, fields_of, old_style, query, resource_named, rows
 from .query.job import log_entries
 from .query.live import ask
-from .submission import PRIORITIES, check_opcodes
 
 LONGEST_WAIT = 89.0
 """Seconds that a client waits for a job's change at most, as in Ganeti."""
@@ -174,7 +174,7 @@ class CancelJob(Method, frozen=True):
         done, text = await at.engine.cancel(self.job)
         job = at.engine.queue.working.get(self.job)
         if self.kill and job and (done or job.current.undoing):
-            ended = await killing.kill(at, job)
+            ended = await job_kill.kill(at, job)
             if ended and not done:
                 return [True, f"{text}; the script that it waited for is ended"]
         return [done, text]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
-from moorage.jobs.carrier import sentence
+from moorage.jobs.executor import sentence
 from moorage.store import StoreLost
 
 from .luxi import END, decode_request, encode_error, encode_result

@@ -16,8 +16,8 @@ from moorage.api.luxi import (
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 
 from .command import Call, Finished
+from .dry_run import show_plan
 from .options import PRIORITIES
-from .plan import show_plan
 
 FIELDS = ("status", "progress")
 _ENDED = ("success", "error", "canceled")
@@ -257,7 +257,7 @@ def failures(
     answers
         What came of the submission (taken, number or why not), by what to call it.
     """
-    from .failure import show  # noqa: PLC0415 - on failure only
+    from .errors import show  # noqa: PLC0415 - on failure only
 
     _announce(call, [int(what) for taken, what in answers.values() if taken])
     failed = {}

@@ -9,13 +9,13 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import invitation, policy_options, renew_crypto
+from . import join_token, policy_options, renew_crypto
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
+from .option_syntax import backend_parameters, ident_key_values, shown_uids, uid_ranges
 from .options import DEBUG, IALLOCATOR, JOB, JSON, moot, names
 from .table import moment
-from .words import backend_parameters, ident_key_values, shown_uids, uid_ranges
 from .yamlish import Flow, lines
 
 POLICY = "Instance policy - limits for instances"
@@ -63,7 +63,7 @@ def init(call: Call) -> int:
     (name,) = call.words
     start = not call.option("no_start")
     node = call.option("node_name") or "node1"
-    token = invitation.token(call, node)
+    token = join_token.token(call, node)
     bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
     given = settings(call) | {"node_name": node}
     if policy_options.given(call):
@@ -313,7 +313,7 @@ PROGRAM = Program(
                 *SETTINGS,
                 Option(("-m", "--mac-prefix"), "first three bytes of MACs", "MAC"),
                 Option(("--primary-ip",), "where the node's agent listens", "IP"),
-                *invitation.OPTIONS,
+                *join_token.OPTIONS,
                 Option(("--node-name",), "name of the first node (node1)", "NAME"),
                 Option(("--no-start",), "do not start the master"),
                 moot("--no-lvm-storage", "no template uses LVM"),

@@ -12,6 +12,7 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
+from .option_syntax import key_values, text_values
 from .options import (
     ASKING,
     DEBUG,
@@ -24,7 +25,6 @@ from .options import (
     overridden,
 )
 from .table import moment
-from .words import key_values, text_values
 from .yamlish import Flow
 
 LISTING = Listing(

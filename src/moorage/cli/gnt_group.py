@@ -10,8 +10,8 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
+from .option_syntax import key_values
 from .options import DEBUG, FORCE, JOB, JSON
-from .words import key_values
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")

@@ -7,14 +7,14 @@ from typing import Any
 
 from moorage.errors import BadInput
 
-from . import details, invitation
+from . import details, join_token
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import ends, failures, fetch, perform
 from .listing import Listing
 from .main import run
+from .option_syntax import key_values
 from .options import ASKING, DEBUG, FORCE, IALLOCATOR, JOB, JSON, TARGET, moot, truth
 from .table import moment
-from .words import key_values
 
 LISTING = Listing(
     "node",
@@ -34,7 +34,7 @@ def add(call: Call) -> int:
     fields = call.given(
         primary_ip="primary_ip", secondary_ip="secondary_ip", group="node_group"
     )
-    token = invitation.token(call, name)
+    token = join_token.token(call, name)
     if token:
         fields["token"] = token
     if call.option("readd"):
@@ -282,7 +282,7 @@ PROGRAM = Program(
                 Option(("-p", "--primary-ip"), "where its agent listens", "IP[:PORT]"),
                 Option(("-s", "--secondary-ip"), "for mirrors' traffic", "IP"),
                 Option(("-g", "--node-group"), "the group it joins", "GROUP"),
-                *invitation.OPTIONS,
+                *join_token.OPTIONS,
                 Option(("--readd",), "take a known node back"),
                 moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
                 *JOB,

@@ -16,7 +16,7 @@ from .arguments import close, parse
 from .command import Call, Command, Finished, Program
 from .declaration import Usage
 from .environment import default_arguments
-from .failure import show
+from .errors import show
 from .help import command_help, program_help
 from .terminal import Terminal
 

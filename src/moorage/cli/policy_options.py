@@ -9,8 +9,8 @@ from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .command import Call, Option
+from .option_syntax import key_values
 from .options import names
-from .words import key_values
 from .yamlish import Flow
 
 

@@ -14,20 +14,20 @@ from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, join, server
+from moorage.node import cgroup, durable, enrolment, server
 from moorage.node.agent import Agent
+from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import LIST, Images
 from moorage.node.keys import Keys, forget
-from moorage.node.local import LocalMachine
-from moorage.node.machine import Machine
+from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import calm
-from .places import NodePlaces
-from .private import claim
+from . import log_limit
+from .paths import NodePlaces
+from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
 _EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
@@ -104,19 +104,19 @@ def run(directory: Path) -> None:
     if not directory.is_dir():
         raise NotFound(f"there is no directory {directory}")
     claim(directory, "the node's keys and records")
-    calm.write_log()
+    log_limit.write_log()
     asyncio.run(_run(NodePlaces(directory)))
 
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
-    calm.allow_descriptors()
-    asyncio.get_running_loop().set_exception_handler(calm.complain)
+    log_limit.allow_descriptors()
+    asyncio.get_running_loop().set_exception_handler(log_limit.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     while not stopped.is_set():
-        if join.joined(places.keys):
+        if enrolment.joined(places.keys):
             await _serve(places, settings, stopped)
         else:
             await _wait_outside(places, settings, stopped)
@@ -127,7 +127,7 @@ async def _serve(
 ) -> None:
     """Serve the cluster until the process is told to end, or the node leaves."""
     left = asyncio.Event()
-    name = join.name(places.keys)
+    name = enrolment.name(places.keys)
     machine, hypervisors = _parts(name, places, settings)
     keys = Keys(places.keys)
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
@@ -163,7 +163,7 @@ async def _wait_outside(
     told = _reached_at(settings.address)
     place = (settings.address, settings.port)
     door = asyncio.create_task(
-        join.open_door(places.keys, *place, places.token, told=told)
+        enrolment.open_door(places.keys, *place, places.token, told=told)
     )
     stop = asyncio.create_task(stopped.wait())
     _LOG.info("waiting to be let in; the token is in %s", places.token)
@@ -176,8 +176,8 @@ async def _wait_outside(
     door.result()
     _LOG.info(
         "let in as %s by the authority whose certificate has the SHA-256 %s",
-        join.name(places.keys),
-        join.taken_by(places.keys),
+        enrolment.name(places.keys),
+        enrolment.taken_by(places.keys),
     )
 
 
@@ -210,7 +210,7 @@ def _parts(
         # Simulated nodes are for trying and testing: a real one never loads them.
         from moorage.testing.guests import SimHypervisor  # noqa: PLC0415
         from moorage.testing.machine import SimMachine  # noqa: PLC0415
-        from moorage.testing.san import San  # noqa: PLC0415
+        from moorage.testing.storage import San  # noqa: PLC0415
 
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}

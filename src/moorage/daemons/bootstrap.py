@@ -34,12 +34,12 @@ from moorage.ops.cluster import defaults, image_directories
 from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
-from moorage.storage.words import check_image_directory
-from moorage.store import SqliteStore, Truth, create, require_cluster
+from moorage.storage.validation import check_image_directory
+from moorage.store import ConfigStore, SqliteStore, create, require_cluster
 
 from . import master
-from .places import KEPT, MasterPlaces, master_places
-from .private import claim
+from .paths import KEPT, MasterPlaces, master_places
+from .state_directory import claim
 
 R = TypeVar("R")
 
@@ -259,7 +259,7 @@ def destroy() -> None:
 async def _leave(places: MasterPlaces) -> None:
     """Let the last node go, if the cluster is empty."""
     nodes = HttpNodes(master.authority(places))
-    truth, _ = await Truth.open(SqliteStore(places.store))
+    truth, _ = await ConfigStore.open(SqliteStore(places.store))
     try:
         require_cluster(truth)
         _check_empty(truth.config)

@@ -19,12 +19,12 @@ from moorage.jobs import Engine
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.store import Damaged, SqliteStore, StoreError, Truth
+from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import calm, process, renewing, settling
-from .places import KEPT, SOCKET, MasterPlaces
-from .private import claim
-from .standing import Standing, fenced
+from . import key_renewal, log_limit, process, settling
+from .leadership import Standing, fenced
+from .paths import KEPT, SOCKET, MasterPlaces
+from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -61,8 +61,8 @@ def run(places: MasterPlaces) -> None:
     """
     check_cluster(places)
     claim(places.root, KEPT)
-    calm.write_log()
-    calm.allow_descriptors()
+    log_limit.write_log()
+    log_limit.allow_descriptors()
     with process.held(places.lock, f"a master serves {places.root} already"):
         try:
             asyncio.run(_run(places))
@@ -113,7 +113,7 @@ def authority(places: MasterPlaces) -> Authority:
 
 
 async def _run(places: MasterPlaces) -> None:
-    asyncio.get_running_loop().set_exception_handler(calm.complain)
+    asyncio.get_running_loop().set_exception_handler(log_limit.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -138,7 +138,7 @@ def _tell_pid(places: MasterPlaces) -> None:
 
 async def _opened(
     places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> tuple[Truth, dict[str, dict[str, bytes]]] | None:
+) -> tuple[ConfigStore, dict[str, dict[str, bytes]]] | None:
     """Take the lead; wait as long as the store cannot be opened or written.
 
     Returns None when the master is told to end meanwhile.
@@ -147,7 +147,7 @@ async def _opened(
     while not stopped.is_set():
         store = SqliteStore(places.store)
         try:
-            return await Truth.open(store)
+            return await ConfigStore.open(store)
         except StoreError as error:
             await store.close()
             if error.lasting:
@@ -166,7 +166,7 @@ async def _opened(
 async def _serve(
     places: MasterPlaces,
     server: LuxiServer,
-    truth: Truth,
+    truth: ConfigStore,
     records: dict[str, dict[str, bytes]],
     stopped: asyncio.Event,
 ) -> None:
@@ -178,7 +178,7 @@ async def _serve(
     engine = Engine(truth, standing, ops.parse)
     await engine.start(records)
     sources = server.sources = Sources(truth, standing, engine)
-    watches = (_tidy, renewing.watch, standing.watch)
+    watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost, standing.over)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from . import process
-from .places import MasterPlaces
+from .paths import MasterPlaces
 
 _SHORT = 60.0
 """Seconds; who lives no longer than this is started again more and more slowly."""

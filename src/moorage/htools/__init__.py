@@ -17,6 +17,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from moorage.htools.explain.explain import (
+        Change,
+        Reason,
+        place,
+        reasons,
+        smallest_change,
+    )
+    from moorage.htools.explain.no_move import explain_balance
     from moorage.htools.fleet import (
         Disk,
         Fleet,
@@ -26,7 +34,7 @@ if TYPE_CHECKING:
         Unit,
     )
     from moorage.htools.health import GroupHealth, Health, check, summed
-    from moorage.htools.loading import Loaded, Reading, load
+    from moorage.htools.loader import Loaded, Reading, load
     from moorage.htools.placement.allocate import Allocation, Asking
     from moorage.htools.placement.evacuation import Evacuation, change_group, evacuate
     from moorage.htools.placement.requests import Allocate, Response, answer
@@ -36,26 +44,18 @@ if TYPE_CHECKING:
     from moorage.htools.plans.lookahead import look_ahead
     from moorage.htools.plans.search import Searcher
     from moorage.htools.policy import Policy, Spec
-    from moorage.htools.spots import Placement
+    from moorage.htools.single_placement import Placement
     from moorage.htools.state import State
     from moorage.htools.survival.certificate import certify
     from moorage.htools.survival.keeping import keeps_redundancy
-    from moorage.htools.survival.pool import Pool, pools
-    from moorage.htools.survival.redundancy import (
+    from moorage.htools.survival.n1 import (
         Restart,
         Survival,
         is_redundant,
         survive,
         unlosable,
     )
-    from moorage.htools.why.explain import (
-        Change,
-        Reason,
-        place,
-        reasons,
-        smallest_change,
-    )
-    from moorage.htools.why.unmoved import explain_balance
+    from moorage.htools.survival.pool import Pool, pools
 
 # Loaded when asked for: a program that balances has no use for the allocator.
 _HOMES: Final = {

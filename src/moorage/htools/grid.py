@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 
 from moorage.htools import metrics
+from moorage.htools.constants import Mirror
 from moorage.htools.inst import Inst
 from moorage.htools.kernel.columns import (
     I_TAG,
@@ -26,8 +27,7 @@ from moorage.htools.kernel.columns import (
     K,
     W,
 )
-from moorage.htools.node import Node
-from moorage.htools.sidetables import (
+from moorage.htools.kernel_tables import (
     UnitTables,
     domains,
     free_choices,
@@ -35,8 +35,8 @@ from moorage.htools.sidetables import (
     reach,
     unit_tables,
 )
+from moorage.htools.node import Node
 from moorage.htools.state import State
-from moorage.htools.words import Mirror
 
 try:
     from moorage.htools.kernel import assembly

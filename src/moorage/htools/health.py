@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from moorage.htools.metrics import least_score, score
 from moorage.htools.plans.balancing import Rules, Search, balance, best_step
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import unlosable
+from moorage.htools.survival.n1 import unlosable
 
 
 @dataclass(frozen=True, slots=True)

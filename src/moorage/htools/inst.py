@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 from typing import Final, Self
 
+from moorage.htools.constants import IDLE, Mirror
 from moorage.htools.fleet import Disk, InstanceRow, UnitName
-from moorage.htools.words import IDLE, Mirror
 from moorage.model.templates import FACTS
 
 NOWHERE: Final = -1

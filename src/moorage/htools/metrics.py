@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
+from moorage.htools.constants import ratio
 from moorage.htools.fleet import UnitName
 from moorage.htools.node import Node
-from moorage.htools.words import ratio
 
 SPREAD, SUM, OFFLINE, DOMAINS = "spread", "sum", "offline", "domains"
 

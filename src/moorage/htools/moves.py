@@ -17,16 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from moorage.htools.constraints.admission import migration, reach
-from moorage.htools.constraints.violation import Names, Violation, violation_in
-from moorage.htools.inst import Inst
-from moorage.htools.node import Node
-from moorage.htools.verbs import (
+from moorage.htools.assignment import (
     add_primary,
     add_secondary,
     drop_primary,
     drop_secondary,
 )
+from moorage.htools.constraints.admission import migration, reach
+from moorage.htools.constraints.violation import Names, Violation, violation_in
+from moorage.htools.inst import Inst
+from moorage.htools.node import Node
 
 F, FA, R, RF, FRF, FR = "f", "fa", "r", "rf", "frf", "fr"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A node while planning: what is left on it, and who may come.
 
-What comes and goes is in `moorage.htools.verbs`.
+What comes and goes is in `moorage.htools.assignment`.
 
 *Recorded* memory is what the configuration adds up to, *reported* memory what
 the node said. The difference is fixed when the cluster is loaded
@@ -12,11 +12,11 @@ the node said. The difference is fixed when the cluster is loaded
 from math import floor
 from typing import Any, Self
 
+from moorage.htools.constants import Fail, ratio
 from moorage.htools.fleet import NodeRow
 from moorage.htools.inst import NO_LOAD
 from moorage.htools.policy import DEFAULT, Policy
 from moorage.htools.units import Units
-from moorage.htools.words import Fail, ratio
 
 
 class Node:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from moorage.htools.words import TEMPLATES, Fail
+from moorage.htools.constants import TEMPLATES, Fail
 from moorage.model.templates import FACTS
 
 

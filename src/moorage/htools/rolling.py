@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from moorage.errors import NoCapacity
+from moorage.htools.assignment import (
+    add_primary,
+    add_secondary,
+    drop_primary,
+    drop_secondary,
+)
 from moorage.htools.colouring import Colouring, Edge, Graph
+from moorage.htools.constants import Mirror
 from moorage.htools.constraints.admission import reach
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.moves import Moved
 from moorage.htools.node import Node
 from moorage.htools.state import State
-from moorage.htools.verbs import (
-    add_primary,
-    add_secondary,
-    drop_primary,
-    drop_secondary,
-)
-from moorage.htools.words import Mirror
 
 
 @dataclass(frozen=True, slots=True)

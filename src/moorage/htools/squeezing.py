@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import floor, inf
 from typing import Final
 
+from moorage.htools.assignment import add_primary
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.inst import NOWHERE, Inst, from_row
@@ -18,7 +19,6 @@ from moorage.htools.node import Node
 from moorage.htools.plans.balancing import Plan, Rules, Search, balance, best_step
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
-from moorage.htools.verbs import add_primary
 
 STANDBY: Final = "htools:standby:"
 """How the tags begin that mark a node that waits switched off."""

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
+from moorage.htools.assignment import drop_primary, drop_secondary
+from moorage.htools.constants import Mirror
 from moorage.htools.fleet import Fleet, Group
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.moves import Moved
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy
-from moorage.htools.verbs import drop_primary, drop_secondary
-from moorage.htools.words import Mirror
 
 
 @dataclass(frozen=True, slots=True)

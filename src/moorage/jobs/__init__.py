@@ -2,16 +2,17 @@
 """Jobs: locks, journalled tasks with do and undo, and the engine that runs them."""
 
 from .asking import Nodes
+from .effects import Effects
 from .engine import COMMON, Engine
+from .job import Job, Op
 from .operation import Ask, Lock, Operation, Question, View
-from .record import Job, Op
 from .task import Commit, Run, Task, Witness, commit
-from .world import World
 
 __all__ = [
     "COMMON",
     "Ask",
     "Commit",
+    "Effects",
     "Engine",
     "Job",
     "Lock",
@@ -23,6 +24,5 @@ __all__ = [
     "Task",
     "View",
     "Witness",
-    "World",
     "commit",
 ]

@@ -16,10 +16,10 @@ from typing import Any, Protocol, TypeVar
 from moorage.errors import Failed, MoorageError, Unreachable, may_be_off
 from moorage.model import Change, Config, Node
 from moorage.protocol import Report, Verb
-from moorage.store import Truth
+from moorage.store import ConfigStore
 
+from .job import Job, Op
 from .queue import Queue
-from .record import Job, Op
 from .slots import Slots
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Asker:
 
     def __init__(
         self,
-        truth: Truth,
+        truth: ConfigStore,
         nodes: Nodes,
         queue: Queue,
         slots: Slots,

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
 from moorage.model import Claim
-from moorage.store import Truth
+from moorage.store import ConfigStore
 
+from .effects import Effects
+from .job import FINISHED, Job
 from .operation import Answers, Operation, View
-from .record import FINISHED, Job
 from .task import Task
 from .unread import idle
-from .world import World
 
 Claims = dict[tuple[int, int, int], Claim]
 """By job, operation and number."""
@@ -50,7 +50,9 @@ class Deciding:
         The jobs that have not ended, by number, as they are at any time.
     """
 
-    def __init__(self, truth: Truth, world: World, jobs: Mapping[int, Job]) -> None:
+    def __init__(
+        self, truth: ConfigStore, world: Effects, jobs: Mapping[int, Job]
+    ) -> None:
         self._truth = truth
         self._world = world
         self._jobs = jobs

@@ -7,14 +7,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed, WrongState
-from moorage.store import Truth
+from moorage.store import ConfigStore
 
 from .asking import Asker, Nodes
-from .carrier import Carrier, Parked, sentence
 from .deciding import Deciding
-from .operation import Operation, View
-from .queue import Queue, Records
-from .record import (
+from .effects import REAL, Effects
+from .executor import Executor, Parked, sentence
+from .job import (
     CANCELED,
     CANCELING,
     ERROR,
@@ -28,9 +27,10 @@ from .record import (
     cancel,
     stamp,
 )
+from .operation import Operation, View
+from .queue import Queue, Records
 from .task import Task
 from .waiting import Waiting
-from .world import REAL, World
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class Engine:
     """
 
     def __init__(
-        self, truth: Truth, nodes: Nodes, parse: Parse, world: World = REAL
+        self, truth: ConfigStore, nodes: Nodes, parse: Parse, world: Effects = REAL
     ) -> None:
         self.truth = truth
         self.queue = Queue(truth, world.clock, world.patience)
@@ -76,7 +76,7 @@ class Engine:
         )
         self.locks, self.slots = self._waiting.locks, self._waiting.slots
         self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)
-        self._carrier = Carrier(truth, self.queue, self._asker, self, world.clock)
+        self._carrier = Executor(truth, self.queue, self._asker, self, world.clock)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._leaving = False
 

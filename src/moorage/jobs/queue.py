@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from moorage.errors import NotFound
 from moorage.model import Change
-from moorage.store import Truth, Write
+from moorage.store import ConfigStore, Write
 
-from .record import WAITING, Job, Op, decode, encode, stamp
+from .job import WAITING, Job, Op, decode, encode, stamp
 from .secrets import forget
 
 LONGEST_LOG = 1000
@@ -51,7 +51,7 @@ class Queue:
     """
 
     def __init__(
-        self, truth: Truth, clock: Callable[[], float], patience: float
+        self, truth: ConfigStore, clock: Callable[[], float], patience: float
     ) -> None:
         self.jobs: dict[int, Job] = {}
         self.working: dict[int, Job] = {}
@@ -108,7 +108,7 @@ class Queue:
         Raises
         ------
         Conflict
-            As :meth:`Truth.commit`; nothing is stored or told.
+            As :meth:`ConfigStore.commit`; nothing is stored or told.
         """
         await self._write([job], change)
 

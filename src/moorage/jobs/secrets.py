@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from moorage.protocol import EnrolNode
 
-from .record import FINISHED, Job, Op
+from .job import FINISHED, Job, Op
 from .task import Run, Task
 
 _TOKEN, _KEY = "token", "key"

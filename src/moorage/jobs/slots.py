@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, field
 from itertools import count
 
-from .record import Job
+from .job import Job
 
 RUNNING_AT_ONCE = 20
 """Ganeti's default of ``max_running_jobs``."""

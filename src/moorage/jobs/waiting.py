@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from moorage.errors import Failed, MoorageError
-from moorage.store import Truth
+from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
+from .job import Job, Op
 from .locks import Locks
 from .operation import Operation, Question, View
 from .queue import Queue
-from .record import Job, Op
 from .slots import Slots
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class Waiting:
 
     def __init__(
         self,
-        truth: Truth,
+        truth: ConfigStore,
         nodes: Nodes,
         queue: Queue,
         *,

@@ -15,14 +15,14 @@ from msgspec import ValidationError, convert, to_builtins
 from moorage.errors import BadInput
 from moorage.protocol import Report
 
+from .attachments import Attachments
+from .creations import Creations, volume_key
 from .fence import Fence
-from .held import Shelf
+from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
-from .machine import Machine
-from .makings import Makings, volume_key
 from .turns import CURRENT, Step, Turns, Work
-from .verbs import VERBS, Station
+from .verbs import VERBS, NodeContext
 
 
 class Agent:
@@ -52,12 +52,12 @@ class Agent:
         self._machine = machine
         self._fence = Fence(run_dir / "fence")
         self._turns = Turns()
-        self._station = Station(
+        self._station = NodeContext(
             name=name,
             machine=machine,
             hypervisors=hypervisors,
-            held=Shelf(run_dir / "held"),
-            makings=Makings(run_dir / "makings"),
+            held=Attachments(run_dir / "held"),
+            makings=Creations(run_dir / "makings"),
             fence=self._fence,
             leave=leave,
             keys=keys,

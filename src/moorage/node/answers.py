@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, j
 from moorage.errors import MoorageError, Unreachable, from_json
 from moorage.protocol import Report, Verb, fitting
 
-from .words import clean_all
+from .text import clean_all
 
 R = TypeVar("R")
 

@@ -27,7 +27,7 @@ from moorage.protocol import (
     to_wire,
 )
 
-from . import answers, issuing, join, tls, wire
+from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
 from .pins import Mistrusted, Way
 
@@ -74,25 +74,25 @@ class HttpNodes:
         """Run a verb on a node.
 
         Some verbs are the master's own: `EnrolNode` lets a new node in, `ExpelNode`
-        takes that back, however far it came; and those of :mod:`.issuing`.
+        takes that back, however far it came; and those of :mod:`.key_issuing`.
         """
         if self._authority.keep():
             self._ways.clear()
-        if type(call) in issuing.OWN:
+        if type(call) in key_issuing.OWN:
             self._ways.clear()
-            return cast("R", issuing.OWN[type(call)](self._authority))
+            return cast("R", key_issuing.OWN[type(call)](self._authority))
         if isinstance(call, EnrolNode):
-            await join.let_in(self._authority, from_text(call.token), node.name)
+            await enrolment.let_in(self._authority, from_text(call.token), node.name)
             report(0, 0, "log", _let_in_by(self._authority, node))
             return cast("R", await self._first_words(node, term, report))
         if isinstance(call, ExpelNode):
             return cast("R", await self._expel(node, term, report))
-        node = issuing.believed(node, call)
-        asked = issuing.outgoing(self._authority, node.name, call)
+        node = key_issuing.believed(node, call)
+        asked = key_issuing.outgoing(self._authority, node.name, call)
         result = await self._tried(node, asked, term, report)
         shown = self._way(node, asked).shown
         pin = shown.pin if shown else ""
-        return cast("R", issuing.incoming(node.name, call, result, pin))
+        return cast("R", key_issuing.incoming(node.name, call, result, pin))
 
     async def _tried(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         for attempt in range(1, _TRIES + 1):

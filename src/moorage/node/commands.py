@@ -22,7 +22,7 @@ from moorage.storage import Command, Output
 
 from .images import NOTHING, Handed
 from .scripts import Scripts
-from .words import clean
+from .text import clean
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TAIL = 20

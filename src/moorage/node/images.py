@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from moorage.errors import Failed
 from moorage.storage import Opened
-from moorage.storage.words import is_of_the_system
+from moorage.storage.validation import is_of_the_system
 
 from .beneath import open_beneath
 from .trust import distrust

@@ -15,7 +15,7 @@ from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
 from moorage.storage import Command, Opened, Output, Where
 from moorage.storage.provider import FileFact, parse_parameters
-from moorage.storage.words import check_parameter_name, text
+from moorage.storage.validation import check_parameter_name, text
 from moorage.units import Mib
 
 from .providers import company, fact, visible

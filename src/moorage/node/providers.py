@@ -18,7 +18,7 @@ from moorage.storage.provider import (
     unreadable,
     unusable,
 )
-from moorage.storage.words import is_provider_name
+from moorage.storage.validation import is_provider_name
 
 from .trust import distrust, distrust_below
 

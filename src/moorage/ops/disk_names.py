@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from moorage.errors import Ambiguous, BadInput, Exists, NotFound
 from moorage.jobs import Lock
 from moorage.model import Config, Disk
-from moorage.storage.words import check_name
+from moorage.storage.validation import check_name
 
 LONGEST = 64
 """Characters of a name; tables show it whole."""

@@ -9,8 +9,8 @@ from moorage.jobs import Question, View
 from moorage.model import Config, Disk, Provider
 from moorage.storage.provider import check_parameters, usable
 
-from .calls import providers_on
-from .reach import able, group_of, online, providers, template
+from .disk_access import able, group_of, online, providers, template
+from .node_tasks import providers_on
 
 FIXED = frozenset({"provider", "access"})
 """What a disk keeps for life."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from moorage import htools
+from moorage.htools.constants import TEMPLATES
 from moorage.htools.policy import Spec
-from moorage.htools.words import TEMPLATES
 from moorage.jobs import View
 from moorage.model import (
     DISKLESS,
@@ -30,7 +30,7 @@ from moorage.model.templates import standing_for
 from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
-from .calls import beparams
+from .node_tasks import beparams
 from .storage.units import Named, has_room, is_provided, unit_of
 
 Facts = Mapping[str, NodeFacts]

@@ -16,7 +16,7 @@ from moorage.protocol import GetDevices
 from moorage.storage import Can, Where
 from moorage.storage.templates import template_named
 
-from .calls import devices_on
+from .node_tasks import devices_on
 
 ADOPTION = Lock("disk", "adoption")
 """Held by whoever adopts: which device a path means is known only when it is asked."""

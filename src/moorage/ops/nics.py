@@ -13,7 +13,7 @@ from moorage.errors import BadInput, Exists, NotSupported
 from moorage.jobs import View
 from moorage.model import Config, Instance, Nic
 from moorage.model.misfit import misfit
-from moorage.storage.words import check_name
+from moorage.storage.validation import check_name
 
 MOST = 8
 """Cards of one instance, as in Ganeti."""

@@ -9,7 +9,7 @@ from moorage.jobs import Run, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.protocol import InstallSystem, VerifySystem
 
-from . import calls
+from . import node_tasks
 
 Parameters = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ def check(view: View, node: Node, os: str, own: Parameters) -> None:
         parameter.
     """
     name, _, variant = os.partition("+")
-    found = view.answer(calls.oses_on(node.uuid)) or []
+    found = view.answer(node_tasks.oses_on(node.uuid)) or []
     known = {one.name: one for one in reversed(found)}
     if name not in known:
         raise NotFound(
@@ -61,7 +61,7 @@ def verify(view: View, instance: Instance, node: Node) -> Run:
         what=f"verify the parameters of OS {instance.os} on {node.name}",
         node=node.uuid,
         do=VerifySystem(
-            **calls.of_whole(view.config, instance),
+            **node_tasks.of_whole(view.config, instance),
             os=instance.os,
             osparams=filled(view.config, instance.os, instance.osparams),
         ),
@@ -71,14 +71,14 @@ def verify(view: View, instance: Instance, node: Node) -> Run:
 def install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
     """Return the task that puts the system on the disks."""
     config = view.config
-    full = calls.beparams(config, instance)
+    full = node_tasks.beparams(config, instance)
     uuids = {uuid for disk in disks for uuid in disk.nodes} - {node.uuid}
     others = sorted(config.node(uuid).name for uuid in uuids)
     return Run(
         what=f"install {instance.os} on {instance.name}",
         node=node.uuid,
         do=InstallSystem(
-            **calls.of_whole(config, instance),
+            **node_tasks.of_whole(config, instance),
             disks=tuple(disks),
             os=instance.os,
             osparams=filled(config, instance.os, instance.osparams),

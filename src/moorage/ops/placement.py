@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity
+from moorage.htools.assignment import add_primary
 from moorage.htools.constraints.violation import Violation
+from moorage.htools.explain.explain import Answer
 from moorage.htools.placement.requests import newcomer
-from moorage.htools.verbs import add_primary
-from moorage.htools.why.explain import Answer
 from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Instance, Node, NodeFacts, NodeGroup
 from moorage.protocol import GetFacts
 
 from . import fleet
-from .calls import beparams
 from .fleet import Facts, Newcomer, Reading
+from .node_tasks import beparams
 from .storage.directories import measured
 
 NAMES = frozenset({"hail", "."})

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.model import Config, Disk, Instance, NodeGroup, ipolicy
 
-from .calls import beparams
+from .node_tasks import beparams
 
 
 def sizes_of(

@@ -5,7 +5,6 @@ from moorage.model import Provider
 from moorage.model.templates import Mirror, Reach
 
 from .base import (
-    Birth,
     Can,
     Capabilities,
     Command,
@@ -18,6 +17,7 @@ from .base import (
     Steps,
     Surveying,
     Template,
+    VolumeRequest,
     Where,
     commands_of,
     nothing,
@@ -27,7 +27,6 @@ from .templates.ext import metadata
 
 __all__ = [
     "TEMPLATES",
-    "Birth",
     "Can",
     "Capabilities",
     "Command",
@@ -43,6 +42,7 @@ __all__ = [
     "Steps",
     "Surveying",
     "Template",
+    "VolumeRequest",
     "Where",
     "commands_of",
     "ext_mirror",

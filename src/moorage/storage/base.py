@@ -19,7 +19,7 @@ from msgspec import field as struct_field
 from moorage.errors import BadInput, MoorageError, NotSupported
 from moorage.model import Disk, Provider, Unit
 from moorage.model.templates import Mirror, Reach, TemplateFacts
-from moorage.storage.words import flag, text
+from moorage.storage.validation import flag, text
 from moorage.units import Mib
 
 _VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
@@ -219,7 +219,7 @@ class Template(ABC):
 
     @classmethod
     @abstractmethod
-    def logical_id(cls, born: "Birth") -> tuple[Any, ...]:
+    def logical_id(cls, born: "VolumeRequest") -> tuple[Any, ...]:
         """Return the identity of a new volume, in Ganeti's terms."""
 
     @classmethod
@@ -369,7 +369,7 @@ class Template(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Birth:
+class VolumeRequest:
     """What a template may use to name a new volume.
 
     Attributes

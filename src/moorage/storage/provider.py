@@ -8,7 +8,7 @@ from typing import Any
 
 from moorage.errors import BadInput
 from moorage.model import Provider
-from moorage.storage.words import is_provider_name
+from moorage.storage.validation import is_provider_name
 
 SCRIPTS = ("create", "attach", "detach", "remove", "grow", "setinfo", "verify")
 """The scripts that every provider has."""

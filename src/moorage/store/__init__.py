@@ -2,12 +2,13 @@
 """One truth: engines that keep records, and the configuration on top."""
 
 from .base import Damaged, Key, Store, Stored, StoreError, StoreLost, Write
+from .config_store import ConfigStore, create, require_cluster
 from .inspection import Inspection, inspect
 from .memory import MemoryStore
 from .sqlite import SqliteStore
-from .truth import Truth, create, require_cluster
 
 __all__ = [
+    "ConfigStore",
     "Damaged",
     "Inspection",
     "Key",
@@ -17,7 +18,6 @@ __all__ = [
     "StoreError",
     "StoreLost",
     "Stored",
-    "Truth",
     "Write",
     "create",
     "inspect",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a store is: records under keys, changed all at once or not at all.
 
-An engine keeps bytes and knows nothing of what they mean; :class:`moorage.store.Truth`
-puts the configuration on top.
+An engine keeps bytes and knows nothing of what they mean;
+:class:`moorage.store.ConfigStore` puts the configuration on top.
 """
 
 from collections.abc import Mapping, Sequence

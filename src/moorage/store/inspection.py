@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from . import sums
+from . import checksums
 from .base import Key
 from .sqlite import FORMAT, format_of, head_of, records_of
 
@@ -88,7 +88,7 @@ def _read(database: sqlite3.Connection, found: Inspection) -> None:
     head, head_sum = head_of(database)
     found.records, known = records_of(database)
     found.version, found.term = head.version, head.term
-    found.faults += sums.faults(head, head_sum, found.records, known)
+    found.faults += checksums.faults(head, head_sum, found.records, known)
 
 
 def _why(number: int) -> str:

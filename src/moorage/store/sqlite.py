@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from moorage.errors import Conflict, Refused
 
-from . import sums
+from . import checksums
 from .base import ADVICE, Damaged, Key, Stored, StoreError, Write
-from .sums import Head
+from .checksums import Head
 
 T = TypeVar("T")
 
@@ -139,7 +139,7 @@ class SqliteStore:
         with _at_once(database):
             head, head_sum = head_of(database)
             if head.sum() != head_sum:
-                raise damaged(self.path, *sums.faults(head, head_sum, {}, {}))
+                raise damaged(self.path, *checksums.faults(head, head_sum, {}, {}))
             head = head._replace(term=head.term + 1)
             _put_head(database, head)
         self._term = head.term
@@ -149,7 +149,7 @@ class SqliteStore:
         database = self._open()
         head, head_sum = head_of(database)
         records, known = records_of(database)
-        found = list(sums.faults(head, head_sum, records, known))
+        found = list(checksums.faults(head, head_sum, records, known))
         if found:
             raise damaged(self.path, *found)
         return Stored(head.version, records)
@@ -161,7 +161,7 @@ class SqliteStore:
             if (head.version, head.term) != (expected, self._term):
                 raise Conflict("the store moved on, or another master leads")
             changed = (_write(database, key, value) for key, value in writes)
-            total = sums.combined((head.total, *changed))
+            total = checksums.combined((head.total, *changed))
             _put_head(database, Head(expected + 1, self._term, total))
         return expected + 1
 
@@ -218,10 +218,10 @@ def _write(database: sqlite3.Connection, key: Key, value: bytes | None) -> int:
     if value is None:
         database.execute(f"DELETE {where}", key)
         return int(old)
-    new = sums.of_record(key, value)
+    new = checksums.of_record(key, value)
     put = "INSERT OR REPLACE INTO records (kind, name, value, sum) VALUES (?, ?, ?, ?)"
     database.execute(put, (*key, value, new))
-    return sums.combined((old, new))
+    return checksums.combined((old, new))
 
 
 def _put_head(database: sqlite3.Connection, head: Head) -> None:
@@ -238,10 +238,12 @@ def _add_sums(database: sqlite3.Connection) -> None:
             database.execute(add)
     head, _ = head_of(database)
     records, _ = records_of(database)
-    known_sums = {key: sums.of_record(key, value) for key, value in records.items()}
+    known_sums = {
+        key: checksums.of_record(key, value) for key, value in records.items()
+    }
     put = "UPDATE records SET sum = ? WHERE kind = ? AND name = ?"
     database.executemany(put, ((one, *key) for key, one in known_sums.items()))
-    _put_head(database, head._replace(total=sums.combined(known_sums.values())))
+    _put_head(database, head._replace(total=checksums.combined(known_sums.values())))
     database.execute(f"PRAGMA user_version = {FORMAT}")
 
 

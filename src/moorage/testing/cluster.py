@@ -11,12 +11,12 @@ from typing import Any
 
 from moorage import ops
 from moorage.errors import MoorageError, from_json
-from moorage.jobs import Engine, Job, World
+from moorage.jobs import Effects, Engine, Job
 from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGroup
-from moorage.store import MemoryStore, Truth, create
+from moorage.store import ConfigStore, MemoryStore, create
 
 from .nodes import SimNodes
-from .san import SHARED_DIR, San
+from .storage import SHARED_DIR, San
 
 _OTHERS_TURNS = 20
 """How often others get their turn while the planner thinks."""
@@ -136,7 +136,7 @@ class SimCluster:
         self.points: list[str] = []
         self.crash_at: int | None = None
         self.engine: Engine
-        self.truth: Truth
+        self.truth: ConfigStore
         self._fresh = count(1)
         self._crashed = asyncio.Event()
         self.extra_point: Callable[[str], Awaitable[None]] = _pass
@@ -185,8 +185,8 @@ class SimCluster:
     async def boot(self) -> None:
         """Start a master; it goes on with what an earlier one left."""
         self._crashed.clear()
-        self.truth, others = await Truth.open(self.store)
-        world = World(
+        self.truth, others = await ConfigStore.open(self.store)
+        world = Effects(
             clock=self._now,
             sleep=self._sleep,
             fresh=lambda: f"uuid-{next(self._fresh):04}",

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from moorage.errors import CommandFailed, MoorageError, Unreachable
 from moorage.model.standstill import standstill
-from moorage.node.hypervisors.kvm.home import Home
+from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.node.hypervisors.kvm.sockets import short_path
 from moorage.node.hypervisors.kvm.trial import last_words

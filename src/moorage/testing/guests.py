@@ -14,7 +14,7 @@ from moorage.model import Accelerator, GuestState
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.protocol import Door, Moved, Report
 
-from .san import San
+from .storage import San
 
 
 class TwoWriters(AssertionError):

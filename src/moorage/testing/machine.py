@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Os, Provider
-from moorage.node.machine import Memory
+from moorage.node.host import Memory
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from .san import MIB, PROVIDERS_DIR, San
+from .storage import MIB, PROVIDERS_DIR, San
 
 Refuse = Callable[[str, Command], bool]
 """Whether a command fails on a node."""

@@ -17,8 +17,8 @@ from .job import JOB, LOCK
 from .live import Sources, ask
 from .node import NODE
 from .qfilter import Filter
-from .scene import Scene
 from .select import Selection, check_known
+from .snapshot import Snapshot
 
 RESOURCES = {one.name: one for one in (DISK, GROUP, INSTANCE, JOB, LOCK, NODE)}
 """Everything that can be queried, by its name."""
@@ -27,7 +27,7 @@ Answer = tuple[list[Field], list[list[Cell]]]
 
 __all__ = [
     "RESOURCES",
-    "Scene",
+    "Snapshot",
     "Sources",
     "fields_of",
     "old_style",
@@ -62,7 +62,7 @@ def fields_of(name: str, wanted: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def rows(
-    fields: Sequence[Field], found: Sequence[Any], scene: Scene
+    fields: Sequence[Field], found: Sequence[Any], scene: Snapshot
 ) -> list[list[Cell]]:
     """Return a row of cells for each object. Pure."""
     getters = [field.get for field in fields]

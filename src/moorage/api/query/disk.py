@@ -9,35 +9,35 @@ from moorage.storage import template_named
 
 from .field import COMMON, Field, Resource, attribute
 from .objects import absent, by_name, every, keys
-from .scene import Scene
+from .snapshot import Snapshot
 
 
-def status(scene: Scene, disk: Disk) -> str:
+def status(scene: Snapshot, disk: Disk) -> str:
     """Return whether an instance has it; quarantine comes first."""
     if disk.quarantine:
         return "quarantined"
     return "attached" if disk.uuid in scene.config.owners else "detached"
 
 
-def _owner(scene: Scene, disk: Disk) -> str | None:
+def _owner(scene: Snapshot, disk: Disk) -> str | None:
     owner = scene.config.owner(disk)
     return owner.name if owner else None
 
 
-def _provider(scene: Scene, disk: Disk) -> str | None:
+def _provider(scene: Snapshot, disk: Disk) -> str | None:
     del scene
     if not template_named(disk.dev_type).capabilities.provider:
         return None
     return str(disk.logical_id[0])
 
 
-def _nodes(scene: Scene, disk: Disk) -> list[str]:
+def _nodes(scene: Snapshot, disk: Disk) -> list[str]:
     objects = scene.config.objects
     found = (objects.get(uuid) for uuid in disk.nodes)
     return [node.name for node in found if isinstance(node, Node)]
 
 
-def _node(scene: Scene, disk: Disk) -> str | None:
+def _node(scene: Snapshot, disk: Disk) -> str | None:
     """Return where it is used; for a detached one, where its data is."""
     owner = scene.config.owner(disk)
     if owner:
@@ -45,19 +45,19 @@ def _node(scene: Scene, disk: Disk) -> str | None:
     return next(iter(_nodes(scene, disk)), None)
 
 
-def _last_node(scene: Scene, disk: Disk) -> str | None:
+def _last_node(scene: Snapshot, disk: Disk) -> str | None:
     node = scene.config.objects.get(disk.last_node or "")
     return node.name if isinstance(node, Node) else None
 
 
-def _group(scene: Scene, disk: Disk) -> str | None:
+def _group(scene: Snapshot, disk: Disk) -> str | None:
     owner = scene.config.owner(disk)
     uuid = scene.config.node(owner.primary_node).group if owner else disk.group
     known = uuid is not None and uuid in scene.config.objects
     return scene.config.group(uuid).name if uuid and known else None
 
 
-def _unit(scene: Scene, disk: Disk) -> list[Any]:
+def _unit(scene: Snapshot, disk: Disk) -> list[Any]:
     return sunit(unit_of(scene.config.cluster, disk))
 
 

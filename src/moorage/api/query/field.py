@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What can be asked for: fields with getters, resources with fields, cells of answers.
 
-A getter is a pure function of a :class:`Scene` and one object. It returns the value,
+A getter is a pure function of a :class:`Snapshot` and one object. It returns the value,
 None for "not applicable", or a :class:`Missing` that says why there is no value.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from moorage.errors import MoorageError, NotFound
 from moorage.model import Config
 
-from .scene import Scene
+from .snapshot import Snapshot
 
 NORMAL = 0
 """Status of a cell that has a value."""
@@ -34,7 +34,7 @@ class Missing(IntEnum):
 
 Cell = tuple[int, Any]
 """Status and value."""
-Getter = Callable[[Scene, Any], Any]
+Getter = Callable[[Snapshot, Any], Any]
 
 
 def cell(value: object) -> Cell:
@@ -102,7 +102,7 @@ class Family:
 
 
 def numbered(
-    head: str, shown: tuple[str, str, str], get: Callable[[Scene, Any, int], Any]
+    head: str, shown: tuple[str, str, str], get: Callable[[Snapshot, Any, int], Any]
 ) -> Family:
     """Return the family ``head/0``, ``head/1`` and so on.
 
@@ -120,7 +120,7 @@ def numbered(
             return None
         number = int(tail)
 
-        def found(scene: Scene, one: Any) -> Any:  # noqa: ANN401
+        def found(scene: Snapshot, one: Any) -> Any:  # noqa: ANN401
             try:
                 return get(scene, one, number)
             except IndexError:
@@ -131,7 +131,7 @@ def numbered(
     return Family(head, tuple(str(number) for number in range(4)), make)
 
 
-Lookup = Callable[[Scene, Any], Iterable[Any]]
+Lookup = Callable[[Snapshot, Any], Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,15 +156,15 @@ class Resource:
 
     name: str
     fields: tuple[Field, ...]
-    every: Callable[[Scene], Iterable[Any]]
+    every: Callable[[Snapshot], Iterable[Any]]
     order: Callable[[Any], Any]
     keys: Mapping[str, Lookup] = field(default_factory=dict)
     families: tuple[Family, ...] = ()
     nodes: Callable[[Config, Iterable[Any], bool], Iterable[str]] = (
         lambda _config, _found, _all: ()
     )
-    absent: Callable[[Scene, Hashable], MoorageError] = lambda _scene, value: NotFound(
-        f"'{value}' is not known"
+    absent: Callable[[Snapshot, Hashable], MoorageError] = lambda _scene, value: (
+        NotFound(f"'{value}' is not known")
     )
 
     def find(self, name: str) -> Field:

@@ -8,29 +8,29 @@ from moorage.model.ipolicy import group_policy
 
 from .field import COMMON, Field, Resource, attribute
 from .objects import absent, by_name, every, keys
-from .scene import Scene
+from .snapshot import Snapshot
 
 
-def _nodes(scene: Scene, group: NodeGroup) -> list[str]:
+def _nodes(scene: Snapshot, group: NodeGroup) -> list[str]:
     return [node.name for node in scene.config.nodes_in(group)]
 
 
-def _instances(scene: Scene, group: NodeGroup) -> list[Instance]:
+def _instances(scene: Snapshot, group: NodeGroup) -> list[Instance]:
     config = scene.config
     return [one for node in config.nodes_in(group) for one in config.instances_on(node)]
 
 
-def _instance_count(scene: Scene, group: NodeGroup) -> int:
+def _instance_count(scene: Snapshot, group: NodeGroup) -> int:
     config = scene.config
     members = config.members.get(group.uuid, ())
     return sum(len(config.residents.get(node, ())) for node in members)
 
 
-def _instance_names(scene: Scene, group: NodeGroup) -> list[str]:
+def _instance_names(scene: Snapshot, group: NodeGroup) -> list[str]:
     return sorted((one.name for one in _instances(scene, group)), key=nice)
 
 
-def _diskparams(scene: Scene, group: NodeGroup) -> dict[str, Any]:
+def _diskparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
     filled = scene.config.cluster.diskparams
     names = filled.keys() | group.diskparams.keys()
     own = group.diskparams

@@ -7,14 +7,14 @@ from typing import Any
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
-from moorage.ops.calls import beparams, hvparams
+from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
-from .cards import FAMILIES as CARD_FAMILIES
-from .cards import FIELDS as CARD_FIELDS
 from .field import COMMON, Family, Field, Missing, Resource, attribute, numbered
+from .nics import FAMILIES as CARD_FAMILIES
+from .nics import FIELDS as CARD_FIELDS
 from .objects import absent, by_name, every, keys
-from .scene import Scene
+from .snapshot import Snapshot
 
 BACKEND = (*backend.PARAMETERS, "memory")
 _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
@@ -23,7 +23,7 @@ _KINDS = {"size": "unit", "count": "number", "flag": "bool"}
 # -- live ----------------------------------------------------------------------------
 
 
-def status(scene: Scene, one: Instance) -> str:
+def status(scene: Snapshot, one: Instance) -> str:
     """Return Ganeti's word for how what is compares with what should be."""
     node = scene.config.node(one.primary_node)
     if node.offline:
@@ -39,7 +39,7 @@ def status(scene: Scene, one: Instance) -> str:
     return _standstill(scene, one) or "running"
 
 
-def _standstill(scene: Scene, one: Instance) -> str | None:
+def _standstill(scene: Snapshot, one: Instance) -> str | None:
     """Return QEMU's word for a guest that has a process and does not run."""
     guest = _guest(scene, one)
     if isinstance(guest, GuestState) and guest.state == "paused":
@@ -47,7 +47,7 @@ def _standstill(scene: Scene, one: Instance) -> str | None:
     return None
 
 
-def _status_hint(scene: Scene, one: Instance) -> str | None:
+def _status_hint(scene: Snapshot, one: Instance) -> str | None:
     """Return what a standstill means, and what to do about it."""
     cause = _standstill(scene, one)
     return f"{told(cause)}; {remedy(cause, one.name)}" if cause else None
@@ -61,7 +61,7 @@ def _asleep(one: Instance) -> str:
     return "USER_down" if one.admin_state_source == "user" else "ADMIN_down"
 
 
-def _guest(scene: Scene, one: Instance) -> GuestState | Missing | None:
+def _guest(scene: Snapshot, one: Instance) -> GuestState | Missing | None:
     """Return the guest as it runs, on its own node if it runs there."""
     node = scene.config.node(one.primary_node)
     found = scene.guests.get(one.uuid)
@@ -71,20 +71,20 @@ def _guest(scene: Scene, one: Instance) -> GuestState | Missing | None:
     return _unanswered(scene, node)
 
 
-def _unanswered(scene: Scene, node: Node) -> Missing | None:
+def _unanswered(scene: Snapshot, node: Node) -> Missing | None:
     if node.offline:
         return Missing.OFFLINE
     answered = not isinstance(scene.facts.get(node.uuid), Exception | None)
     return None if answered else Missing.NODATA
 
 
-def _running(scene: Scene, one: Instance) -> bool | Missing:
+def _running(scene: Snapshot, one: Instance) -> bool | Missing:
     guest = _guest(scene, one)
     return guest if isinstance(guest, Missing) else guest is not None
 
 
-def _of_guest(name: str) -> Callable[[Scene, Any], Any]:
-    def get(scene: Scene, one: Instance) -> Any:  # noqa: ANN401
+def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
+    def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
         guest = _guest(scene, one)
         return getattr(guest, name) if isinstance(guest, GuestState) else guest
 
@@ -112,15 +112,15 @@ LIVE = (
 # -- where ---------------------------------------------------------------------------
 
 
-def _pnode(scene: Scene, one: Instance) -> Node:
+def _pnode(scene: Snapshot, one: Instance) -> Node:
     return scene.config.node(one.primary_node)
 
 
-def _snodes(scene: Scene, one: Instance) -> list[Node]:
+def _snodes(scene: Snapshot, one: Instance) -> list[Node]:
     return scene.config.secondary_nodes(one)
 
 
-def _groups(scene: Scene, nodes: Iterable[Node], name: str) -> list[str]:
+def _groups(scene: Snapshot, nodes: Iterable[Node], name: str) -> list[str]:
     return [str(getattr(scene.config.group(node.group), name)) for node in nodes]
 
 
@@ -173,12 +173,12 @@ PLACE = (
 # -- parameters ----------------------------------------------------------------------
 
 
-def _backend(scene: Scene, one: Instance) -> dict[str, Any]:
+def _backend(scene: Snapshot, one: Instance) -> dict[str, Any]:
     filled = beparams(scene.config, one)
     return {**filled, "memory": filled["maxmem"]}
 
 
-def _osparams(scene: Scene, one: Instance) -> dict[str, Any]:
+def _osparams(scene: Snapshot, one: Instance) -> dict[str, Any]:
     return scene.config.cluster.osparams.get(one.os, {}) | one.osparams
 
 
@@ -242,25 +242,25 @@ PARAMETERS = (
 # -- disks ---------------------------------------------------------------------------
 
 
-def _sizes(scene: Scene, one: Instance) -> list[int]:
+def _sizes(scene: Snapshot, one: Instance) -> list[int]:
     return [disk.size for disk in scene.config.disks_of(one)]
 
 
-def _units(scene: Scene, one: Instance) -> list[list[Any]]:
+def _units(scene: Snapshot, one: Instance) -> list[list[Any]]:
     config = scene.config
     return [sunit(unit_of(config.cluster, disk)) for disk in config.disks_of(one)]
 
 
-def _each(name: str) -> Callable[[Scene, Any], Any]:
+def _each(name: str) -> Callable[[Snapshot, Any], Any]:
     return lambda s, i: [getattr(disk, name) for disk in s.config.disks_of(i)]
 
 
-def _nth(name: str) -> Callable[[Scene, Any, int], Any]:
+def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
     return lambda s, i, n: getattr(s.config.objects[i.disks[n]], name)
 
 
-def _size_of(number: int) -> Callable[[Scene, Any], Any]:
-    def get(scene: Scene, one: Instance) -> int | None:
+def _size_of(number: int) -> Callable[[Snapshot, Any], Any]:
+    def get(scene: Snapshot, one: Instance) -> int | None:
         sizes = _sizes(scene, one)
         return sizes[number] if number < len(sizes) else None
 

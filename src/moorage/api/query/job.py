@@ -12,7 +12,7 @@ from moorage.model import nice
 from moorage.units import is_whole
 
 from .field import Field, Resource, attribute
-from .scene import Scene
+from .snapshot import Snapshot
 
 # -- jobs ----------------------------------------------------------------------------
 
@@ -28,11 +28,11 @@ def log_entries(job: Job, after: int = 0) -> list[Any]:
     return sorted(found, key=lambda entry: entry[0])
 
 
-def _tasks(scene: Scene, job: Job) -> list[list[dict[str, Any]]]:
+def _tasks(scene: Snapshot, job: Job) -> list[list[dict[str, Any]]]:
     return [list(_shown(scene, op)) for op in job.ops]
 
 
-def _shown(scene: Scene, op: Op) -> Iterable[dict[str, Any]]:
+def _shown(scene: Snapshot, op: Op) -> Iterable[dict[str, Any]]:
     for number, task in enumerate(op.tasks):
         node = getattr(task, "node", None)
         known = scene.config.objects.get(node) if node else None
@@ -71,7 +71,7 @@ def _per_op(name: str, title: str, doc: str, get: Any) -> Field:  # noqa: ANN401
     )
 
 
-def _numbered(scene: Scene, value: object) -> Iterable[Job]:
+def _numbered(scene: Snapshot, value: object) -> Iterable[Job]:
     if isinstance(value, str) and is_whole(value):
         value = int(value)
     found = scene.jobs.get(value) if isinstance(value, int) else None
@@ -125,7 +125,7 @@ JOB = Resource(
 # -- locks ---------------------------------------------------------------------------
 
 
-def _name(scene: Scene, row: dict[str, Any]) -> str:
+def _name(scene: Snapshot, row: dict[str, Any]) -> str:
     """Return level and name; locks are held by uuid, which nobody can read."""
     level, _, uuid = str(row["name"]).partition("/")
     known = scene.config.objects.get(uuid)

@@ -11,9 +11,9 @@ from moorage.jobs import Engine, Nodes
 from moorage.model import Config, Node, NodeFacts
 from moorage.ops.storage.directories import measured
 from moorage.protocol import GetFacts
-from moorage.store import Truth
+from moorage.store import ConfigStore
 
-from .scene import Scene
+from .snapshot import Snapshot
 
 Facts = dict[str, NodeFacts | MoorageError]
 
@@ -30,16 +30,16 @@ class Sources:
         The time in seconds.
     """
 
-    truth: Truth
+    truth: ConfigStore
     nodes: Nodes
     engine: Engine
     patience: float = 10.0
     clock: Callable[[], float] = time.time
 
-    def scene(self, facts: Facts | None = None) -> Scene:
+    def scene(self, facts: Facts | None = None) -> Snapshot:
         """Return the newest snapshot, and what nodes said."""
         engine = self.engine
-        return Scene(
+        return Snapshot(
             config=self.truth.config,
             jobs=engine.jobs,
             locks=engine.locks.rows,

@@ -10,15 +10,15 @@ from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
 from .objects import absent, by_name, every, keys
-from .scene import Scene
+from .snapshot import Snapshot
 
 # -- live ----------------------------------------------------------------------------
 
 
-def _of_facts(get: Callable[[Scene, NodeFacts], Any]) -> Getter:
+def _of_facts(get: Callable[[Snapshot, NodeFacts], Any]) -> Getter:
     """Return a getter that takes what the node said, if it said anything."""
 
-    def found(scene: Scene, node: Node) -> Any:  # noqa: ANN401
+    def found(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
         if node.offline:
             return Missing.OFFLINE
         facts = scene.facts.get(node.uuid)
@@ -31,7 +31,7 @@ def _live(name: str, title: str, kind: str, doc: str, get: Any) -> Field:  # noq
     return Field(name, title, kind, doc, _of_facts(get), live=True)
 
 
-def _unit(scene: Scene, facts: NodeFacts) -> Unit | None:
+def _unit(scene: Snapshot, facts: NodeFacts) -> Unit | None:
     """Return the unit of the first enabled template whose room the node knows."""
     known = [unit for unit in facts.units if unit.total is not None]
     units = {unit.template: unit for unit in reversed(known)}
@@ -39,15 +39,15 @@ def _unit(scene: Scene, facts: NodeFacts) -> Unit | None:
     return next((units[name] for name in enabled if name in units), None)
 
 
-def _room(name: str) -> Callable[[Scene, NodeFacts], Any]:
-    def found(scene: Scene, facts: NodeFacts) -> Any:  # noqa: ANN401
+def _room(name: str) -> Callable[[Snapshot, NodeFacts], Any]:
+    def found(scene: Snapshot, facts: NodeFacts) -> Any:  # noqa: ANN401
         value = getattr(_unit(scene, facts), name, None)
         return Missing.NODATA if value is None else value
 
     return found
 
 
-def _storage(_scene: Scene, facts: NodeFacts) -> list[dict[str, Any]]:
+def _storage(_scene: Snapshot, facts: NodeFacts) -> list[dict[str, Any]]:
     """Return the storage units as planners read them; null is unknown room."""
     return [
         {"sunit": sunit(unit.name), "free": unit.free, "total": unit.total}
@@ -55,7 +55,7 @@ def _storage(_scene: Scene, facts: NodeFacts) -> list[dict[str, Any]]:
     ]
 
 
-def _silence(scene: Scene, node: Node) -> Any:  # noqa: ANN401
+def _silence(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
     """Return why a node gave no answer; empty if it did."""
     if node.offline:
         return Missing.OFFLINE
@@ -65,7 +65,7 @@ def _silence(scene: Scene, node: Node) -> Any:  # noqa: ANN401
     return ""
 
 
-def _accelerator(name: str) -> Callable[[Scene, NodeFacts], Any]:
+def _accelerator(name: str) -> Callable[[Snapshot, NodeFacts], Any]:
     return lambda _scene, facts: getattr(facts.accelerator, name, None)
 
 
@@ -119,11 +119,11 @@ LIVE = (
 # -- configured ----------------------------------------------------------------------
 
 
-def _is_master(scene: Scene, node: Node) -> bool:
+def _is_master(scene: Snapshot, node: Node) -> bool:
     return scene.config.cluster.master_node == node.uuid
 
 
-def role(scene: Scene, node: Node) -> str:
+def role(scene: Snapshot, node: Node) -> str:
     """Return Ganeti's letter: Master, Candidate, Regular, Drained, Offline."""
     if _is_master(scene, node):
         return "M"
@@ -134,15 +134,15 @@ def role(scene: Scene, node: Node) -> str:
     return "C" if node.master_candidate else "R"
 
 
-def _primary(scene: Scene, node: Node) -> list[str]:
+def _primary(scene: Snapshot, node: Node) -> list[str]:
     return [one.name for one in scene.config.instances_on(node)]
 
 
-def _secondary(scene: Scene, node: Node) -> list[str]:
+def _secondary(scene: Snapshot, node: Node) -> list[str]:
     return sorted(one.name for one in scene.secondaries.get(node.uuid, ()))
 
 
-def _ndparams(scene: Scene, node: Node) -> dict[str, Any]:
+def _ndparams(scene: Snapshot, node: Node) -> dict[str, Any]:
     return scene.config.group(node.group).ndparams | node.ndparams
 
 

@@ -8,10 +8,10 @@ from moorage.errors import MoorageError, NotFound
 from moorage.model import KIND_OF, Entity, nice
 
 from .field import Lookup
-from .scene import Scene
+from .snapshot import Snapshot
 
 
-def every(cls: type[Entity]) -> Callable[[Scene], Iterable[Any]]:
+def every(cls: type[Entity]) -> Callable[[Snapshot], Iterable[Any]]:
     """Return the function that yields all objects of a class."""
     return lambda scene: scene.config.all(cls)
 
@@ -25,22 +25,22 @@ def keys(cls: type[Entity]) -> dict[str, Lookup]:
     """Return how objects of a class are found by name and by uuid."""
     kind = KIND_OF[cls]
 
-    def named(scene: Scene, value: object) -> Iterable[Any]:
+    def named(scene: Snapshot, value: object) -> Iterable[Any]:
         config = scene.config
         found = config.names.get((kind, value), ()) if isinstance(value, str) else ()
         return [config.objects[uuid] for uuid in found]
 
-    def identified(scene: Scene, value: object) -> Iterable[Any]:
+    def identified(scene: Snapshot, value: object) -> Iterable[Any]:
         found = scene.config.objects.get(value) if isinstance(value, str) else None
         return [found] if isinstance(found, cls) else []
 
     return {"name": named, "uuid": identified}
 
 
-def absent(cls: type[Entity]) -> Callable[[Scene, Hashable], MoorageError]:
+def absent(cls: type[Entity]) -> Callable[[Snapshot, Hashable], MoorageError]:
     """Return the function that makes the error about a name that nothing has."""
 
-    def error(scene: Scene, value: Hashable) -> MoorageError:
+    def error(scene: Snapshot, value: Hashable) -> MoorageError:
         try:
             scene.config.get(cls, str(value))
         except MoorageError as found:

@@ -12,10 +12,10 @@ from moorage.errors import BadInput
 
 from .field import NORMAL, Field, Resource, cell
 from .pattern import Pattern
-from .scene import Scene
+from .snapshot import Snapshot
 
 Filter = list[Any]
-Predicate = Callable[[Scene, Any], bool]
+Predicate = Callable[[Snapshot, Any], bool]
 DEEPEST = 100
 """Levels of nesting that a filter may have."""
 
@@ -92,7 +92,7 @@ def _compared(sign: str, field: Field, value: Any) -> Predicate:  # noqa: ANN401
 
 
 def _holds(field: Field, claim: Callable[[Any], bool]) -> Predicate:
-    def test(scene: Scene, one: Any) -> bool:  # noqa: ANN401
+    def test(scene: Snapshot, one: Any) -> bool:  # noqa: ANN401
         status, value = cell(field.get(scene, one))
         return status == NORMAL and claim(value)
 

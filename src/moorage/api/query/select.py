@@ -6,10 +6,10 @@ from typing import Any
 
 from .field import Resource
 from .qfilter import Filter, Predicate, fields_in, predicate
-from .scene import Scene
+from .snapshot import Snapshot
 
 
-def candidates(resource: Resource, scene: Scene, wanted: object) -> list[Any] | None:
+def candidates(resource: Resource, scene: Snapshot, wanted: object) -> list[Any] | None:
     """Return objects among which all that fit are; None for "any of them".
 
     The cost is that of the names in the filter, at any size of cluster.
@@ -32,7 +32,7 @@ def _once(found: Iterable[Any]) -> list[Any]:
     return list({id(one): one for one in found}.values())
 
 
-def check_known(resource: Resource, scene: Scene, wanted: object) -> None:
+def check_known(resource: Resource, scene: Snapshot, wanted: object) -> None:
     """Raise `NotFound` if a filter of names alone has one that nothing goes by."""
     names = _names(resource, wanted)
     for value, fields in (names or {}).items():
@@ -81,7 +81,7 @@ class Selection:
         """Whether nodes must be asked before the objects are known."""
         return bool(self._live)
 
-    def first(self, scene: Scene) -> list[Any]:
+    def first(self, scene: Snapshot) -> list[Any]:
         """Return the objects that fit as far as the configuration says, in order."""
         found = candidates(self._resource, scene, self._wanted)
         if found is None:
@@ -91,7 +91,7 @@ class Selection:
             return fit  # in the order in which they were named, as Ganeti does
         return sorted(fit, key=self._resource.order)
 
-    def second(self, scene: Scene, found: list[Any]) -> list[Any]:
+    def second(self, scene: Snapshot, found: list[Any]) -> list[Any]:
         """Return those of `found` that fit what the nodes said, too."""
         return [one for one in found if all(test(scene, one) for test in self._live)]
 

@@ -5,6 +5,13 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
+from moorage.cli.option_syntax import (
+    backend_parameters,
+    hypervisor,
+    ident_key_values,
+    key_values,
+    text_values,
+)
 from moorage.cli.options import (
     FORCE_PARAMS,
     IALLOCATOR,
@@ -14,13 +21,6 @@ from moorage.cli.options import (
     moot,
     names,
     overridden,
-)
-from moorage.cli.words import (
-    backend_parameters,
-    hypervisor,
-    ident_key_values,
-    key_values,
-    text_values,
 )
 from moorage.errors import BadInput
 from moorage.units import parse_size

@@ -14,7 +14,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.words import ident_key_values, key_values
+from moorage.cli.option_syntax import ident_key_values, key_values
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 

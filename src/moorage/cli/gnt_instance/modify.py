@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
+from moorage.cli.option_syntax import backend_parameters, key_values
 from moorage.cli.options import (
     FORCE,
     FORCE_PARAMS,
@@ -15,7 +16,6 @@ from moorage.cli.options import (
     YES,
     overridden,
 )
-from moorage.cli.words import backend_parameters, key_values
 from moorage.errors import BadInput, NotSupported
 
 from .disk_options import changes, disk_option

@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform, perform_all
+from moorage.cli.option_syntax import backend_parameters
 from moorage.cli.options import (
     ASKING,
     IGNORE_CAPACITY,
@@ -14,7 +15,6 @@ from moorage.cli.options import (
     SHUTDOWN_TIMEOUT,
     seconds,
 )
-from moorage.cli.words import backend_parameters
 from moorage.errors import BadInput
 
 from .modify import hypervisor_keys

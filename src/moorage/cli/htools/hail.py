@@ -51,7 +51,7 @@ def _explained(
     state: State, request: Request, response: Response, asking: Asking
 ) -> Response:
     """Return the answer with its reasons; tell them to whoever is looking, too."""
-    from moorage.htools.why.answers import explain, explained  # noqa: PLC0415 - start-up
+    from moorage.htools.explain.answer import explain, explained  # noqa: PLC0415 - start-up
 
     told = explain(state, request, response, asking)
     for one in told:
@@ -68,9 +68,9 @@ def _state(options: Options, fleet: Fleet) -> State:
 
 def _show(options: Options, when: str, state: State) -> None:
     if options.print_nodes is not None:
-        from moorage.htools import tables  # noqa: PLC0415 - start-up time
+        from moorage.htools import reports  # noqa: PLC0415 - start-up time
 
-        shown = tables.node_table(state.seen, options.print_nodes)
+        shown = reports.node_table(state.seen, options.print_nodes)
         sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
 
 

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from moorage.cli.declaration import Command, Example, Option, Options, Program
-from moorage.cli.htools import declared, longer, source, start
+from moorage.cli.htools import declared, plan_options, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.rules import rules
 from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
-from moorage.htools.loading import shared_suffix
+from moorage.htools.constants import fixed
+from moorage.htools.loader import shared_suffix
 from moorage.htools.metrics import least_score, score
 from moorage.htools.node import Node
 from moorage.htools.plans import plan
 from moorage.htools.plans.balancing import Plan, Rules, Step
 from moorage.htools.state import State
-from moorage.htools.words import fixed
 
 
 def _run(options: Options) -> int:
@@ -39,7 +39,7 @@ def _run(options: Options) -> int:
         _picture(options, name, state)
         return 0
     print("Trying to minimize the CV...")
-    found = longer.find_plan(options, state, how)
+    found = plan_options.find_plan(options, state, how)
     _conclude(options, verbose, found)
     if options.explain:
         _explain(found, how)
@@ -57,16 +57,16 @@ def _picture(options: Options, group: str, found: Plan | State) -> None:
     """Draw a plan, or a state that needs none, if a picture is asked for."""
     if options.html is None:
         return
-    from moorage.cli.htools.picture.saving import save_plan  # noqa: PLC0415
+    from moorage.cli.htools.report.write import save_plan  # noqa: PLC0415
 
     save_plan(options, group, found)
 
 
 def _print_cluster(state: State) -> None:
-    from moorage.htools import tables  # noqa: PLC0415 - start-up time
+    from moorage.htools import reports  # noqa: PLC0415 - start-up time
 
     print("Loaded cluster tags: " + ",".join(state.fleet.tags))
-    print("Loaded cluster ipolicy: " + tables.policy_text(state.policy))
+    print("Loaded cluster ipolicy: " + reports.policy_text(state.policy))
 
 
 def _introduce(state: State, verbose: int) -> None:
@@ -147,19 +147,19 @@ def listed(words: Iterable[str]) -> str:
 def _show(options: Options, when: str, state: State) -> None:
     if not options.print_instances and options.print_nodes is None:
         return
-    from moorage.htools import tables  # noqa: PLC0415 - start-up time
+    from moorage.htools import reports  # noqa: PLC0415 - start-up time
 
     if options.print_instances:
-        sys.stderr.write(f"\n{when} instance map:\n{tables.instance_table(state)}")
+        sys.stderr.write(f"\n{when} instance map:\n{reports.instance_table(state)}")
     if options.print_nodes is not None:
-        shown = tables.node_table(state.seen, options.print_nodes)
+        shown = reports.node_table(state.seen, options.print_nodes)
         sys.stderr.write(f"\n{when} cluster status:\n{shown}\n")
 
 
 def _print_metrics(state: State) -> None:
-    from moorage.htools import tables  # noqa: PLC0415 - start-up time
+    from moorage.htools import reports  # noqa: PLC0415 - start-up time
 
-    print(tables.metric_table(state.seen), end="")
+    print(reports.metric_table(state.seen), end="")
 
 
 def _is_balanced(verbose: int, state: State, how: Rules) -> bool:
@@ -202,14 +202,14 @@ def _conclude(options: Options, verbose: int, found: Plan) -> None:
     if verbose >= 1:
         print(f"Solution length={len(found.steps)}")
     if options.cost:
-        longer.print_cost(found)
+        plan_options.print_cost(found)
     sets = plan.job_sets(found.steps)
     if options.print_commands is not None:
         _print_commands(options, sets[:1] if options.first_job_group else sets, found)
 
 
 def _explain(found: Plan, how: Rules) -> None:
-    from moorage.htools.why.unmoved import explain_balance  # noqa: PLC0415 - start-up time
+    from moorage.htools.explain.no_move import explain_balance  # noqa: PLC0415 - start-up time
 
     print("\n".join(["", *explain_balance(found.end, how).sentences()]))
 

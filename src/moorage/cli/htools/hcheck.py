@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.cli.declaration import Command, Example, Option, Options, Program
-from moorage.cli.htools import declared, keys, source, start
+from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.rules import rules
 from moorage.cli.htools.values import is_yes, verbosity
+from moorage.htools.constants import fixed
 from moorage.htools.health import GroupHealth, Health, check, rebalanced, summed
 from moorage.htools.state import State
-from moorage.htools.words import fixed
 
 _COUNTERS: Final = (
     ("N1_FAIL", "Nodes not N+1 happy"),
@@ -26,7 +26,7 @@ _WHEN: Final = {"INIT": "initially", "FINAL": "after rebalancing"}
 def _run(options: Options) -> int:
     state = source.cluster(options).state
     if options.survive:
-        from moorage.cli.htools.survive import report  # noqa: PLC0415 - start-up time
+        from moorage.cli.htools.print_survival import report  # noqa: PLC0415 - start-up time
 
         capacity = not options.no_capacity_checks
         return report(state, options.survive, verbosity(options), capacity=capacity)
@@ -49,7 +49,7 @@ def _run(options: Options) -> int:
         if simulate:
             printer.explain("FINAL", end)
     if printer.machine:
-        keys.show("HCHECK", OK=1)
+        shell_vars.show("HCHECK", OK=1)
     return 1 if simulate else 0
 
 
@@ -68,7 +68,7 @@ class _Printer:
         if self.machine:
             groups = enumerate(self.state.groups, self.state.fleet.first)
             pairs = [(f"GROUP_UUID_{at}", group.uuid) for at, group in groups]
-            keys.show_all("HCHECK", pairs)
+            shell_vars.show_all("HCHECK", pairs)
         elif self.verbose >= 1:
             print(
                 "Running in no-simulation mode."
@@ -94,7 +94,7 @@ class _Printer:
 
     def explain(self, when: str, state: State) -> None:
         """Print who makes the counters nonzero; programs read the keys only."""
-        from moorage.htools.why.troubles import troubles  # noqa: PLC0415 - start-up time
+        from moorage.htools.explain.n1_report import troubles  # noqa: PLC0415 - start-up time
 
         found = troubles(state, capacity=self.capacity)
         lines = [f"\nReasons {_WHEN[when]}"] if found else []
@@ -127,7 +127,9 @@ class _Printer:
     ) -> None:
         pairs = zip(names, values, strict=True)
         if self.machine:
-            keys.show_all("HCHECK", [(f"{prefix}_{key}", v) for (key, _), v in pairs])
+            shell_vars.show_all(
+                "HCHECK", [(f"{prefix}_{key}", v) for (key, _), v in pairs]
+            )
         elif self.verbose >= 1:
             print(f"\n{title}")
             for (_, text), value in pairs:

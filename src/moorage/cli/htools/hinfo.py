@@ -8,11 +8,11 @@ from typing import Final
 from moorage.cli.declaration import Command, Example, Options, Program
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
-from moorage.htools import tables
-from moorage.htools.loading import shared_suffix
+from moorage.htools import reports
+from moorage.htools.constants import fixed
+from moorage.htools.loader import shared_suffix
 from moorage.htools.metrics import score
 from moorage.htools.state import State
-from moorage.htools.words import fixed
 
 
 def _run(options: Options) -> int:
@@ -20,16 +20,16 @@ def _run(options: Options) -> int:
     verbose = verbosity(options)
     print("Loaded cluster tags: " + ",".join(state.fleet.tags))
     if verbose > 2:
-        print("Loaded cluster ipolicy: " + tables.policy_text(state.policy))
+        print("Loaded cluster ipolicy: " + reports.policy_text(state.policy))
     _sizes(state, verbose)
     _apart(state, verbose)
     _groups(state, verbose)
     if options.print_instances:
-        sys.stderr.write(f"\nInstances instance map:\n{tables.instance_table(state)}")
+        sys.stderr.write(f"\nInstances instance map:\n{reports.instance_table(state)}")
     if options.print_nodes is not None:
-        shown = tables.node_table(state.nodes, options.print_nodes)
+        shown = reports.node_table(state.nodes, options.print_nodes)
         sys.stderr.write(f"\nCluster status:\n{shown}\n")
-    print("Cluster coefficients:\n" + tables.metric_table(state.nodes), end="")
+    print("Cluster coefficients:\n" + reports.metric_table(state.nodes), end="")
     print(f"Cluster score: {fixed(score(state.nodes), 8)}")
     return 0
 
@@ -75,7 +75,7 @@ def _groups(state: State, verbose: int) -> None:
         ]
         right = [False, True, True, True, True, False, True]
         print(
-            "Node group information:\n" + tables.table([head, *rows], right, "  "),
+            "Node group information:\n" + reports.table([head, *rows], right, "  "),
             end="",
         )
     happy = all(row[5] == "True" for row in rows)

@@ -11,7 +11,7 @@ from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
 from moorage.htools import colouring, rolling
-from moorage.htools.loading import load, lookup
+from moorage.htools.loader import load, lookup
 from moorage.htools.node import Node
 from moorage.htools.rolling import Batch
 from moorage.htools.state import State

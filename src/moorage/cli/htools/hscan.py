@@ -9,14 +9,14 @@ from typing import Final
 from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
 from moorage.cli.htools import declared, remote, source, start
 from moorage.errors import MoorageError
-from moorage.htools import tables
+from moorage.htools import reports
+from moorage.htools.cluster_stats import UNKNOWN, Room
+from moorage.htools.constants import fixed
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import text
-from moorage.htools.loading import load
+from moorage.htools.loader import load
 from moorage.htools.metrics import score, total
 from moorage.htools.state import State
-from moorage.htools.totals import UNKNOWN, Room
-from moorage.htools.words import fixed
 
 LOCAL: Final = "LOCAL"
 """The name of the cluster whose master's socket is on this machine."""
@@ -58,7 +58,7 @@ def _scan(
         return False
     print(f"{name:<{width}} {summary(state)}", flush=True)
     if options.print_nodes is not None:
-        print(tables.node_table(state.nodes, options.print_nodes), end="")
+        print(reports.node_table(state.nodes, options.print_nodes), end="")
     target = Path(options.output_dir) / (name.replace("/", "_") + ".data")
     source.write(str(target), text.dump(fleet))
     return True

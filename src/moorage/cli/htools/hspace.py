@@ -8,14 +8,16 @@ from math import isnan
 from typing import Final
 
 from moorage.cli.declaration import Command, Example, Option, Options, Program
-from moorage.cli.htools import declared, keys, source, start
+from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.values import is_yes, verbosity, whole
 from moorage.errors import BadInput, NoCapacity
-from moorage.htools import tables
+from moorage.htools import reports
+from moorage.htools.cluster_stats import UNKNOWN, Totals
+from moorage.htools.constants import PAIRED, SPELLINGS, Fail, fixed
 from moorage.htools.formats.simulate import size as parse_size
 from moorage.htools.formats.text import shown
 from moorage.htools.inst import NOWHERE, Inst
-from moorage.htools.loading import shared_suffix
+from moorage.htools.loader import shared_suffix
 from moorage.htools.metrics import score
 from moorage.htools.placement.allocate import Asking, targets
 from moorage.htools.placement.space import (
@@ -26,12 +28,10 @@ from moorage.htools.placement.space import (
     fill,
     model,
 )
-from moorage.htools.placement.tiers import fill_tiered
+from moorage.htools.placement.tiered import fill_tiered
 from moorage.htools.policy import Spec
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import is_redundant
-from moorage.htools.totals import UNKNOWN, Totals
-from moorage.htools.words import PAIRED, SPELLINGS, Fail, fixed
+from moorage.htools.survival.n1 import is_redundant
 
 PREFIX: Final = "HTS"
 _SHOWN: Final = 20
@@ -94,7 +94,7 @@ class _Run:
         )
         self._print_results(filled)
         if self.machine:
-            keys.show(PREFIX, OK=1)
+            shell_vars.show(PREFIX, OK=1)
         if self.options.explain:
             self._explain("Tiered", tiered, sizes[0], how)
             self._explain("Standard", filled, standard, how)
@@ -104,7 +104,7 @@ class _Run:
 
     def _picture(self, tiered: Filled, filled: Filled, standard: Size) -> None:
         """Draw both fillings; what machines read stays as it is."""
-        from moorage.cli.htools.picture.saving import save_room  # noqa: PLC0415
+        from moorage.cli.htools.report.write import save_room  # noqa: PLC0415
 
         out = sys.stderr if self.machine else sys.stdout
         save_room(self.options, self.start, (tiered, filled), standard, out)
@@ -113,13 +113,13 @@ class _Run:
         self, name: str, done: Filled, size: Size, how: Filling | None
     ) -> None:
         """Tell why not one more fits; programs read the keys only."""
-        from moorage.htools.why import fullness  # noqa: PLC0415 - start-up time
+        from moorage.htools.explain import capacity  # noqa: PLC0415 - start-up time
 
         if how is None:
-            found = fullness.explain_unfilled(self.start)
+            found = capacity.explain_unfilled(self.start)
         else:
-            size = fullness.next_size(done, size)
-            found = fullness.explain_full(
+            size = capacity.next_size(done, size)
+            found = capacity.explain_full(
                 done, size, self.template, self.spindle_use, how
             )
         told = f"MEM {size.mem}, DSK {size.disk}, CPU {size.cpu}"
@@ -140,15 +140,15 @@ class _Run:
         self._show_nodes("Initial cluster", self.start)
         if self.verbose > 2:
             now = fixed(score(self.start.nodes), 8)
-            table = tables.metric_table(self.start.nodes)
+            table = reports.metric_table(self.start.nodes)
             sys.stderr.write(f"Initial coefficients: overall {now}\n{table}")
         totals = Totals.of(self.start.nodes)
         if self.machine:
-            keys.show_all(
+            shell_vars.show_all(
                 PREFIX, [("CLUSTER_" + k, v) for k, v in totals.sizes(spn=True)]
             )
-            keys.show(PREFIX, CLUSTER_NODES=len(self.start.nodes))
-            keys.show_all(PREFIX, [("INI_" + k, v) for k, v in totals.report()])
+            shell_vars.show(PREFIX, CLUSTER_NODES=len(self.start.nodes))
+            shell_vars.show_all(PREFIX, [("INI_" + k, v) for k, v in totals.report()])
             return
         sizes = ", ".join(f"{k} {v}" for k, v in totals.sizes(spn=self.exclusive))
         print(
@@ -217,7 +217,7 @@ class _Run:
             ]
             for inst in done.new
         ]
-        return tables.table(rows, [False] * 3 + [True] * 4) if rows else ""
+        return reports.table(rows, [False] * 3 + [True] * 4) if rows else ""
 
     def _spindles(self, inst: Inst) -> str:
         if not self.exclusive:
@@ -226,7 +226,7 @@ class _Run:
 
     def _show_nodes(self, when: str, state: State) -> None:
         if self.options.print_nodes is not None:
-            shown_nodes = tables.node_table(state.nodes, self.options.print_nodes)
+            shown_nodes = reports.node_table(state.nodes, self.options.print_nodes)
             sys.stderr.write(f"\n{when} status:\n{shown_nodes}\n")
 
     def _print_spec(self, name: str, size: Size) -> None:
@@ -234,10 +234,10 @@ class _Run:
         if self.machine:
             prefix = "TSPEC_INI" if name == "Tiered" else "SPEC"
             pairs.append(("SPN", size.spindles))
-            keys.show_all(PREFIX, [(f"{prefix}_{k}", v) for k, v in pairs])
+            shell_vars.show_all(PREFIX, [(f"{prefix}_{k}", v) for k, v in pairs])
             nodes = 2 if self.template == PAIRED else 1
-            keys.show_all(PREFIX, [(f"{prefix}_RQN", nodes)])
-            keys.show_all(PREFIX, [(f"{prefix}_DISK_TEMPLATE", self.template)])
+            shell_vars.show_all(PREFIX, [(f"{prefix}_RQN", nodes)])
+            shell_vars.show_all(PREFIX, [(f"{prefix}_DISK_TEMPLATE", self.template)])
             return
         if self.exclusive:
             pairs.append(("SPN", size.spindles))
@@ -251,8 +251,10 @@ class _Run:
     def _print_tiered(self, done: Filled) -> None:
         if self.machine:
             totals = Totals.of(done.state.nodes)
-            keys.show_all(PREFIX, [("TRL_" + k, v) for k, v in totals.report()])
-            keys.show(PREFIX, TSPEC=" ".join(_run_text(*run) for run in done.sizes))
+            shell_vars.show_all(PREFIX, [("TRL_" + k, v) for k, v in totals.report()])
+            shell_vars.show(
+                PREFIX, TSPEC=" ".join(_run_text(*run) for run in done.sizes)
+            )
             self._print_usage(totals)
             return
         print("Tiered allocation results:")
@@ -273,7 +275,7 @@ class _Run:
                 (f"KM_{word}_{k}", shown(float(v)) if k == "NPU" else v)
                 for k, v in columns
             ]
-            keys.show_all(PREFIX, pairs)
+            shell_vars.show_all(PREFIX, pairs)
 
     def _print_results(self, done: Filled) -> None:
         if not self.machine:
@@ -282,11 +284,11 @@ class _Run:
             self._print_ends(done)
             return
         totals = Totals.of(done.state.nodes)
-        keys.show_all(PREFIX, [("FIN_" + k, v) for k, v in totals.report()])
+        shell_vars.show_all(PREFIX, [("FIN_" + k, v) for k, v in totals.report()])
         old = len(self.start.insts)
         whole = old + len(done.new)
         usage = fixed(old / whole, 8) if whole else "NaN"
-        keys.show_all(
+        shell_vars.show_all(
             PREFIX,
             [
                 ("ALLOC_USAGE", usage),

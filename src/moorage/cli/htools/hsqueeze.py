@@ -113,7 +113,7 @@ def _save_commands(options: Options, text: str) -> None:
 def _execute(options: Options, found: Squeeze, *, offline: bool) -> None:
     if options.luxi is None:
         raise BadInput("hsqueeze: Execution of commands possible only on LUXI")
-    from moorage.cli.htools.powering import execute  # noqa: PLC0415 - start-up time
+    from moorage.cli.htools.squeeze_exec import execute  # noqa: PLC0415 - start-up time
 
     execute(options.luxi, found, offline=offline)
 

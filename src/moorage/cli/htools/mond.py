@@ -13,7 +13,7 @@ from moorage.errors import BadInput, MoorageError
 from moorage.htools.fleet import Fleet
 from moorage.htools.formats import mond
 from moorage.htools.formats.mond import Loads
-from moorage.htools.measured import Measured
+from moorage.htools.utilization import Measured
 
 TIMEOUT: Final = 15.0
 """Seconds for the answer of a node."""

@@ -12,7 +12,7 @@ from moorage.cli.htools.values import is_yes, names, verbosity
 from moorage.errors import BadInput, NotFound
 from moorage.htools.fleet import Fleet
 from moorage.htools.inst import Load
-from moorage.htools.loading import Loaded, Reading, load
+from moorage.htools.loader import Loaded, Reading, load
 from moorage.htools.state import State
 
 
@@ -130,8 +130,8 @@ def save(path: str | None, suffix: str, what: str, state: State) -> None:
     """Write the cluster to ``path.suffix`` as text, if a path is given."""
     if not path:
         return
+    from moorage.htools.export import saved  # noqa: PLC0415 - start-up time
     from moorage.htools.formats import text  # noqa: PLC0415 - start-up time
-    from moorage.htools.saving import saved  # noqa: PLC0415 - start-up time
 
     target = f"{path}.{suffix}"
     write(target, text.dump(saved(state)))

@@ -11,10 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from moorage.daemons.scratch import Scratch
+from moorage.daemons.devcluster import Scratch
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import PATIENCE, Guest
-from moorage.testing.san import San
+from moorage.testing.storage import San
 
 from .claims import BrokenClaim, claim
 

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from moorage.daemons import scratch as scratches
+from moorage.daemons import devcluster as scratches
 from moorage.errors import MoorageError
 from moorage.guest import build, usual_place, write_image
 

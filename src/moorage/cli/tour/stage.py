@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from moorage.api.luxi import LuxiClient
-from moorage.daemons import scratch as scratches
-from moorage.daemons.scratch import Scratch
-from moorage.testing.san import San
+from moorage.daemons import devcluster as scratches
+from moorage.daemons.devcluster import Scratch
+from moorage.testing.storage import San
 
 from .claims import claim
 from .guests import Inside, RealGuest, SimGuest

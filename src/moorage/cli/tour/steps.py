@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from moorage.daemons import scratch as scratches
+from moorage.daemons import devcluster as scratches
 from moorage.daemons.process import alive
 
 from .claims import claim

@@ -3,12 +3,12 @@
 
 from collections import Counter
 
+from moorage.htools.constants import Fail
 from moorage.htools.constraints.violation import MIB, Names, Violation
 from moorage.htools.fleet import UnitName
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
 from moorage.htools.policy import broken_limit
-from moorage.htools.words import Fail
 
 
 def policy(node: Node, inst: Inst) -> Violation | None:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from moorage.htools.constants import Fail, Mirror, ratio
 from moorage.htools.constraints.violation import MIB, Names, Violation
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
-from moorage.htools.words import Fail, Mirror, ratio
 
 
 @dataclass(slots=True)

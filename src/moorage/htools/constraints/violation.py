@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from moorage.htools.constants import Fail
 from moorage.htools.inst import Inst
 from moorage.htools.node import Node
-from moorage.htools.words import Fail
 
 MIB: Final = "MiB"
 

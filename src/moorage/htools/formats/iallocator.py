@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from moorage.errors import BadInput
+from moorage.htools.constants import ALLOC_POLICIES, SPELLINGS
 from moorage.htools.fleet import (
     Disk,
     Fleet,
@@ -17,9 +18,9 @@ from moorage.htools.fleet import (
     UnitName,
 )
 from moorage.htools.formats import jsontext, sunit
-from moorage.htools.formats.brief import brief
+from moorage.htools.formats.excerpt import brief
+from moorage.htools.formats.fast_instance import STATES, resident
 from moorage.htools.formats.jsontext import Value
-from moorage.htools.formats.resident import STATES, resident
 from moorage.htools.placement.requests import (
     Allocate,
     AllocateSecondary,
@@ -31,7 +32,6 @@ from moorage.htools.placement.requests import (
     Response,
 )
 from moorage.htools.policy import Policy, Spec
-from moorage.htools.words import ALLOC_POLICIES, SPELLINGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
 from moorage.errors import BadInput
-from moorage.htools.formats.brief import brief
+from moorage.htools.formats.excerpt import brief
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]

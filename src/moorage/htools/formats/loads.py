@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from moorage.errors import BadInput
-from moorage.htools.formats.brief import brief
+from moorage.htools.formats.excerpt import brief
 from moorage.htools.inst import Load
 
 _LOAD: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from moorage.htools.constants import ALLOC_POLICIES, STATUSES
 from moorage.htools.fleet import (
     Disk,
     Fleet,
@@ -14,10 +15,9 @@ from moorage.htools.fleet import (
     UnitName,
 )
 from moorage.htools.formats import jsontext
-from moorage.htools.formats.brief import brief
+from moorage.htools.formats.excerpt import brief
 from moorage.htools.formats.iallocator import policy, template, unit_name, units
 from moorage.htools.formats.jsontext import Value
-from moorage.htools.words import ALLOC_POLICIES, STATUSES
 from moorage.model.templates import standing_for
 
 DEFAULT_SPINDLES: Final = 1

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.errors import BadInput
+from moorage.htools.constants import ALLOC_POLICIES
 from moorage.htools.fleet import Fleet, Group, NodeRow
-from moorage.htools.formats.brief import brief
-from moorage.htools.words import ALLOC_POLICIES
+from moorage.htools.formats.excerpt import brief
 
 LARGEST: Final = 2**44
 """MiB: 16 EiB."""

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Final, TypeVar
 
 from moorage.errors import BadInput
+from moorage.htools.constants import ALLOC_POLICIES, SPELLINGS, STATUSES
 from moorage.htools.fleet import (
     Disk,
     Fleet,
@@ -24,10 +25,9 @@ from moorage.htools.fleet import (
     Unit,
 )
 from moorage.htools.formats import sunit
-from moorage.htools.formats.brief import brief
+from moorage.htools.formats.excerpt import brief
 from moorage.htools.formats.textout import dump, shown
 from moorage.htools.policy import DEFAULT, Policy, Spec
-from moorage.htools.words import ALLOC_POLICIES, SPELLINGS, STATUSES
 
 T = TypeVar("T")
 

@@ -96,7 +96,7 @@ ABSENT, COUNTED, BOUNDLESS = range(3)
 NO_MEMORY, NO_DISK, NO_CPU = 1, 2, 3
 NO_TAGS = 5
 NO_SPINDLES = 8
-"""Refusals: places in `moorage.htools.words.Fail`, counted from 1."""
+"""Refusals: places in `moorage.htools.constants.Fail`, counted from 1."""
 ROOM = 4096
 """Candidates that are kept at most."""
 NEAR = 1e-7

@@ -3,7 +3,7 @@
 # cython: initializedcheck=False, infer_types=True
 """Coming to a node, and leaving it.
 
-These are `moorage.htools.verbs` once more, on rows: the order of arithmetic is the
+These are `moorage.htools.assignment` once more, on rows: the order of arithmetic is the
 same, and so is every digit. Who is only planned touches the columns that count planned
 instances, and no others.
 """

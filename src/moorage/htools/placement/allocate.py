@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from moorage.htools.constants import PAIRED, Fail, Mirror
 from moorage.htools.constraints.violation import Violation
+from moorage.htools.incremental_score import Sums
 from moorage.htools.inst import Inst
 from moorage.htools.moves import Moved
 from moorage.htools.placement.allocation import (
@@ -23,11 +25,9 @@ from moorage.htools.placement.allocation import (
     described,
     targets,
 )
-from moorage.htools.placement.placer import Placer, Scored, Shelf, Spot
-from moorage.htools.spots import Half, Placement, on_one, on_pair, place_one
+from moorage.htools.placement.kernel_search import ArrayCache, Placer, Scored, Spot
+from moorage.htools.single_placement import Half, Placement, on_one, on_pair, place_one
 from moorage.htools.state import State
-from moorage.htools.sums import Sums
-from moorage.htools.words import PAIRED, Fail, Mirror
 
 __all__ = [
     "DEFAULT_ASKING",
@@ -83,7 +83,7 @@ def try_allocate(
     places: Places,
     asking: Asking = DEFAULT_ASKING,
     safe: Predicate | None = None,
-    shelf: Shelf | None = None,
+    shelf: ArrayCache | None = None,
 ) -> Allocation:
     """Return the best of some places for an instance.
 
@@ -112,7 +112,7 @@ def try_allocate(
 
 
 def tally(
-    state: State, inst: Inst, places: Places, asking: Asking, shelf: Shelf | None
+    state: State, inst: Inst, places: Places, asking: Asking, shelf: ArrayCache | None
 ) -> list[int]:
     """Return how often each reason occurs, by the kernel's numbers, 0 for success.
 
@@ -153,7 +153,7 @@ def _parts(
     inst: Inst,
     places: Places,
     asking: Asking,
-    shelf: Shelf | None,
+    shelf: ArrayCache | None,
     *,
     whole: bool,
 ) -> Iterator[Part]:

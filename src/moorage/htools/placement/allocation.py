@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from moorage.htools.spots import Placement
+from moorage.htools.constants import Fail, fixed
+from moorage.htools.single_placement import Placement
 from moorage.htools.state import State
-from moorage.htools.words import Fail, fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Asking:
     restrict : frozenset of str or None
         The only nodes to consider, by name.
     dedicated : bool
-        Judge places by what they spoil (see `moorage.htools.placement.dedicated`).
+        Judge places by what they spoil: `moorage.htools.placement.exclusive_storage`.
     """
 
     force: bool = False

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from moorage.htools.constants import Fail, Mirror
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply
 from moorage.htools.placement.allocate import Asking
+from moorage.htools.placement.evacuation_kernel import Refuges
 from moorage.htools.placement.grouping import Nowhere, best_group
-from moorage.htools.placement.refuges import Refuges
 from moorage.htools.state import State
-from moorage.htools.words import Fail, Mirror
 
 PRIMARY, SECONDARY, ALL = "primary-only", "secondary-only", "all"
 MODES: Final = (PRIMARY, SECONDARY, ALL)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import NotFound
+from moorage.htools.constants import ALLOC_POLICIES, Mirror
 from moorage.htools.fleet import Group
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import (
@@ -16,10 +17,9 @@ from moorage.htools.placement.allocate import (
     targets,
     try_allocate,
 )
-from moorage.htools.placement.dedicated import try_dedicated
+from moorage.htools.placement.exclusive_storage import try_dedicated
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import Guard
-from moorage.htools.words import ALLOC_POLICIES, Mirror
+from moorage.htools.survival.n1 import Guard
 
 
 @dataclass(frozen=True, slots=True)

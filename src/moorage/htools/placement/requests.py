@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from moorage.errors import NotFound
 from moorage.htools import inst as insts_of
+from moorage.htools.assignment import drop_primary
+from moorage.htools.constants import Mirror
 from moorage.htools.fleet import InstanceRow
 from moorage.htools.inst import NOWHERE, Inst
-from moorage.htools.loading import read_tags
+from moorage.htools.loader import read_tags
 from moorage.htools.moves import FA, F, Moved, R
 from moorage.htools.placement.allocate import (
     Allocation,
@@ -18,7 +20,7 @@ from moorage.htools.placement.allocate import (
     described,
     try_allocate,
 )
-from moorage.htools.placement.dedicated import is_dedicated
+from moorage.htools.placement.exclusive_storage import is_dedicated
 from moorage.htools.placement.grouping import (
     Nowhere,
     allocate_anywhere,
@@ -27,8 +29,6 @@ from moorage.htools.placement.grouping import (
 )
 from moorage.htools.state import State
 from moorage.htools.units import wishes
-from moorage.htools.verbs import drop_primary
-from moorage.htools.words import Mirror
 
 if TYPE_CHECKING:  # who places an instance has no use for it
     from moorage.htools.placement.evacuation import Evacuation

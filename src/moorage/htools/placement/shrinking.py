@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
+from moorage.htools.constants import Fail
 from moorage.htools.inst import Inst
 from moorage.htools.policy import Policy, Spec
-from moorage.htools.words import Fail
 
 MEM_STEP, DISK_STEP, CPU_STEP, SPINDLE_STEP = 64, 256, 1, 1
 

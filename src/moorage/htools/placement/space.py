@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How much still fits: the allocation step of `hail`, iterated.
 
-The same size again and again, until nothing fits. `moorage.htools.placement.tiers`
+The same size again and again, until nothing fits. `moorage.htools.placement.tiered`
 goes on with smaller ones.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from moorage.htools.constants import Fail, Mirror
 from moorage.htools.fleet import Disk, InstanceRow
 from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import (
@@ -18,11 +19,10 @@ from moorage.htools.placement.allocate import (
     Predicate,
     try_allocate,
 )
-from moorage.htools.placement.placer import Shelf
+from moorage.htools.placement.kernel_search import ArrayCache
 from moorage.htools.placement.requests import newcomer
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import Guard
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.survival.n1 import Guard
 
 BIG_STEP: Final = 10
 HUGE_STEP: Final = 20
@@ -86,14 +86,14 @@ class Filling:
         What must stay true; None to fill without a thought for failures.
     limit : int or None
         Largest number of new instances.
-    shelf : Shelf
+    shelf : ArrayCache
         Keeps the arrays of the last state.
     """
 
     places: Places
     safe: Predicate | None
     limit: int | None = None
-    shelf: Shelf = field(default_factory=Shelf)
+    shelf: ArrayCache = field(default_factory=ArrayCache)
 
 
 def size_of(inst: Inst) -> Size:

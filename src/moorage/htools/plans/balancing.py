@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from moorage.htools.constants import Mirror
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import least_score, score
 from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, F, Move, Moved, R, apply
 from moorage.htools.node import Node
 from moorage.htools.state import State
-from moorage.htools.words import Mirror
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Rules:
         Longest plan; negative for no limit.
     keep_redundancy : bool
         Refuse moves after which a node could no longer be lost, if it could
-        before (see `moorage.htools.survival.redundancy`).
+        before (see `moorage.htools.survival.n1`).
     """
 
     disk_moves: bool = True

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final, Self
 
+from moorage.htools.constants import Mirror
 from moorage.htools.inst import Inst
 from moorage.htools.metrics import score
 from moorage.htools.moves import FA, FAILOVER, FR, FRF, RF, Move, R
@@ -22,7 +23,6 @@ from moorage.htools.plans.balancing import DEFAULT_RULES, Plan, Rules, Step, can
 from moorage.htools.plans.steps import careful, legal_step, short_nodes
 from moorage.htools.state import State
 from moorage.htools.survival.keeping import Losing
-from moorage.htools.words import Mirror
 
 WINDOW: Final = 4
 """Of how many moves that could come next the best one does."""

@@ -16,6 +16,7 @@ from heapq import nsmallest
 from math import inf
 from typing import Final
 
+from moorage.htools.constants import Mirror
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.metrics import least_score, score
 from moorage.htools.moves import Move, Moved, apply
@@ -33,7 +34,6 @@ from moorage.htools.plans.search import VERBS, Searcher, supported
 from moorage.htools.plans.steps import after, careful
 from moorage.htools.state import State
 from moorage.htools.survival.keeping import Losing
-from moorage.htools.words import Mirror
 
 BUDGET: Final = 25_600
 """First moves times instances, in one sweep."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from moorage.htools.constants import fixed
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.moves import FA, FR, FRF, RF, F, R
 from moorage.htools.node import Node
 from moorage.htools.plans.balancing import Step
-from moorage.htools.words import fixed
 
 _LETTERS: Final = {
     F: "f",

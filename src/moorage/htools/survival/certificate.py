@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from moorage.htools.constants import Mirror
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.inst import Inst
 from moorage.htools.state import State
-from moorage.htools.survival.losing import Homes, Loss, lose, lose_unit
-from moorage.htools.survival.losses import is_shared
+from moorage.htools.survival.explain_loss import Homes, Loss, lose, lose_unit
+from moorage.htools.survival.kernel_losses import is_shared
+from moorage.htools.survival.n1 import Restart
 from moorage.htools.survival.pool import Pool, disks_in, pools, stranded_without, unsaid
-from moorage.htools.survival.redundancy import Restart
-from moorage.htools.words import Mirror
 
 FAILOVER, RESTART, ANEW = "failover", "restart", "anew"
 """How an instance comes back: on its second copy, on the same disks, without data."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from moorage.htools.moves import Moved
 from moorage.htools.state import State
-from moorage.htools.survival.redundancy import Guard
+from moorage.htools.survival.n1 import Guard
 from moorage.htools.survival.ways import Way, another_way, is_way
 
 TRIES: Final = 200

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from moorage.htools.constants import Mirror
 from moorage.htools.inst import Inst
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, apply
-from moorage.htools.spots import Placement, place_one
+from moorage.htools.single_placement import Placement, place_one
 from moorage.htools.state import State
-from moorage.htools.survival.losses import in_order, is_shared
-from moorage.htools.words import Mirror
+from moorage.htools.survival.kernel_losses import in_order, is_shared
 
 Way = tuple[tuple[int, int], ...]
 """Instances, and the nodes on which they restart, in order."""

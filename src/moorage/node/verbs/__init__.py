@@ -3,13 +3,13 @@
 
 from moorage.protocol import name_of
 
+from .context import NodeContext
 from .delay import VERBS as DELAY_VERBS
 from .disk import VERBS as DISK_VERBS
 from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
-from .station import Station
 
 VERBS = {
     name_of(kind): (kind, function)
@@ -24,4 +24,4 @@ VERBS = {
 }
 """Every verb by its name: the shape of its arguments, and what does it."""
 
-__all__ = ["VERBS", "Station"]
+__all__ = ["VERBS", "NodeContext"]

@@ -5,10 +5,10 @@ import asyncio
 
 from moorage.protocol import Pause, Report
 
-from .station import Station
+from .context import NodeContext
 
 
-async def delay(_at: Station, args: Pause, _report: Report) -> None:
+async def delay(_at: NodeContext, args: Pause, _report: Report) -> None:
     """Wait; nobody else waits for it."""
     await asyncio.sleep(args.seconds)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import CommandFailed, Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
 from moorage.node.commands import drive
-from moorage.node.makings import DENIED, MADE, REMOVING, Making
+from moorage.node.creations import DENIED, MADE, REMOVING, Creation
 from moorage.protocol import (
     AttachDisk,
     CloseDisk,
@@ -29,20 +29,20 @@ from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Whe
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 
-from .station import Station
+from .context import NodeContext
 
 R = TypeVar("R")
 REPAIR = "gnt-cluster repair-disk-sizes"
 MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
 
 
-async def create(at: Station, args: CreateDisk, _report: Report) -> Outcome:
+async def create(at: NodeContext, args: CreateDisk, _report: Report) -> Outcome:
     """Make the volume."""
     template = _template(at, args)
     return await _make(at, args, args.disk, template.create(args.disk))
 
 
-async def unmake(at: Station, args: UnmakeDisk, report: Report) -> Outcome:
+async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
     """Take back a `create` or `snapshot`, whatever came of it here.
 
     Only what this node made is destroyed. Where the storage refused, the volume, if
@@ -70,7 +70,7 @@ async def unmake(at: Station, args: UnmakeDisk, report: Report) -> Outcome:
     return outcome
 
 
-async def remove(at: Station, args: RemoveDisk, _report: Report) -> Outcome:
+async def remove(at: NodeContext, args: RemoveDisk, _report: Report) -> Outcome:
     """Destroy the volume, unless a guest here has it."""
     await _check_unused(at, args.disk)
     if args.sought:
@@ -81,13 +81,13 @@ async def remove(at: Station, args: RemoveDisk, _report: Report) -> Outcome:
     return outcome
 
 
-async def _remove(at: Station, args: OnDisk[Outcome], disk: Disk) -> Outcome:
+async def _remove(at: NodeContext, args: OnDisk[Outcome], disk: Disk) -> Outcome:
     outcome = await _drive(at, _template(at, args).remove(disk))
     at.held.drop(disk.uuid)
     return outcome
 
 
-async def forget(at: Station, args: ForgetDisk, _report: Report) -> Outcome:
+async def forget(at: NodeContext, args: ForgetDisk, _report: Report) -> Outcome:
     """Drop what the node knows of the disk; its storage is asked for nothing."""
     await _check_unused(at, args.disk)
     at.held.drop(args.disk.uuid)
@@ -95,7 +95,7 @@ async def forget(at: Station, args: ForgetDisk, _report: Report) -> Outcome:
     return Outcome.CHANGED
 
 
-async def attach(at: Station, args: AttachDisk, report: Report) -> Where:
+async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     """Make the volume usable here, and open it if asked to.
 
     Raises
@@ -114,7 +114,7 @@ async def attach(at: Station, args: AttachDisk, report: Report) -> Where:
     return where
 
 
-async def detach(at: Station, args: DetachDisk, _report: Report) -> Outcome:
+async def detach(at: NodeContext, args: DetachDisk, _report: Report) -> Outcome:
     """Take back the attach, unless a guest here has the disk."""
     await _check_unused(at, args.disk)
     outcome = await _drive(at, _template(at, args).detach(args.disk))
@@ -122,34 +122,36 @@ async def detach(at: Station, args: DetachDisk, _report: Report) -> Outcome:
     return outcome
 
 
-async def open_(at: Station, args: OpenDisk, _report: Report) -> Outcome:
+async def open_(at: NodeContext, args: OpenDisk, _report: Report) -> Outcome:
     """Tell the storage that this node may write."""
     steps = _template(at, args).open(args.disk, exclusive=args.exclusive)
     return await _drive(at, steps)
 
 
-async def close(at: Station, args: CloseDisk, _report: Report) -> Outcome:
+async def close(at: NodeContext, args: CloseDisk, _report: Report) -> Outcome:
     """Tell the storage that this node stops writing."""
     return await _drive(at, _template(at, args).close(args.disk))
 
 
-async def grow(at: Station, args: GrowDisk, _report: Report) -> Outcome:
+async def grow(at: NodeContext, args: GrowDisk, _report: Report) -> Outcome:
     """Enlarge the volume."""
     return await _drive(at, _template(at, args).grow(args.disk, args.to))
 
 
-async def snapshot(at: Station, args: SnapshotDisk, _report: Report) -> Outcome:
+async def snapshot(at: NodeContext, args: SnapshotDisk, _report: Report) -> Outcome:
     """Make a copy-in-time."""
     steps = _template(at, args).snapshot(args.disk, args.name, args.to)
     return await _make(at, args, args.copy(), steps)
 
 
-async def setinfo(at: Station, args: NoteDisk, _report: Report) -> Outcome:
+async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
     return await _drive(at, _template(at, args).setinfo(args.disk, args.text))
 
 
-def _check_device(at: Station, args: AttachDisk, found: Device, report: Report) -> None:
+def _check_device(
+    at: NodeContext, args: AttachDisk, found: Device, report: Report
+) -> None:
     """Compare what was attached with the record.
 
     A volume of a provider may be larger than it was asked for (storage rounds up); an
@@ -178,7 +180,9 @@ def _check_device(at: Station, args: AttachDisk, found: Device, report: Report) 
     report(0, 0, "log", f"Warning: {told}; {REPAIR} corrects the record")
 
 
-async def _make(at: Station, args: OnDisk[object], made: Disk, steps: Steps) -> Outcome:
+async def _make(
+    at: NodeContext, args: OnDisk[object], made: Disk, steps: Steps
+) -> Outcome:
     """Run steps that make the volume of `made`, and remember what came of them."""
     before = await _there(at, args, made)
     at.makings.begin(made, of=args.disk, before=before)
@@ -193,7 +197,7 @@ async def _make(at: Station, args: OnDisk[object], made: Disk, steps: Steps) -> 
     return outcome
 
 
-async def _there(at: Station, args: OnDisk[object], disk: Disk) -> bool | None:
+async def _there(at: NodeContext, args: OnDisk[object], disk: Disk) -> bool | None:
     """Return whether a volume is there; None where the template cannot tell."""
     try:
         await _drive(at, _template(at, args).measure(disk))
@@ -204,7 +208,7 @@ async def _there(at: Station, args: OnDisk[object], disk: Disk) -> bool | None:
     return True
 
 
-def _check_own(at: Station, disk: Disk, making: Making) -> None:
+def _check_own(at: NodeContext, disk: Disk, making: Creation) -> None:
     """Raise `Failed` if a volume that may have been made may be somebody else's.
 
     A provider may know a volume by the disk's name, which another cluster may use, too;
@@ -219,18 +223,18 @@ def _check_own(at: Station, disk: Disk, making: Making) -> None:
         )
 
 
-def _left_alone(at: Station, disk: Disk) -> str:
+def _left_alone(at: NodeContext, disk: Disk) -> str:
     return (
         f"Warning: the storage would not make volume {disk.volume}; node {at.name} "
         "removes nothing, so what was half made, if anything, is still there"
     )
 
 
-async def _drive(at: Station, steps: Generator[Command, Output, R]) -> R:
+async def _drive(at: NodeContext, steps: Generator[Command, Output, R]) -> R:
     return await drive(steps, at.run)
 
 
-def _template(at: Station, args: OnDisk[object]) -> Template:
+def _template(at: NodeContext, args: OnDisk[object]) -> Template:
     kind = template_named(args.disk.dev_type)
     needed = kind.capabilities.provider
     return kind(
@@ -243,7 +247,7 @@ def _template(at: Station, args: OnDisk[object]) -> Template:
     )
 
 
-async def _see_once(at: Station, args: RemoveDisk) -> None:
+async def _see_once(at: NodeContext, args: RemoveDisk) -> None:
     """Check that the volume is here, or was when an earlier attempt began."""
     known = at.makings.of(args.disk)
     if known is None or known.came != REMOVING:
@@ -251,7 +255,7 @@ async def _see_once(at: Station, args: RemoveDisk) -> None:
         at.makings.remove(args.disk)
 
 
-async def _check_found(at: Station, args: OnDisk[object]) -> None:
+async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
     """Raise `WrongState` if this node does not see the volume."""
     try:
         await _drive(at, _template(at, args).attach(args.disk))
@@ -264,7 +268,7 @@ async def _check_found(at: Station, args: OnDisk[object]) -> None:
     await _drive(at, _template(at, args).detach(args.disk))
 
 
-async def _check_unused(at: Station, disk: Disk) -> None:
+async def _check_unused(at: NodeContext, disk: Disk) -> None:
     """Raise `WrongState` while a guest on this node has the disk."""
     for hypervisor, uuid in at.held.users(disk.uuid):
         guest = await at.hypervisor(hypervisor).find(uuid)

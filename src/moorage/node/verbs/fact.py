@@ -32,10 +32,10 @@ from moorage.storage.provider import usable
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.units import Mib
 
-from .station import Station
+from .context import NodeContext
 
 
-async def facts(at: Station, args: GetFacts, _report: Report) -> NodeFacts:
+async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
     """Return all that there is to know of this node."""
     memory = at.machine.memory()
     return NodeFacts(
@@ -55,12 +55,14 @@ async def facts(at: Station, args: GetFacts, _report: Report) -> NodeFacts:
     )
 
 
-async def guests(at: Station, _args: ListGuests, _report: Report) -> list[GuestState]:
+async def guests(
+    at: NodeContext, _args: ListGuests, _report: Report
+) -> list[GuestState]:
     """Return every guest that has a process here."""
     return await _all_guests(at)
 
 
-async def guest(at: Station, args: GetGuest, _report: Report) -> GuestState | None:
+async def guest(at: NodeContext, args: GetGuest, _report: Report) -> GuestState | None:
     """Return one guest, if it has a process here."""
     for hypervisor in at.hypervisors.values():
         found = await hypervisor.find(args.uuid)
@@ -70,23 +72,23 @@ async def guest(at: Station, args: GetGuest, _report: Report) -> GuestState | No
 
 
 async def providers(
-    at: Station, _args: ListProviders, _report: Report
+    at: NodeContext, _args: ListProviders, _report: Report
 ) -> list[Provider]:
     """Return every entry of the ExtStorage search path."""
     return at.machine.providers()
 
 
-async def oses(at: Station, _args: ListSystems, _report: Report) -> list[Os]:
+async def oses(at: NodeContext, _args: ListSystems, _report: Report) -> list[Os]:
     """Return every entry of the search path of OS definitions."""
     return at.machine.oses()
 
 
-async def devices(at: Station, args: GetDevices, _report: Report) -> list[Device]:
+async def devices(at: NodeContext, args: GetDevices, _report: Report) -> list[Device]:
     """Return what there is at some paths, in their order."""
     return [await at.machine.device(path) for path in args.paths]
 
 
-async def _held(at: Station) -> AsyncIterator[Held]:
+async def _held(at: NodeContext) -> AsyncIterator[Held]:
     """Yield the disks that are attached here, with the sizes of their devices."""
     for held in at.held.all():
         where = at.held.get(held.disk)
@@ -97,7 +99,7 @@ async def _held(at: Station) -> AsyncIterator[Held]:
             yield held
 
 
-async def _units(at: Station, args: GetFacts) -> AsyncIterator[Unit]:
+async def _units(at: NodeContext, args: GetFacts) -> AsyncIterator[Unit]:
     """Yield what this node has of the templates that need no settings, or got them."""
     free = [
         name for name, one in TEMPLATES.items() if not one.capabilities.facts.settings
@@ -112,7 +114,7 @@ async def _units(at: Station, args: GetFacts) -> AsyncIterator[Unit]:
 
 
 async def accelerator(
-    at: Station, _args: TryAccelerator, _report: Report
+    at: NodeContext, _args: TryAccelerator, _report: Report
 ) -> Accelerator | None:
     """Find out again what executes guests here; it may boot a kernel, and take long."""
     looks = [
@@ -121,11 +123,11 @@ async def accelerator(
     return next(filter(None, looks), None)
 
 
-def _known(at: Station) -> list[Accelerator | None]:
+def _known(at: NodeContext) -> list[Accelerator | None]:
     return [one.accelerator() for one in at.hypervisors.values()]
 
 
-async def _all_guests(at: Station) -> list[GuestState]:
+async def _all_guests(at: NodeContext) -> list[GuestState]:
     found = [await one.guests() for one in at.hypervisors.values()]
     return [guest for guests in found for guest in guests]
 

@@ -33,55 +33,55 @@ from moorage.protocol import (
     WithSystem,
 )
 
-from .station import Station
+from .context import NodeContext
 
 _LOOK = 0.05
 """Seconds between two looks at a guest."""
 
 
-async def start(at: Station, args: StartGuest, _report: Report) -> None:
+async def start(at: NodeContext, args: StartGuest, _report: Report) -> None:
     """Start the guest, its disks attached here."""
     spec = _spec(at, args)
     _use(at, args, args.disks)
     await at.hypervisor(args.hypervisor).start(spec)
 
 
-async def stop(at: Station, args: StopGuest, _report: Report) -> None:
+async def stop(at: NodeContext, args: StopGuest, _report: Report) -> None:
     """Power the guest down."""
     await at.hypervisor(args.hypervisor).stop(args.uuid, args.timeout)
 
 
-async def reboot(at: Station, args: RebootGuest, _report: Report) -> None:
+async def reboot(at: NodeContext, args: RebootGuest, _report: Report) -> None:
     """Reset the guest."""
     await at.hypervisor(args.hypervisor).reboot(args.uuid)
 
 
-async def plug(at: Station, args: PlugDisk, _report: Report) -> None:
+async def plug(at: NodeContext, args: PlugDisk, _report: Report) -> None:
     """Hot-plug a disk that is attached here."""
     drive = _drive(at, args.disk, args.slot)
     _use(at, args, (args.disk,))
     await at.hypervisor(args.hypervisor).plug(args.uuid, drive)
 
 
-async def unplug(at: Station, args: UnplugDisk, _report: Report) -> None:
+async def unplug(at: NodeContext, args: UnplugDisk, _report: Report) -> None:
     """Hot-unplug a disk."""
     await at.hypervisor(args.hypervisor).unplug(args.uuid, args.disk.uuid)
 
 
-async def resize(at: Station, args: ResizeDisk, _report: Report) -> None:
+async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
     """Tell the guest that a disk has grown."""
     drive = _drive(at, args.disk, args.slot)
     await at.hypervisor(args.hypervisor).resize(args.uuid, drive)
 
 
-async def prepare(at: Station, args: PrepareMigration, _report: Report) -> Door:
+async def prepare(at: NodeContext, args: PrepareMigration, _report: Report) -> Door:
     """Prepare a guest that waits for a migration; return where to send it."""
     spec = _spec(at, args, args.ports)
     _use(at, args, args.disks)
     return await at.hypervisor(args.hypervisor).incoming(spec)
 
 
-async def arrived(at: Station, args: AwaitGuest, _report: Report) -> None:
+async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
     """Wait until a guest whose transfer is complete runs here, `timeout` at most."""
     hypervisor = at.hypervisor(args.hypervisor)
     for _ in range(1 + round(args.timeout / _LOOK)):
@@ -94,7 +94,7 @@ async def arrived(at: Station, args: AwaitGuest, _report: Report) -> None:
     raise Failed(f"guest {args.name} does not run on node {at.name} yet")
 
 
-async def migrate(at: Station, args: RunMigration, report: Report) -> Moved:
+async def migrate(at: NodeContext, args: RunMigration, report: Report) -> Moved:
     """Send the guest away, or carry on sending it.
 
     Raises
@@ -118,37 +118,37 @@ async def migrate(at: Station, args: RunMigration, report: Report) -> Moved:
         ) from error
 
 
-async def resume(at: Station, args: ResumeGuest, _report: Report) -> None:
+async def resume(at: NodeContext, args: ResumeGuest, _report: Report) -> None:
     """Give up a migration: the guest runs here as before."""
     await at.hypervisor(args.hypervisor).resume(args.uuid)
 
 
-async def abort(at: Station, args: AbortGuest, _report: Report) -> None:
+async def abort(at: NodeContext, args: AbortGuest, _report: Report) -> None:
     """End a guest that waits for a migration."""
     await at.hypervisor(args.hypervisor).abort(args.uuid)
 
 
-async def discard(at: Station, args: DiscardGuest, _report: Report) -> None:
+async def discard(at: NodeContext, args: DiscardGuest, _report: Report) -> None:
     """End the process of a guest that moved away."""
     await at.hypervisor(args.hypervisor).discard(args.uuid)
 
 
-async def console(at: Station, args: FindConsole, _report: Report) -> str:
+async def console(at: NodeContext, args: FindConsole, _report: Report) -> str:
     """Return the path of the socket of the guest's serial console."""
     return at.hypervisor(args.hypervisor).console(args.uuid)
 
 
-async def verify_os(at: Station, args: VerifySystem, _report: Report) -> None:
+async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> None:
     """Let an OS definition look at its parameters."""
     await oses.verify(oses.usable(at.machine.oses()), _told(at, args), at.run)
 
 
-async def install(at: Station, args: InstallSystem, _report: Report) -> None:
+async def install(at: NodeContext, args: InstallSystem, _report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
     await oses.create(oses.usable(at.machine.oses()), _told(at, args), at.run)
 
 
-def _told(at: Station, args: WithSystem[None]) -> oses.Install:
+def _told(at: NodeContext, args: WithSystem[None]) -> oses.Install:
     """Return what an OS script is told; the disks must be attached here."""
     disks = tuple(
         oses.OsDisk(
@@ -178,7 +178,9 @@ def _told(at: Station, args: WithSystem[None]) -> oses.Install:
 
 
 def _spec(
-    at: Station, args: Whole[object], ports: Mapping[str, int] = MappingProxyType({})
+    at: NodeContext,
+    args: Whole[object],
+    ports: Mapping[str, int] = MappingProxyType({}),
 ) -> GuestSpec:
     return GuestSpec(
         uuid=args.uuid,
@@ -192,7 +194,7 @@ def _spec(
     )
 
 
-def _drive(at: Station, disk: Disk, slot: int) -> Drive:
+def _drive(at: NodeContext, disk: Disk, slot: int) -> Drive:
     return Drive(
         disk=disk.uuid,
         slot=slot,
@@ -207,7 +209,7 @@ def _card(nic: Nic) -> Card:
     return Card(mac=nic.mac, link=str(nic.nicparams.get("link") or ""))
 
 
-def _use(at: Station, args: OnGuest[object], disks: Iterable[Disk]) -> None:
+def _use(at: NodeContext, args: OnGuest[object], disks: Iterable[Disk]) -> None:
     """Note, before it happens, who is going to have the disks."""
     for disk in disks:
         at.held.use(disk.uuid, args.hypervisor, args.uuid)

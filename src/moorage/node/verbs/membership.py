@@ -8,18 +8,18 @@ import time
 
 from moorage.protocol import KillPrograms, LeaveCluster, Report, TidyNode
 
-from .station import Station
+from .context import NodeContext
 
 _YOUNG = 3600.0
 """Seconds for which nothing is forgotten: the master may not know of it yet."""
 
 
-async def leave(at: Station, _args: LeaveCluster, _report: Report) -> None:
+async def leave(at: NodeContext, _args: LeaveCluster, _report: Report) -> None:
     """Leave the cluster: its certificates are forgotten, and the door opens again."""
     at.leave()
 
 
-async def tidy(at: Station, args: TidyNode, _report: Report) -> None:
+async def tidy(at: NodeContext, args: TidyNode, _report: Report) -> None:
     """Forget what is left of objects that the cluster does not know any more.
 
     A new master asks for it. Late steps of its predecessors are fenced by their term,
@@ -30,7 +30,7 @@ async def tidy(at: Station, args: TidyNode, _report: Report) -> None:
     at.makings.keep(args.objects, before)
 
 
-async def kill(at: Station, args: KillPrograms, _report: Report) -> int:
+async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:
     """End the programs that earlier steps run on some objects; return how many.
 
     Their verbs fail, and are undone as any other that failed.

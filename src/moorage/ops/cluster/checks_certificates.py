@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from moorage.errors import MoorageError
 from moorage.ops.certificates import authority_on
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 AHEAD = 90 * 86400.0
 """Seconds before the end in which somebody should hear of it: the master renews

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 from .defaults import problems
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 
 def presets(seen: Seen) -> Iterator[Finding]:

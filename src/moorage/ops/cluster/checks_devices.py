@@ -9,10 +9,10 @@ from moorage.errors import MoorageError
 from moorage.jobs import Question
 from moorage.model import Config, Device, Disk, Node, NodeGroup
 from moorage.ops import identity
-from moorage.ops.calls import devices_on
-from moorage.ops.reach import online
+from moorage.ops.disk_access import online
+from moorage.ops.node_tasks import devices_on
 
-from .finding import Finding, Seen, adopted_disks
+from .observation import Finding, Seen, adopted_disks
 
 
 def ask(config: Config) -> Iterator[Question]:

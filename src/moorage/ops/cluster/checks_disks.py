@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from moorage.model import Disk, Held, Node
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 
 def quarantined(seen: Seen) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from moorage.model import GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
 from moorage.ops.silence import rescue
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 
 def instances(seen: Seen) -> Iterator[Finding]:

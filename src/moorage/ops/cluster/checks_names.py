@@ -7,7 +7,7 @@ from moorage.errors import BadInput
 from moorage.model import Disk
 from moorage.ops.disk_names import check_disk_name
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 
 def disks(seen: Seen) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from moorage import __version__
 from moorage.errors import MoorageError, Stale
 from moorage.ops.silence import way_out
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 
 def silent(seen: Seen) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.model import NodeGroup, ipolicy
 from moorage.ops.policy import outside
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 
 def sizes(seen: Seen) -> Iterator[Finding]:

@@ -7,18 +7,20 @@ from pathlib import PurePosixPath
 
 from moorage.errors import MoorageError
 from moorage.model import Disk, Node, NodeFacts, NodeGroup
-from moorage.ops import reach
+from moorage.ops import disk_access
 from moorage.ops.storage.directories import directories as set_directories
 from moorage.ops.storage.directories import setting_of
 from moorage.storage.provider import usable
 
-from .finding import Finding, Seen, group_uuid
+from .observation import Finding, Seen, group_uuid
 
 
 def directories(seen: Seen) -> Iterator[Finding]:
     """Find disks in directories that the cluster has none set for."""
     used = Counter(disk.dev_type for disk in seen.config.all(Disk))
-    kinds = {disk.dev_type: reach.template(disk) for disk in seen.config.all(Disk)}
+    kinds = {
+        disk.dev_type: disk_access.template(disk) for disk in seen.config.all(Disk)
+    }
     for name in sorted(used):
         setting = setting_of(kinds[name])
         if setting and not getattr(seen.config.cluster, setting):
@@ -99,7 +101,7 @@ def providers(seen: Seen) -> Iterator[Finding]:
     for disk in seen.config.all(Disk):
         group, name = group_uuid(seen.config, disk), str(disk.logical_id[0])
         owner = seen.config.owner(disk)
-        if reach.able(disk).provider and group:
+        if disk_access.able(disk).provider and group:
             used[group, name] += 1
             here |= {(owner.primary_node, name)} if owner else set()
     for (group, name), count in sorted(used.items()):
@@ -114,7 +116,7 @@ def providers(seen: Seen) -> Iterator[Finding]:
 
 
 def _problems(seen: Seen, group: NodeGroup, name: str) -> Iterator[tuple[Node, str]]:
-    for node in reach.online(seen.config, group):
+    for node in disk_access.online(seen.config, group):
         problem = _problem(seen, node, name)
         if problem:
             yield node, problem
@@ -123,7 +125,7 @@ def _problems(seen: Seen, group: NodeGroup, name: str) -> Iterator[tuple[Node, s
 def _problem(seen: Seen, node: Node, name: str) -> str:
     """Return what is wrong with a provider on a node that answered."""
     try:
-        found = usable(reach.providers(seen.view, node)).get(name)
+        found = usable(disk_access.providers(seen.view, node)).get(name)
     except MoorageError:
         return ""  # that the node is silent is a finding of its own
     if found is None:

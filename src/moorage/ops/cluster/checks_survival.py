@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from moorage.ops import placement
 
-from .finding import Finding, Seen
+from .observation import Finding, Seen
 
 CODE = "ENODESHAREDN1"
 """Ganeti's ENODEN1 is an error, about mirrored disks; this is a notice."""

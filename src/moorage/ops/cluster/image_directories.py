@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Ask, View
 from moorage.model import Cluster, Config, Disk, Node, NodeFacts
-from moorage.ops.reach import template
+from moorage.ops.disk_access import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.protocol import GetFacts
 from moorage.storage import TEMPLATES
-from moorage.storage.words import check_image_directory
+from moorage.storage.validation import check_image_directory
 
 from .checks_storage import is_forbidden
 

@@ -8,9 +8,9 @@ from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import identity
-from moorage.ops.calls import devices_on, facts_on
-from moorage.ops.instance.common import hold
-from moorage.ops.reach import template
+from moorage.ops.disk_access import template
+from moorage.ops.instance.base import hold
+from moorage.ops.node_tasks import devices_on, facts_on
 from moorage.units import Mib
 
 

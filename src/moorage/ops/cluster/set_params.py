@@ -23,8 +23,8 @@ from moorage.model import (
 )
 from moorage.model.uidpool import UidPool
 from moorage.ops import placement, policy
-from moorage.ops.calls import facts_on
 from moorage.ops.group.set_params import merged
+from moorage.ops.node_tasks import facts_on
 from moorage.storage import TEMPLATES
 
 from . import defaults, image_directories

@@ -6,8 +6,8 @@ from typing import Any
 
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Disk, Instance, Node
-from moorage.ops.calls import providers_on
 from moorage.ops.certificates import authority_on
+from moorage.ops.node_tasks import providers_on
 
 from . import (
     checks_certificates,
@@ -21,7 +21,7 @@ from . import (
     checks_storage,
     checks_survival,
 )
-from .finding import Finding, Seen, room_and_facts_on, see
+from .observation import Finding, Seen, room_and_facts_on, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,

@@ -9,12 +9,12 @@ from msgspec import field
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Claim, Config, Node
-from moorage.ops import birth, calls, placement
-from moorage.ops.reach import online, only_group
+from moorage.ops import disk_spec, node_tasks, placement
+from moorage.ops.disk_access import online, only_group
 from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
 from moorage.storage.templates.ext import plain
-from moorage.storage.words import check_tags
+from moorage.storage.validation import check_tags
 
 
 class DiskAdd(Operation, frozen=True, kw_only=True):
@@ -52,14 +52,14 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
-    def wish(self) -> birth.Wish:
+    def wish(self) -> disk_spec.DiskSpec:
         """Return the disk that is wanted."""
-        return birth.Wish(
+        return disk_spec.DiskSpec(
             template=self.disk_template,
-            size=birth.checked_size(self.size),
-            mode=birth.checked_mode(self.mode),
-            name=birth.checked_name(self.name),
-            adopt=birth.checked_volume(self.disk_template, self.adopt),
+            size=disk_spec.checked_size(self.size),
+            mode=disk_spec.checked_mode(self.mode),
+            name=disk_spec.checked_name(self.name),
+            adopt=disk_spec.checked_volume(self.disk_template, self.adopt),
             params=self._params(),
             force=self.force_params,
             tags=check_tags(self.tags),
@@ -89,7 +89,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             )
         nodes = self._workers(config)
         wanted = self.wish()
-        offering = (one for one in nodes if birth.offers(view, wanted, one))
+        offering = (one for one in nodes if disk_spec.offers(view, wanted, one))
         return next(offering, nodes[0])
 
     def _workers(self, config: Config) -> list[Node]:
@@ -113,13 +113,13 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         self.where(view)
         for node in self._workers(view.config):
             yield Lock("node", node.uuid, shared=True)
-        yield from birth.hold([self.wish()])
+        yield from disk_spec.hold([self.wish()])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""
         config = view.config
         group = config.group(self.where(view).group)
-        yield from birth.ask(config, self.wish(), group)
+        yield from disk_spec.ask(config, self.wish(), group)
         if has_room(self.disk_template):
             yield from placement.ask_room(config, self._workers(config))
 
@@ -128,7 +128,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         node = self.where(view)
         if node.offline:
             raise WrongState(f"node {node.name} is marked offline")
-        birth.check(view, self.wish(), node)
+        disk_spec.check(view, self.wish(), node)
         if not self.ignore_capacity:
             what = f"disk {self.name or 'without a name'}"
             placement.check_room_for(view, what, node, self._made(view))
@@ -138,12 +138,15 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         if self.adopt:
             return ()
         return (
-            (self.disk_template, birth.born_size(view, self.wish(), self.where(view))),
+            (
+                self.disk_template,
+                disk_spec.born_size(view, self.wish(), self.where(view)),
+            ),
         )
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from birth.warnings(view, self.wish(), self.where(view))
+        yield from disk_spec.warnings(view, self.wish(), self.where(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
@@ -155,12 +158,12 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
         node, wanted = self.where(view), self.wish()
-        disk = birth.bear(view, wanted, node)
+        disk = disk_spec.bear(view, wanted, node)
         if not wanted.adopt:
-            yield calls.create(view.config, disk, node)
-        yield calls.attach(view.config, disk, node)
-        yield calls.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
-        yield calls.detach(view.config, disk, node)
+            yield node_tasks.create(view.config, disk, node)
+        yield node_tasks.attach(view.config, disk, node)
+        yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
+        yield node_tasks.detach(view.config, disk, node)
         yield commit(f"record disk {disk.label}", Change((disk,)), {})
 
     def result(self, view: View, results: Sequence[Any]) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, successor
-from moorage.ops import calls
-from moorage.ops.guests import check_known, runs
+from moorage.ops import node_tasks
+from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
-from moorage.ops.reach import ask_reach, check_reach
 
 MOST = 16
 """Disks that an instance can have, as in Ganeti."""
@@ -72,10 +72,10 @@ def attach_tasks(
     what = f"give disk {disk.label} to {instance.name}, epoch {mine.epoch}"
     yield commit(what, change, config.before(change))
     if hot or instance.disks_active:
-        yield calls.attach(config, mine, node)
+        yield node_tasks.attach(config, mine, node)
     if hot:
         slot = disks.index(disk.uuid)
-        yield calls.plug(owner, mine, node, slot)
+        yield node_tasks.plug(owner, mine, node, slot)
 
 
 class DiskAttach(Operation, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         """Ask whether the instance runs, and whether its node reaches the disk."""
         instance = view.config.instance(self.instance_name)
         node = view.config.node(instance.primary_node)
-        yield calls.guest_on(node.uuid, instance)
+        yield node_tasks.guest_on(node.uuid, instance)
         yield from ask_reach(view.config, [view.config.disk(self.disk)], node)
 
     def check(self, view: View) -> None:

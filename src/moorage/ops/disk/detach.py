@@ -7,8 +7,8 @@ from typing import Any
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, Node, successor
-from moorage.ops import calls
-from moorage.ops.guests import check_known, last_holder, runs
+from moorage.ops import node_tasks
+from moorage.ops.liveness import check_known, last_holder, runs
 
 
 def owner_of(config: Config, disk: Disk) -> Instance:
@@ -31,9 +31,9 @@ def detach_tasks(
     node = config.node(instance.primary_node)
     slot = instance.disks.index(disk.uuid)
     if hot:
-        yield calls.unplug(instance, disk, node, slot)
+        yield node_tasks.unplug(instance, disk, node, slot)
     if (hot or instance.disks_active) and not node.offline:
-        yield calls.detach(config, disk, node)
+        yield node_tasks.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
     last = last_holder(view, instance, disk)
     free = successor(disk, view.now, last_node=last, group=node.group)
@@ -66,11 +66,11 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         """Ask whether the instance runs; without one, who holds the disk."""
         instance = view.config.owner(view.config.disk(self.disk))
         if instance:
-            yield calls.guest_on(instance.primary_node, instance)
+            yield node_tasks.guest_on(instance.primary_node, instance)
             return
         for node in view.config.named(Node):
             if not node.offline:
-                yield calls.facts_on(node)
+                yield node_tasks.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the instance runs."""
@@ -87,7 +87,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
             yield from detach_tasks(view, instance, disk, hot=runs(view, instance))
             return
         for node in holders(view, disk):
-            yield calls.detach(view.config, disk, node, held=False)
+            yield node_tasks.detach(view.config, disk, node, held=False)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
@@ -103,7 +103,7 @@ def holders(view: View, disk: Disk) -> list[Node]:
     found = []
     for node in view.config.named(Node):
         try:
-            told = view.answer(calls.facts_on(node))
+            told = view.answer(node_tasks.facts_on(node))
         except MoorageError:
             continue
         if told and any(held.disk == disk.uuid for held in told.held):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Entity, Node, successor
-from moorage.ops import calls
+from moorage.ops import node_tasks
 from moorage.ops.disk.detach import holders
-from moorage.ops.guests import check_known, holds, runs
+from moorage.ops.liveness import check_known, holds, runs
 
 
 class DiskForget(Operation, frozen=True, kw_only=True):
@@ -41,10 +41,10 @@ class DiskForget(Operation, frozen=True, kw_only=True):
         """Ask whether its instance runs, and who holds it."""
         owner = view.config.owner(view.config.disk(self.disk))
         if owner:
-            yield calls.guest_on(owner.primary_node, owner)
+            yield node_tasks.guest_on(owner.primary_node, owner)
         for node in view.config.named(Node):
             if not node.offline:
-                yield calls.facts_on(node)
+                yield node_tasks.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse without a reason, and while a guest may have the disk."""
@@ -72,14 +72,14 @@ class DiskForget(Operation, frozen=True, kw_only=True):
         if owner:
             node = config.node(owner.primary_node)
             if holds(view, owner) and not node.offline:
-                yield calls.detach(config, disk, node, tolerant=True)
+                yield node_tasks.detach(config, disk, node, tolerant=True)
             disks = tuple(uuid for uuid in owner.disks if uuid != disk.uuid)
             left = (successor(owner, view.now, disks=disks),)
         change = Change(left, (disk,))
         what = f"forget disk {disk.label}: {self.why.strip()}"
         yield commit(what, change, config.before(change))
         for node in holders(view, disk):
-            yield calls.forget(config, disk, node)
+            yield node_tasks.forget(config, disk, node)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name what may stay behind."""

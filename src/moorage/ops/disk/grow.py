@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import calls, placement, policy
-from moorage.ops.birth import LARGEST
-from moorage.ops.guests import check_known, runs
+from moorage.ops import node_tasks, placement, policy
+from moorage.ops.disk_access import ask_candidates, can, candidates, worker
+from moorage.ops.disk_spec import LARGEST
+from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
-from moorage.ops.reach import ask_candidates, can, candidates, worker
 from moorage.ops.storage.units import has_room
 from moorage.protocol import GrowDisk, ResizeDisk
 from moorage.storage import Can
@@ -144,21 +144,21 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     awake = owner is not None and not config.node(owner.primary_node).offline
     active = owner is not None and awake and (owner.disks_active or runs(view, owner))
     if not active:
-        yield calls.attach(config, disk, node)
+        yield node_tasks.attach(config, disk, node)
     yield Run(
         what=f"grow disk {disk.label} to {to} MiB on {node.name}",
         node=node.uuid,
-        do=GrowDisk(**calls.of_disk(config, disk), to=to),
+        do=GrowDisk(**node_tasks.of_disk(config, disk), to=to),
         final=True,
     )
     grown = successor(disk, view.now, size=to)
     change = Change((grown,))
     yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))
     if not active:
-        yield calls.detach(config, grown, node, tolerant=True)
+        yield node_tasks.detach(config, grown, node, tolerant=True)
         return
     # A grown volume may answer elsewhere, and may not have grown as it was told to.
-    yield calls.attach_again(config, grown, node)
+    yield node_tasks.attach_again(config, grown, node)
     if owner and runs(view, owner):
         yield tell_guest(owner, grown, node)
 
@@ -169,7 +169,7 @@ def tell_guest(instance: Instance, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"show {instance.name} the new size of disk {disk.label}",
         node=node.uuid,
-        do=ResizeDisk(**calls.of_guest(instance), disk=disk, slot=slot),
+        do=ResizeDisk(**node_tasks.of_guest(instance), disk=disk, slot=slot),
         tolerant=True,
     )
 
@@ -198,7 +198,7 @@ def grow_questions(view: View, disk: Disk) -> Iterator[Question]:
     """Ask whether the instance runs, and who can work on a sleeping disk."""
     owner = view.config.owner(disk)
     if owner:
-        yield calls.guest_on(owner.primary_node, owner)
+        yield node_tasks.guest_on(owner.primary_node, owner)
     yield from ask_candidates(view.config, disk)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change
-from moorage.ops import calls
-from moorage.ops.reach import (
+from moorage.ops import node_tasks
+from moorage.ops.disk_access import (
     ask_candidates,
     candidates,
     elsewhere,
@@ -54,7 +54,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
         node = worker(view, disk)
         sought = elsewhere(disk, node)
         if not sought:
-            yield calls.detach(view.config, disk, node, tolerant=True)
+            yield node_tasks.detach(view.config, disk, node, tolerant=True)
         hint = forgetting(disk)
-        yield calls.remove(view.config, disk, node, sought=sought, hint=hint)
+        yield node_tasks.remove(view.config, disk, node, sought=sought, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})

@@ -9,10 +9,10 @@ from msgspec import UNSET, UnsetType, field
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, successor
-from moorage.ops import birth
+from moorage.ops import disk_spec
+from moorage.ops.disk_access import able
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
-from moorage.ops.reach import able
 
 
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     Refused
         If no disk can be called so, or another one is.
     """
-    new = birth.checked_name(name)
+    new = disk_spec.checked_name(name)
     if new:
         check_unused(config, new, disk)
     return {"name": new, **({"cname": disk.known_as} if able(disk).provider else {})}
@@ -99,7 +99,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         found: dict[str, Any] = {}
         if self.mode is not UNSET:
-            found["mode"] = birth.checked_mode(self.mode)
+            found["mode"] = disk_spec.checked_mode(self.mode)
         if self.name is not UNSET:
             found |= renamed(config, disk, self.name)
         if self.params:

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node
-from moorage.ops import calls, placement
+from moorage.ops import node_tasks, placement
 from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
+from moorage.ops.disk_access import can, check_provider, providers, template, worker
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
-from moorage.ops.guests import check_known, runs
+from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
-from moorage.ops.reach import can, check_provider, providers, template, worker
 from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
 from moorage.storage.provider import usable
@@ -50,7 +50,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         yield from ask_growth_room(view, disk)
         owner = view.config.owner(disk)
         if owner:
-            yield calls.providers_on(owner.primary_node)
+            yield node_tasks.providers_on(owner.primary_node)
 
     def check(self, view: View) -> None:
         """Refuse templates and providers that take no snapshots."""
@@ -83,20 +83,20 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         node, active = self._where(view, disk)
         copy = self._copy(view, disk, node)
         if not active:
-            yield calls.attach(config, disk, node)
+            yield node_tasks.attach(config, disk, node)
         yield Run(
             what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
             node=node.uuid,
             do=SnapshotDisk(
-                **calls.of_disk(config, disk),
+                **node_tasks.of_disk(config, disk),
                 name=snapshot_name(copy.uuid),
                 to=copy.size,
             ),
-            undo=UnmakeDisk(**calls.of_disk(config, copy)),
+            undo=UnmakeDisk(**node_tasks.of_disk(config, copy)),
             lasting=True,
         )
         if not active:
-            yield calls.detach(config, disk, node)
+            yield node_tasks.detach(config, disk, node)
         yield commit(f"record disk {copy.label}", Change((copy,)), {})
 
     def _where(self, view: View, disk: Disk) -> tuple[Node, bool]:

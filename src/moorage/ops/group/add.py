@@ -10,7 +10,7 @@ from moorage.errors import BadInput, Exists
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, NodeGroup, ipolicy
 from moorage.ops.ndparams import checked
-from moorage.storage.words import check_name
+from moorage.storage.validation import check_name
 
 POLICIES = ("preferred", "last_resort", "unallocable")
 """Whether new instances go to a group: gladly, if there is no other, or not."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, Disk, Node, successor
-from moorage.ops.reach import able
+from moorage.ops.disk_access import able
 from moorage.storage import Reach
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from moorage.errors import WrongState
 from moorage.jobs import Run, Task, View
-from moorage.ops import calls
-from moorage.ops.guests import runs
+from moorage.ops import node_tasks
 from moorage.ops.instance.power import OnInstance
+from moorage.ops.liveness import runs
 from moorage.protocol import FindConsole
 
 
@@ -33,7 +33,7 @@ class InstanceConsole(OnInstance, frozen=True, kw_only=True):
         yield Run(
             what=f"find the console of {instance.name}",
             node=instance.primary_node,
-            do=FindConsole(**calls.of_guest(instance)),
+            do=FindConsole(**node_tasks.of_guest(instance)),
         )
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, str]:

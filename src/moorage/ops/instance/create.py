@@ -22,12 +22,20 @@ from moorage.model import (
     NodeGroup,
     hvparams,
 )
-from moorage.ops import birth, calls, identity, nics, osparams, placement, policy
+from moorage.ops import (
+    disk_spec,
+    identity,
+    nics,
+    node_tasks,
+    osparams,
+    placement,
+    policy,
+)
 from moorage.ops.disk.attach import MOST
 from moorage.ops.fleet import Newcomer
 from moorage.ops.storage.units import Named, unit_named
 from moorage.storage.templates.ext import metadata
-from moorage.storage.words import check_tags
+from moorage.storage.validation import check_tags
 from moorage.units import Mib
 
 _LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
@@ -113,14 +121,16 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Write the name in small letters, as host names are."""
         force_setattr(self, "instance_name", self.instance_name.lower())
 
-    def wishes(self) -> list[birth.Wish]:
+    def wishes(self) -> list[disk_spec.DiskSpec]:
         """Return the disks that are wanted."""
         default = None if self.disk_template == DISKLESS else self.disk_template
         if self.disk_template == DISKLESS and self.disks:
             raise BadInput("a diskless instance has no disks", hint="leave --disk out")
         folder = self.file_storage_dir or ""
         return [
-            replace(birth.wish(given, default), folder=folder, force=self.force_params)
+            replace(
+                disk_spec.wish(given, default), folder=folder, force=self.force_params
+            )
             for given in self.disks
         ]
 
@@ -153,7 +163,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
 
     def _newcomer(self, view: View, node: Node) -> Newcomer:
         """Return what is to be placed; devices are as large as `node` says."""
-        full = calls.beparams(view.config, self._instance(view, "", []))
+        full = node_tasks.beparams(view.config, self._instance(view, "", []))
         wishes = self.wishes()
         return Newcomer(
             self.instance_name,
@@ -181,7 +191,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         offering = [
             node
             for node in able
-            if all(birth.offers(view, wanted, node) for wanted in wishes)
+            if all(disk_spec.offers(view, wanted, node) for wanted in wishes)
         ]
         able = offering or able
         # Disks are made for a group, so one of its nodes stands for all of them.
@@ -197,18 +207,18 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         yield Lock("instance", self.instance_name)
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
-        yield from birth.hold(self.wishes())
+        yield from disk_spec.hold(self.wishes())
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
         hosts = self.hosts(view)
         for uuid in dict.fromkeys(node.group for node in hosts):
             for wanted in self.wishes():
-                yield from birth.ask(view.config, wanted, view.config.group(uuid))
+                yield from disk_spec.ask(view.config, wanted, view.config.group(uuid))
         for node in hosts:
             yield placement.room_on(view.config, node)
             if self._installs():
-                yield calls.oses_on(node.uuid)
+                yield node_tasks.oses_on(node.uuid)
 
     def check(self, view: View) -> None:
         """Refuse what is taken, unknown, or out of reach."""
@@ -216,7 +226,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         wishes = self.wishes()
         if len(wishes) > MOST:
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
-        birth.check_distinct(wishes)
+        disk_spec.check_distinct(wishes)
         node = self.node(view)
         if self.pnode:
             self._check_node(view, node)
@@ -270,7 +280,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def _check_disks(self, view: View, node: Node) -> None:
         """Raise unless the disks can be made on a node, as its group allows."""
         for wanted in self.wishes():
-            birth.check(view, wanted, node)
+            disk_spec.check(view, wanted, node)
         adopted = [wanted.adopt for wanted in self.wishes() if wanted.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)
@@ -314,7 +324,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Tell what is left out, and which nodes could not take the instance over."""
         node = self.node(view)
         for wanted in self.wishes():
-            yield from birth.warnings(view, wanted, node)
+            yield from disk_spec.warnings(view, wanted, node)
         yield from nics.warnings(self.nics)
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self._adopts():
@@ -326,14 +336,14 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         if self.file_storage_dir and not images:
             yield "no disk is an image file: the file storage directory has no effect"
         instance = self._instance(view, node.uuid, [])
-        given = calls.hvparams(view.config, instance)
+        given = node_tasks.hvparams(view.config, instance)
         yield from hvparams.warnings(instance.hypervisor, given)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""
         config, node = view.config, self.node(view)
         disks = [
-            birth.bear(view, wanted, node, index=index, instance=self.instance_name)
+            disk_spec.bear(view, wanted, node, index=index, instance=self.instance_name)
             for index, wanted in enumerate(self.wishes())
         ]
         disks = [_first_epoch(disk) for disk in disks]
@@ -342,16 +352,16 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             yield osparams.verify(view, instance, node)
         for wanted, disk in zip(self.wishes(), disks, strict=True):
             if not wanted.adopt:
-                yield calls.create(config, disk, node)
-            yield calls.attach(config, disk, node)
-            yield calls.setinfo(config, disk, node, metadata(instance.name))
+                yield node_tasks.create(config, disk, node)
+            yield node_tasks.attach(config, disk, node)
+            yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
         if self._installs():
             yield osparams.install(view, instance, disks, node)
         if self.start:
-            yield calls.start(config, instance, disks, node)
+            yield node_tasks.start(config, instance, disks, node)
         else:
             for disk in disks:
-                yield calls.detach(config, disk, node)
+                yield node_tasks.detach(config, disk, node)
         yield commit(f"record {instance.name}", Change((*disks, instance)), {})
 
     def _instance(self, view: View, node: str, disks: list[Disk]) -> Instance:
@@ -380,11 +390,11 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         return [self.node(view).name]
 
 
-def _sized(view: View, wanted: birth.Wish, node: Node) -> tuple[str, int]:
-    return wanted.template, birth.born_size(view, wanted, node)
+def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:
+    return wanted.template, disk_spec.born_size(view, wanted, node)
 
 
-def _unit(view: View, wanted: birth.Wish) -> Named:
+def _unit(view: View, wanted: disk_spec.DiskSpec) -> Named:
     given = wanted.params | {"adopt": wanted.adopt}
     return unit_named(view.config.cluster, wanted.template, given)
 

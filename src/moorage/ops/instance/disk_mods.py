@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput
 from moorage.model import Config, Disk
-from moorage.ops import birth
+from moorage.ops import disk_spec
 from moorage.ops.disk.rename import renamed
 from moorage.ops.disk_params import reparametrised
 from moorage.units import is_whole
@@ -95,7 +95,7 @@ def modified(config: Config, disk: Disk, mod: Mod) -> dict[str, Any]:
     """Return the new fields of a disk."""
     found: dict[str, Any] = {}
     if "mode" in mod.params:
-        found["mode"] = birth.checked_mode(mod.params["mode"])
+        found["mode"] = disk_spec.checked_mode(mod.params["mode"])
     if "name" in mod.params:
         found |= renamed(config, disk, mod.params["name"])
     rest = parameters(mod)

@@ -8,19 +8,19 @@ from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import Disk, Node
-from moorage.ops import calls
-from moorage.ops.guests import (
+from moorage.ops import node_tasks
+from moorage.ops.disk_access import can
+from moorage.ops.instance.base import attach_all, detach_all
+from moorage.ops.instance.power import PATIENCE
+from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
+from moorage.ops.liveness import (
     ask_elsewhere,
     check_known,
     check_nowhere_else,
     holds,
     runs,
 )
-from moorage.ops.instance.common import attach_all, detach_all
-from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
-from moorage.ops.instance.power import PATIENCE
 from moorage.ops.quarantine import check_sound
-from moorage.ops.reach import can
 from moorage.protocol import AbortGuest, CloseDisk, OpenDisk
 from moorage.storage import Can
 
@@ -65,7 +65,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         if not source.offline:
             if runs(view, instance):
                 patience = self.shutdown_timeout
-                yield calls.stop(config, instance, disks, source, patience)
+                yield node_tasks.stop(config, instance, disks, source, patience)
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
@@ -82,15 +82,15 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             yield Run(
                 what=f"end what waits for {instance.name} on {target.name}",
                 node=target.uuid,
-                do=AbortGuest(**calls.of_guest(instance)),
+                do=AbortGuest(**node_tasks.of_guest(instance)),
             )
         yield from attach_all(view, disks, target)
-        yield calls.start(view.config, instance, disks, target)
+        yield node_tasks.start(view.config, instance, disks, target)
 
     def _waits(self, view: View, target: Node) -> bool:
         """Whether a migration that broke left a guest waiting on the target."""
         try:
-            found = view.answer(calls.guest_on(target.uuid, self.instance(view)))
+            found = view.answer(node_tasks.guest_on(target.uuid, self.instance(view)))
         except MoorageError:
             return False
         return found is not None and found.state == "incoming"
@@ -102,7 +102,7 @@ def _closed(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
             yield Run(
                 what=f"close disk {disk.label} on {node.name}",
                 node=node.uuid,
-                do=CloseDisk(**calls.of_disk(view.config, disk)),
-                undo=OpenDisk(**calls.of_disk(view.config, disk), exclusive=True),
+                do=CloseDisk(**node_tasks.of_disk(view.config, disk)),
+                undo=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=True),
                 tolerant=True,
             )

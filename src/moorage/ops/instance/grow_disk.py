@@ -7,7 +7,7 @@ from moorage.jobs import View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk
 from moorage.ops.disk.grow import Growing
-from moorage.ops.instance.common import find_disk
+from moorage.ops.instance.base import find_disk
 
 
 class InstanceGrowDisk(Growing, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from moorage.errors import NoCapacity
 from moorage.jobs import Question, View
 from moorage.model import Claim, Instance, Node
 from moorage.ops import placement
-from moorage.ops.calls import beparams
 from moorage.ops.fleet import Newcomer
+from moorage.ops.node_tasks import beparams
 from moorage.units import Mib
 
 

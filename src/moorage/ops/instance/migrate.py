@@ -14,12 +14,12 @@ from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import calls
-from moorage.ops.guests import guest, runs
+from moorage.ops import node_tasks
+from moorage.ops.disk_access import can
 from moorage.ops.instance.failover import InstanceFailover
-from moorage.ops.instance.moving import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import can
+from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
+from moorage.ops.liveness import guest, runs
 from moorage.protocol import (
     AbortGuest,
     AwaitGuest,
@@ -41,8 +41,8 @@ def share(view: View, disk: Disk, node: Node) -> Run:
     return Run(
         what=f"share disk {disk.label} on {node.name}",
         node=node.uuid,
-        do=OpenDisk(**calls.of_disk(view.config, disk), exclusive=False),
-        undo=OpenDisk(**calls.of_disk(view.config, disk), exclusive=True),
+        do=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=False),
+        undo=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=True),
     )
 
 
@@ -89,8 +89,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             return
         yield from OnInstance.questions(self, view)
         for node in self.candidates(view):
-            yield calls.guest_on(node.uuid, self.instance(view))
-            yield calls.facts_on(node)
+            yield node_tasks.guest_on(node.uuid, self.instance(view))
+            yield node_tasks.facts_on(node)
 
     def check(self, view: View) -> None:
         """Refuse what cannot move, or cannot go there."""
@@ -117,7 +117,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         found = []
         for node in self.candidates(view):
-            guest = view.answer(calls.guest_on(node.uuid, instance))
+            guest = view.answer(node_tasks.guest_on(node.uuid, instance))
             if guest and guest.state in ("running", "paused"):
                 found.append(node)
         if len(found) > 1:
@@ -142,7 +142,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
     def _fails_over(self, view: View) -> bool:
         """Whether it runs, and is never to migrate."""
         instance = self.instance(view)
-        always = calls.beparams(view.config, instance)["always_failover"]
+        always = node_tasks.beparams(view.config, instance)["always_failover"]
         return bool(always) and runs(view, instance)
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -163,7 +163,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
                 yield Run(
                     what=f"end what is left of {instance.name} on {node.name}",
                     node=node.uuid,
-                    do=verb(**calls.of_guest(instance)),
+                    do=verb(**node_tasks.of_guest(instance)),
                     tolerant=True,
                 )
             if node.uuid != (running or [source])[0].uuid:
@@ -173,16 +173,16 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             what = f"record {instance.name} on {running[0].name}"
             yield commit(what, change, view.config.before(change), final=True)
             for disk in disks_in(change):
-                alone = calls.attach(view.config, disk, running[0], held=True)
+                alone = node_tasks.attach(view.config, disk, running[0], held=True)
                 yield replace(alone, tolerant=True)
 
     def _left(self, view: View, instance: Instance, node: Node) -> Iterator[Task]:
         """Yield the end of what a node, where it does not run, holds of its disks."""
-        facts = view.answer(calls.facts_on(node))
+        facts = view.answer(node_tasks.facts_on(node))
         held = {one.disk for one in facts.held} if facts else set()
         for disk in view.config.disks_of(instance):
             if disk.uuid in held:
-                yield calls.detach(view.config, disk, node, tolerant=True)
+                yield node_tasks.detach(view.config, disk, node, tolerant=True)
 
     def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return times in ms and MiB transferred, where there was a transfer."""
@@ -204,7 +204,7 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     for disk in told:
         yield share(view, disk, source)
     for disk in disks:
-        yield calls.attach(config, disk, target, calls.SHARED)
+        yield node_tasks.attach(config, disk, target, node_tasks.SHARED)
     prepared = len(told) + len(disks)
     running = guest(view, instance)
     ports = running.ports if running else {}
@@ -212,20 +212,22 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
         do=PrepareMigration(
-            **calls.of_whole(config, instance), disks=tuple(disks), ports=ports
+            **node_tasks.of_whole(config, instance), disks=tuple(disks), ports=ports
         ),
-        undo=AbortGuest(**calls.of_guest(instance), disks=tuple(disks)),
+        undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
     )
     yield Run(
         what=f"transfer {instance.name} from {source.name} to {target.name}",
         node=source.uuid,
         do=RunMigration(
-            **calls.of_guest(instance), disks=tuple(disks), address=target.primary_ip
+            **node_tasks.of_guest(instance),
+            disks=tuple(disks),
+            address=target.primary_ip,
         ),
-        undo=ResumeGuest(**calls.of_guest(instance), disks=tuple(disks)),
+        undo=ResumeGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
         final=True,
         use={"door": prepared},
-        witness=Witness(target.uuid, AwaitGuest(**calls.of_guest(instance))),
+        witness=Witness(target.uuid, AwaitGuest(**node_tasks.of_guest(instance))),
     )
     change = moved(view, instance, target)
     what = f"record {instance.name} on {target.name}"
@@ -240,13 +242,15 @@ def _tidied(
     yield Run(
         what=f"see {instance.name} run on {target.name}",
         node=target.uuid,
-        do=AwaitGuest(**calls.of_guest(instance), disks=tuple(disks), timeout=PATIENCE),
+        do=AwaitGuest(
+            **node_tasks.of_guest(instance), disks=tuple(disks), timeout=PATIENCE
+        ),
         tolerant=True,
     )
     yield Run(
         what=f"end the old process of {instance.name} on {source.name}",
         node=source.uuid,
-        do=DiscardGuest(**calls.of_guest(instance), disks=tuple(disks)),
+        do=DiscardGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
         tolerant=True,
     )
     told = [disk for disk in disks if can(disk, Can.OPEN)]
@@ -254,11 +258,11 @@ def _tidied(
         yield Run(
             what=f"close disk {disk.label} on {source.name}",
             node=source.uuid,
-            do=CloseDisk(**calls.of_disk(view.config, disk)),
+            do=CloseDisk(**node_tasks.of_disk(view.config, disk)),
             tolerant=True,
         )
     for disk in disks:
-        alone = calls.attach(view.config, disk, target, held=True)
+        alone = node_tasks.attach(view.config, disk, target, held=True)
         yield replace(alone, tolerant=True)
     for disk in disks:
-        yield calls.detach(view.config, disk, source, tolerant=True)
+        yield node_tasks.detach(view.config, disk, source, tolerant=True)

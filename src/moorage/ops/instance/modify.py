@@ -27,14 +27,21 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import birth, calls, identity, osparams, placement, policy
+from moorage.ops import disk_spec, identity, node_tasks, osparams, placement, policy
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
+from moorage.ops.disk_access import (
+    ask_candidates,
+    ask_reach,
+    candidates,
+    elsewhere,
+    forgetting,
+    remover,
+)
 from moorage.ops.disk_names import hold_names, sought
 from moorage.ops.disk_params import ask_listed, check_listed
-from moorage.ops.guests import check_known, runs
 from moorage.ops.instance import memory
-from moorage.ops.instance.common import find_disk
+from moorage.ops.instance.base import find_disk
 from moorage.ops.instance.disk_mods import (
     Mod,
     completed,
@@ -43,14 +50,7 @@ from moorage.ops.instance.disk_mods import (
     parse_mods,
 )
 from moorage.ops.instance.power import OnInstance
-from moorage.ops.reach import (
-    ask_candidates,
-    ask_reach,
-    candidates,
-    elsewhere,
-    forgetting,
-    remover,
-)
+from moorage.ops.liveness import check_known, runs
 from moorage.ops.storage.units import has_room
 from moorage.storage.templates.ext import metadata
 
@@ -111,17 +111,17 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     def mods(self, view: View) -> list[tuple[Mod, Disk | None]]:
         """Return each change with the disk it is about, looked up once."""
         instance = self.instance(view)
-        shared = birth.shared_by(view.config.disks_of(instance))
+        shared = disk_spec.shared_by(view.config.disks_of(instance))
         return [
             (completed(mod, self.disk_template, shared), _meant(view, instance, mod))
             for mod in parse_mods(self.disks)
         ]
 
-    def _wishes(self, view: View) -> list[birth.Wish]:
+    def _wishes(self, view: View) -> list[disk_spec.DiskSpec]:
         return [self._wish(mod) for mod, disk in self.mods(view) if disk is None]
 
-    def _wish(self, mod: Mod) -> birth.Wish:
-        return with_fields(birth.wish(mod.params), force=self.force_params)
+    def _wish(self, mod: Mod) -> disk_spec.DiskSpec:
+        return with_fields(disk_spec.wish(mod.params), force=self.force_params)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance, its disks, and those that it gets."""
@@ -134,7 +134,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         for disk in self._elsewhere(view):
             for node in candidates(view.config, disk):
                 yield Lock("node", node.uuid, shared=True)
-        yield from birth.hold(self._wishes(view))
+        yield from disk_spec.hold(self._wishes(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
@@ -145,7 +145,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         node = view.config.node(self.instance(view).primary_node)
         group = view.config.group(node.group)
         for wanted in self._wishes(view):
-            yield from birth.ask(view.config, wanted, group)
+            yield from disk_spec.ask(view.config, wanted, group)
             if has_room(wanted.template):
                 yield placement.room_on(view.config, node)
         disks = [
@@ -209,7 +209,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     def _made(self, view: View, node: Node) -> tuple[tuple[str, int], ...]:
         """Return template and size of the disks that are made."""
         return tuple(
-            (wanted.template, birth.born_size(view, wanted, node))
+            (wanted.template, disk_spec.born_size(view, wanted, node))
             for wanted in self._wishes(view)
             if not wanted.adopt
         )
@@ -250,7 +250,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         new = self._with_os(view)
         node = view.config.node(new.primary_node)
         if (self.osparams or self.os_name) and new.os and not node.offline:
-            yield calls.oses_on(node.uuid)
+            yield node_tasks.oses_on(node.uuid)
 
     def _anything(self) -> bool:
         told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
@@ -264,12 +264,12 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         node = view.config.node(instance.primary_node)
         for mod, disk in self.mods(view):
             if disk is None:
-                birth.check(view, self._wish(mod), node)
+                disk_spec.check(view, self._wish(mod), node)
             elif mod.action == "attach":
                 check_free(view, disk, instance)
             elif mod.action == "modify" and not self.force_params:
                 check_listed(view, disk, parameters(mod))
-        birth.check_distinct(self._wishes(view))
+        disk_spec.check_distinct(self._wishes(view))
         adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         try:
@@ -316,20 +316,20 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         check_index(instance, slot)
         wanted = self._wish(mod)
         index = len(instance.disks) if slot == -1 else slot
-        disk = birth.bear(view, wanted, node, index=index, instance=instance.name)
+        disk = disk_spec.bear(view, wanted, node, index=index, instance=instance.name)
         disk = with_fields(disk, epoch=1)
         if not wanted.adopt:
-            yield calls.create(config, disk, node)
-        yield calls.attach(config, disk, node)
-        yield calls.setinfo(config, disk, node, metadata(instance.name))
+            yield node_tasks.create(config, disk, node)
+        yield node_tasks.attach(config, disk, node)
+        yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
         if not (hot or instance.disks_active):
-            yield calls.detach(config, disk, node)
+            yield node_tasks.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
         change = Change((disk, successor(instance, view.now, disks=disks)))
         what = f"give disk {disk.label} to {instance.name}"
         yield commit(what, change, config.before(change))
         if hot:
-            yield calls.plug(instance, disk, node, index)
+            yield node_tasks.plug(instance, disk, node, index)
 
     def _rest(self, view: View) -> Iterator[Task]:
         instance = self.instance(view)
@@ -357,7 +357,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             home = view.config.node(self.instance(view).primary_node)
             node, hint = remover(view, last, home), forgetting(last)
             away = elsewhere(last, node)
-            yield calls.remove(view.config, last, node, sought=away, hint=hint)
+            yield node_tasks.remove(view.config, last, node, sought=away, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
@@ -403,9 +403,11 @@ def _after(view: View, tasks: list[Task]) -> View:
 
 def _told(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
     if disk is None:
-        wanted = birth.wish(mod.params)
+        wanted = disk_spec.wish(mod.params)
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
-        size = birth.born_size(view, wanted, view.config.node(instance.primary_node))
+        size = disk_spec.born_size(
+            view, wanted, view.config.node(instance.primary_node)
+        )
         return [f"disk/{slot}", f"add:size={size},mode={wanted.mode}"]
     if mod.action == "attach":
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)

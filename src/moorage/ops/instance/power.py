@@ -11,16 +11,10 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Claim, Disk, Instance, Node, hvparams, successor
-from moorage.ops import calls
-from moorage.ops.guests import (
-    ask_elsewhere,
-    check_nowhere_else,
-    guest,
-    holds,
-    runs,
-)
+from moorage.ops import node_tasks
+from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
-from moorage.ops.instance.common import (
+from moorage.ops.instance.base import (
     ask,
     attach_all,
     check_answers,
@@ -29,7 +23,13 @@ from moorage.ops.instance.common import (
     hold,
     put_down,
 )
-from moorage.ops.reach import ask_reach, check_reach
+from moorage.ops.liveness import (
+    ask_elsewhere,
+    check_nowhere_else,
+    guest,
+    holds,
+    runs,
+)
 from moorage.protocol import RebootGuest, StartGuest
 
 PATIENCE = 120.0
@@ -114,7 +114,7 @@ def start_tasks(
     disks = view.config.disks_of(instance)
     held = holds(view, instance)
     yield from attach_all(view, disks, node, held=held)
-    yield calls.start(view.config, instance, disks, node)
+    yield node_tasks.start(view.config, instance, disks, node)
     yield from started(view, view.config.instance(instance.uuid), remember=remember)
 
 
@@ -126,7 +126,9 @@ def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
         yield Run(
             what=f"wake {instance.name} on {node.name}",
             node=node.uuid,
-            do=StartGuest(**calls.of_whole(view.config, instance), disks=tuple(disks)),
+            do=StartGuest(
+                **node_tasks.of_whole(view.config, instance), disks=tuple(disks)
+            ),
         )
 
 
@@ -232,7 +234,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     def warnings(self, view: View) -> Iterator[str]:
         """Say what has no effect: parameters of the hypervisor's, and others."""
         instance = self.instance(view)
-        given = calls.hvparams(view.config, instance) | self.hvparams
+        given = node_tasks.hvparams(view.config, instance) | self.hvparams
         yield from hvparams.warnings(instance.hypervisor, given)
         if self.ignore_offline_nodes and _is_off(view, instance):
             yield "the node is marked offline: the instance is recorded as up only"
@@ -339,15 +341,17 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         if not runs(view, instance):
             yield from start_tasks(view, instance, node)
         elif self.reboot_type == "full":
-            yield calls.stop(view.config, instance, disks, node, self.shutdown_timeout)
+            yield node_tasks.stop(
+                view.config, instance, disks, node, self.shutdown_timeout
+            )
             yield from detach_all(view, instance, node)
             yield from attach_all(view, disks, node)
-            yield calls.start(view.config, instance, disks, node)
+            yield node_tasks.start(view.config, instance, disks, node)
         else:
             yield Run(
                 what=f"reset {instance.name} on {node.name}",
                 node=node.uuid,
-                do=RebootGuest(**calls.of_guest(instance), disks=tuple(disks)),
+                do=RebootGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
             )
 
 
@@ -421,5 +425,5 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
         for disk in view.config.disks_of(instance):
-            yield calls.let_go(view.config, disk, node)
+            yield node_tasks.let_go(view.config, disk, node)
         yield from recorded(view, instance, instance.admin_state, active=False)

@@ -11,8 +11,8 @@ from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance
 from moorage.model.standstill import remedy, told
-from moorage.ops import calls
-from moorage.ops.guests import guest, runs
+from moorage.ops import node_tasks
+from moorage.ops.liveness import guest, runs
 
 
 def _standstill(view: View, instance: Instance) -> dict[str, str]:
@@ -56,8 +56,8 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         """Ask the nodes once each."""
         if not self.static:
             for instance in self._named(view):
-                yield calls.facts_on(view.config.node(instance.primary_node))
-                yield calls.guest_on(instance.primary_node, instance)
+                yield node_tasks.facts_on(view.config.node(instance.primary_node))
+                yield node_tasks.guest_on(instance.primary_node, instance)
 
     def check(self, view: View) -> None:
         """Refuse names that are not known."""
@@ -91,9 +91,9 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             | instance.osparams,
             "hypervisor": instance.hypervisor,
             "hv_instance": instance.hvparams,
-            "hv_actual": calls.hvparams(config, instance),
+            "hv_actual": node_tasks.hvparams(config, instance),
             "be_instance": instance.beparams,
-            "be_actual": calls.beparams(config, instance),
+            "be_actual": node_tasks.beparams(config, instance),
             "nics": to_builtins(instance.nics),
             "disk_template": config.template_of(instance),
             "disks": [self._disk(view, instance, d) for d in config.disks_of(instance)],
@@ -133,7 +133,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         """Return device and URIs of a disk on the primary node."""
         try:
             node = view.config.node(instance.primary_node)
-            facts = view.answer(calls.facts_on(node))
+            facts = view.answer(node_tasks.facts_on(node))
         except MoorageError:
             return None
         held = [one for one in facts.held if one.disk == disk.uuid] if facts else []

@@ -8,17 +8,17 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
-from moorage.ops import calls
-from moorage.ops.guests import check_known, last_holder
-from moorage.ops.instance.common import put_down
-from moorage.ops.instance.power import PATIENCE, OnInstance
-from moorage.ops.reach import (
+from moorage.ops import node_tasks
+from moorage.ops.disk_access import (
     ask_candidates,
     candidates,
     elsewhere,
     forgetting,
     remover,
 )
+from moorage.ops.instance.base import put_down
+from moorage.ops.instance.power import PATIENCE, OnInstance
+from moorage.ops.liveness import check_known, last_holder
 
 
 class InstanceRemove(OnInstance, frozen=True, kw_only=True):
@@ -103,7 +103,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             node = remover(view, disk, node)
         except MoorageError:
             return  # the warnings tell it
-        yield calls.remove(
+        yield node_tasks.remove(
             view.config,
             disk,
             node,

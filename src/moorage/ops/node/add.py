@@ -13,8 +13,8 @@ from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.model.token import Token, from_text
+from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
-from moorage.ops.reach import only_group
 from moorage.protocol import EnrolNode, ExpelNode
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")

@@ -2,7 +2,7 @@
 """What of the cluster's settings disk templates need: directories, so far."""
 
 from moorage.model import Cluster
-from moorage.ops.calls import settings
+from moorage.ops.node_tasks import settings
 from moorage.storage import TEMPLATES, Template
 
 Measured = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]

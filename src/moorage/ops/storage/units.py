@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.model import Cluster, Disk
-from moorage.ops.calls import settings
+from moorage.ops.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.templates import template_named
 

@@ -9,7 +9,6 @@ from moorage.errors import BadInput, Failed
 from moorage.model import Disk
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
-    Birth,
     Can,
     Capabilities,
     Command,
@@ -17,6 +16,7 @@ from moorage.storage.base import (
     Measuring,
     Steps,
     Template,
+    VolumeRequest,
     Where,
     nothing,
 )
@@ -34,7 +34,7 @@ class BlockDevice(Template):
     capabilities = Capabilities(facts=FACTS["blockdev"], can=Can.ADOPT)
 
     @classmethod
-    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("manual", path)`` of the device that ``adopt`` names."""
         device = str(born.params.get("adopt") or "")
         if not device:

@@ -10,7 +10,6 @@ from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model import Disk, Provider, Unit
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
-    Birth,
     Can,
     Capabilities,
     Command,
@@ -19,11 +18,12 @@ from moorage.storage.base import (
     Steps,
     Surveying,
     Template,
+    VolumeRequest,
     Where,
     nothing,
 )
 from moorage.storage.provider import not_found
-from moorage.storage.words import (
+from moorage.storage.validation import (
     check_name,
     check_parameter_name,
     check_provider_name,
@@ -61,7 +61,7 @@ class Ext(Template):
     # -- pure questions -----------------------------------------------------------
 
     @classmethod
-    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``."""
         provider = cls._provider_of(born.params)
         return (provider, f"{born.unique}.{cls.name}.disk{born.index}")

@@ -11,7 +11,6 @@ from moorage.errors import BadInput, Failed
 from moorage.model import Disk, Unit
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
-    Birth,
     Can,
     Capabilities,
     Command,
@@ -23,10 +22,11 @@ from moorage.storage.base import (
     Steps,
     Surveying,
     Template,
+    VolumeRequest,
     Where,
     nothing,
 )
-from moorage.storage.words import check_name
+from moorage.storage.validation import check_name
 from moorage.units import Mib
 
 _MIB = 1024 * 1024
@@ -53,7 +53,7 @@ class File(Template):
     # -- pure questions -----------------------------------------------------------
 
     @classmethod
-    def logical_id(cls, born: Birth) -> tuple[Any, ...]:
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
         name = f"{born.unique}.{cls.name}.disk{born.index}"
         root = cls._root_of(born.settings)

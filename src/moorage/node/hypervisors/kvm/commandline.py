@@ -15,7 +15,7 @@ from uuid import UUID
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
 
-from . import blocks
+from . import blockdev
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""
@@ -62,7 +62,7 @@ class Launch:
     sets: Mapping[int, tuple[int, str]]
     consolelog: int
     ports: Mapping[str, int]
-    data: Mapping[str, blocks.Data]
+    data: Mapping[str, blockdev.Data]
     kernel: int | None = None
     initrd: int | None = None
     taps: Sequence[int | None] = ()
@@ -143,7 +143,7 @@ def _ports() -> Iterator[str]:
     for port in range(PORTS):
         slot, function = divmod(port, _FUNCTIONS)
         address = f"addr={_FIRST_PORT_ADDRESS + slot:#x}.{function},multifunction=on"
-        name = f"id={blocks.port_name(port)},chassis={port + 1},slot={port + 1}"
+        name = f"id={blockdev.port_name(port)},chassis={port + 1},slot={port + 1}"
         # without io-reserve, 16 ports would use up all I/O ports that there are
         yield from ("-device", f"pcie-root-port,{name},io-reserve=0,{address}")
 
@@ -168,12 +168,12 @@ def kernel_arguments(given: Parameters) -> str:
 
 def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
     data = launch.data[drive.disk]
-    name = blocks.lower_names(drive.disk)[0]
-    device = blocks.device(drive, launch.ports[drive.disk], given)
+    name = blockdev.lower_names(drive.disk)[0]
+    device = blockdev.device(drive, launch.ports[drive.disk], given)
     if drive.slot == 0 and given.boot_order == "disk" and not given.kernel_path:
         device["bootindex"] = 1
-    yield from ("-blockdev", json.dumps(blocks.lower_node(drive, data, name, given)))
-    yield from ("-blockdev", json.dumps(blocks.upper_node(drive, data, name, given)))
+    yield from ("-blockdev", json.dumps(blockdev.lower_node(drive, data, name, given)))
+    yield from ("-blockdev", json.dumps(blockdev.upper_node(drive, data, name, given)))
     yield from ("-device", json.dumps(device))
 
 

@@ -17,16 +17,16 @@ from moorage.protocol import Door, Moved, Report
 from . import (
     accelerator,
     consoles,
-    drives,
+    hotplug,
     migration,
     process,
-    secrecy,
-    waking,
+    tls_psk,
+    wakeup,
 )
 from .accelerator import Accelerators
 from .commandline import arguments
 from .gate import Gate
-from .home import Home
+from .guest_dir import Home
 from .monitor import conversation
 from .openings import Images
 from .starting import outfit
@@ -115,7 +115,7 @@ class Kvm:
         try:
             async with conversation(home) as monitor:
                 state, cause = await migration.standing(monitor)
-                ports = await drives.layout(monitor)
+                ports = await hotplug.layout(monitor)
         except Failed:
             if not home.has_process():
                 return None
@@ -148,7 +148,7 @@ class Kvm:
             return
         found = await self.find(spec.uuid)
         if found and found.state == "paused":
-            await waking.wake(self._home(spec.uuid), found)
+            await wakeup.wake(self._home(spec.uuid), found)
         if found and found.state in ("incoming", "moved"):
             raise Failed(
                 f"guest {spec.name} cannot start: its process here is {found.state}"
@@ -226,7 +226,7 @@ class Kvm:
         if verdict.name != "kvm" or verdict.proof != "firmware":
             return
         home = self._home(spec.uuid)
-        cause = await waking.stopped_within(home, _WATCH)
+        cause = await wakeup.stopped_within(home, _WATCH)
         self._accelerators.watched(given.kernel_path, cause)
         if cause:
             await process.end(home)
@@ -272,7 +272,7 @@ class Kvm:
         home = self._home(uuid)
         given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
-            await drives.plug(monitor, drive, self._images, given)
+            await hotplug.plug(monitor, drive, self._images, given)
 
     async def unplug(self, uuid: str, disk: str) -> None:
         """Hot-unplug a drive and let go of its data before returning.
@@ -290,7 +290,7 @@ class Kvm:
         while (left := end - clock()) > 0:
             async with conversation(home) as monitor:
                 within = min(left, _UNPLUG_TRY)
-                if await drives.ask_to_unplug(monitor, disk, within):
+                if await hotplug.ask_to_unplug(monitor, disk, within):
                     return
                 state, cause = await migration.standing(monitor)
         raise Failed(
@@ -307,7 +307,7 @@ class Kvm:
         home = self._home(uuid)
         given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
-            await drives.resize(monitor, drive, self._images, given)
+            await hotplug.resize(monitor, drive, self._images, given)
 
     # -- migration ----------------------------------------------------------------
 
@@ -326,13 +326,13 @@ class Kvm:
         if gate is None or not gate.is_open():
             gate = self._gates[spec.uuid] = await self._open_gate(home, spec)
         async with conversation(home) as monitor:
-            ports = await drives.layout(monitor)
+            ports = await hotplug.layout(monitor)
         return Door(port=gate.port, key=gate.key, ports=ports)
 
     async def _open_gate(self, home: Home, spec: GuestSpec) -> Gate:
         talk = partial(conversation, home)
         async with talk() as monitor:
-            key = await secrecy.receive(monitor, home)
+            key = await tls_psk.receive(monitor, home)
         first = parameters(spec.hvparams).migration_port
         return await migration.wait(talk, self.address, first, key)
 

@@ -20,10 +20,10 @@ from moorage.model.hvparams import Parameters
 from moorage.model.standstill import told
 from moorage.protocol import Door, Moved, Report
 
-from . import secrecy
-from .drives import layout
+from . import tls_psk
 from .gate import Gate, knock, listen
-from .home import Home
+from .guest_dir import Home
+from .hotplug import layout
 from .monitor import Monitor
 
 UNDER_WAY = frozenset(
@@ -175,7 +175,7 @@ async def _go(monitor: Monitor, way: Way) -> socket:
     where = family(way.address), way.address, way.door.port
     connection = await knock(*where, way.door.key)
     try:
-        await secrecy.send(monitor, way.home, way.door.key)
+        await tls_psk.send(monitor, way.home, way.door.key)
         await _hand(monitor, connection)
         await monitor.ask("migrate", uri=f"fd:{_NAME}")
     except BaseException:

@@ -17,7 +17,7 @@ from qemu.qmp.protocol import ConnectError
 
 from moorage.errors import Failed
 
-from .home import Home
+from .guest_dir import Home
 from .sockets import short_path
 
 _RETRY = 0.02

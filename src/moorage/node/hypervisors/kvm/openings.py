@@ -19,8 +19,8 @@ from typing import Any, Protocol
 from moorage.errors import Failed
 from moorage.node.hypervisors.base import Drive
 
-from . import blocks
-from .blocks import Data
+from . import blockdev
+from .blockdev import Data
 from .sockets import short_path
 from .uri import Node
 
@@ -89,7 +89,7 @@ def opened(
     found = Opened()
     opener = _Opener(drive, images, numbers, prefix, found)
     try:
-        node = opener.handed(blocks.protocol(drive))
+        node = opener.handed(blockdev.protocol(drive))
         direct = all(_takes_direct(one) for one in found.sets.values())
     except BaseException:
         found.close()

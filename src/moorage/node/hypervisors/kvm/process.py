@@ -14,7 +14,7 @@ from socket import socket, socketpair
 
 from moorage.errors import Failed
 
-from .home import NOTE, Home
+from .guest_dir import NOTE, Home
 from .monitor import conversation
 
 _POLL = 0.02

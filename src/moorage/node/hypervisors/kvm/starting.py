@@ -11,10 +11,10 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import drives, openings, taps, users
+from . import hotplug, openings, taps, users
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
-from .home import SOCKETS, Home
+from .guest_dir import SOCKETS, Home
 from .openings import Images, Opened
 from .sockets import listener
 
@@ -55,7 +55,7 @@ def outfit(
     Failed
         If something cannot be opened, or no user is free.
     """
-    ports = drives.assigned(spec.drives, spec.ports)
+    ports = hotplug.assigned(spec.drives, spec.ports)
     with ExitStack() as stack:
         keep = _Keep(stack)
         user = users.take(given, spec.uid_pool)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Network cards of instances as queries show them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from moorage.model import Instance, Nic
+
+from .field import Field, numbered
+from .snapshot import Snapshot
+
+_PARTS = {
+    "ip": "IP address",
+    "mac": "MAC address",
+    "name": "Name",
+    "uuid": "Uuid",
+    "mode": "Mode",
+    "link": "Link",
+    "bridge": "Bridge",
+    "vlan": "VLAN",
+    "network": "Uuid of the network",
+}
+_ALIASES = {
+    "ip": "ip",
+    "mac": "mac",
+    "bridge": "bridge",
+    "nic_mode": "mode",
+    "nic_link": "link",
+    "nic_network": "network",
+}
+_PLURAL = {
+    "ips": "ip",
+    "macs": "mac",
+    "names": "name",
+    "uuids": "uuid",
+    "modes": "mode",
+    "links": "link",
+    "bridges": "bridge",
+    "vlans": "vlan",
+    "networks": "network",
+    "networks.names": "network",
+}
+
+
+def part(scene: Snapshot, nic: Nic, name: str) -> Any:  # noqa: ANN401
+    """Return an attribute or a parameter of a card, the cluster's defaults included."""
+    if name in ("ip", "mac", "name", "uuid", "network"):
+        return getattr(nic, name)
+    filled = scene.config.cluster.nicparams.get("default", {}) | nic.nicparams
+    if name == "bridge":
+        return filled.get("link") if filled.get("mode") == "bridged" else None
+    return filled.get(name)
+
+
+def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
+    def get(scene: Snapshot, one: Instance, number: int) -> Any:  # noqa: ANN401
+        return part(scene, one.nics[number], name)
+
+    return get
+
+
+def _first(name: str) -> Callable[[Snapshot, Any], Any]:
+    def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
+        return part(scene, one.nics[0], name) if one.nics else None
+
+    return get
+
+
+def _each(name: str) -> Callable[[Snapshot, Any], Any]:
+    def get(scene: Snapshot, one: Instance) -> list[Any]:
+        return [part(scene, nic, name) for nic in one.nics]
+
+    return get
+
+
+def _params(scene: Snapshot, one: Instance) -> list[dict[str, Any]]:
+    del scene
+    return [nic.nicparams for nic in one.nics]
+
+
+FIELDS = (
+    Field("nic.count", "NICs", "number", "How many cards", lambda _s, i: len(i.nics)),
+    Field("custom_nicparams", "CustomNicParams", "other", "Its own", _params),
+    *(
+        Field(
+            f"nic.{name}", f"NIC_{name}", "other", f"{_PARTS[one]} of each", _each(one)
+        )
+        for name, one in _PLURAL.items()
+    ),
+    *(
+        Field(name, name.upper(), "text", f"{_PARTS[one]} of the first", _first(one))
+        for name, one in _ALIASES.items()
+    ),
+)
+FAMILIES = tuple(
+    numbered(
+        f"nic.{name}", (f"Nic{name.upper()}", "text", f"{doc} of card"), _nth(name)
+    )
+    for name, doc in _PARTS.items()
+)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What queries are evaluated on: a snapshot, the jobs, and what nodes said."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from moorage.errors import MoorageError
+from moorage.jobs import Job
+from moorage.model import Config, Disk, GuestState, Instance, NodeFacts
+
+RUNNING = frozenset({"running", "paused"})
+"""States of a guest that may write to its disks."""
+Progress = Callable[[int], dict[str, Any] | None]
+
+
+@dataclass
+class Snapshot:
+    """Everything that a getter may look at; pure data.
+
+    Attributes
+    ----------
+    jobs
+        Jobs by number.
+    locks
+        Returns the rows of :meth:`moorage.jobs.locks.Locks.rows`.
+    progress
+        How far a job's running task has come.
+    facts
+        What nodes said, by uuid; an error where one failed to say. Nodes that were
+        not asked, and nodes that are marked offline, are not in it.
+    """
+
+    config: Config
+    jobs: Mapping[int, Job] = field(default_factory=dict)
+    locks: Callable[[], list[dict[str, Any]]] = list
+    progress: Progress = lambda _number: None
+    facts: Mapping[str, NodeFacts | MoorageError] = field(default_factory=dict)
+
+    @cached_property
+    def guests(self) -> dict[str, list[tuple[str, GuestState]]]:
+        """Guests that run, each with the uuid of its node, by the guest's uuid."""
+        found: dict[str, list[tuple[str, GuestState]]] = defaultdict(list)
+        for node, facts in self.facts.items():
+            if isinstance(facts, NodeFacts):
+                for guest in facts.guests:
+                    if guest.state in RUNNING:
+                        found[guest.uuid].append((node, guest))
+        return found
+
+    @cached_property
+    def secondaries(self) -> dict[str, list[Instance]]:
+        """Instances by the uuid of the nodes that hold a second copy of a disk."""
+        found: dict[str, list[Instance]] = defaultdict(list)
+        for disk in self.config.all(Disk):
+            owner = self.config.owner(disk) if len(disk.nodes) > 1 else None
+            for node in disk.nodes if owner else ():
+                if owner and node != owner.primary_node and owner not in found[node]:
+                    found[node].append(owner)
+        return found

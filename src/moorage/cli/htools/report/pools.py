@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Storage that several nodes share, or that cannot tell its room."""
+
+from moorage.cli.htools.report.bars import percent
+from moorage.cli.htools.report.html import Markup, el
+from moorage.cli.htools.report.page import scrolled, section
+from moorage.htools.fleet import UnitName
+from moorage.htools.state import State
+from moorage.htools.survival.pool import Pool, pools
+from moorage.units import format_size
+
+
+def pool_table(state: State) -> Markup | None:
+    """Return the pools that no node's bar shows; None without any."""
+    apart = _apart(state)
+    found = [pool for pool in pools(state.fleet) if pool.name in apart]
+    if not found:
+        return None
+    heads = ("Storage unit", "Nodes", "Total", "Free", "In use", "Disks of instances")
+    table = el(
+        "table",
+        el("caption", "Storage that nodes share, or that cannot tell its room."),
+        el("thead", el("tr", *(el("th", head, scope="col") for head in heads))),
+        el("tbody", *(_row(state, pool) for pool in found)),
+    )
+    return section("Shared storage", scrolled(table, "Shared storage"))
+
+
+def _apart(state: State) -> set[UnitName]:
+    """Return the units that nodes share, or that do not tell their room."""
+    return {
+        unit.name
+        for at in state.view
+        for unit in state.fleet.nodes[at].units or ()
+        if unit.shared or unit.total is None or unit.free is None
+    }
+
+
+def _row(state: State, pool: Pool) -> Markup:
+    sizes = [
+        size for inst in state.people for want, size in inst.wants if want == pool.name
+    ]
+    use = "unknown"
+    if pool.total and pool.free is not None:
+        use = percent(1 - pool.free / pool.total)
+    cells = (
+        str(len(pool.nodes)),
+        _known(pool.total),
+        _known(pool.free),
+        use,
+        f"{len(sizes):,}, {format_size(sum(sizes))}" if sizes else "none known",
+    )
+    name = el("th", " ".join(pool.name), scope="row")
+    return el("tr", name, *(el("td", cell) for cell in cells))
+
+
+def _known(size: int | None) -> str:
+    return "unknown" if size is None else format_size(size)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the score is made of, before and after."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
+from typing import Final
+
+from moorage.cli.htools.report.html import Markup, el, num
+from moorage.htools.constants import fixed
+from moorage.htools.metrics import METRICS, measure
+from moorage.htools.node import Node
+
+_SHOWN: Final = 8
+_LEAST: Final = 0.00005
+"""A contribution that would be printed as 0."""
+_WIDTH: Final = 120
+_TWIN: Final = "_forth"
+
+MEANINGS: Final = {
+    "free_mem_cv": "spread of free memory",
+    "free_disk_cv": "spread of free disk",
+    "n1_cnt": "instances where N+1 fails",
+    "reserved_mem_cv": "spread of memory kept for failover",
+    "offline_all_cnt": "instances on offline nodes",
+    "offline_pri_cnt": "primaries on offline nodes",
+    "vcpu_ratio_cv": "spread of virtual CPUs per CPU",
+    "cpu_load_cv": "spread of CPU load",
+    "mem_load_cv": "spread of memory load",
+    "disk_load_cv": "spread of disk load",
+    "net_load_cv": "spread of network load",
+    "pri_tags_score": "exclusion tags that meet on a node",
+    "spindles_cv": "spread of spindle use",
+    "free_mem_cv_forth": "spread of free memory, with planned",
+    "free_disk_cv_forth": "spread of free disk, with planned",
+    "vcpu_ratio_cv_forth": "spread of virtual CPUs, with planned",
+    "spindles_cv_forth": "spread of spindle use, with planned",
+    "location_score": "locations shared or missed",
+    "location_exclusion_score": "exclusion tags that meet in a location",
+    "reserved_mem_rtotal": "memory kept for failover",
+}
+"""What each metric says, in words; "planned" are forthcoming instances."""
+
+Row = tuple[str, str, float, float]
+"""Words, name, and what a metric adds to the score before and after."""
+
+
+def rows(before: Sequence[Node], after: Sequence[Node]) -> list[Row]:
+    """Return what each metric adds, what changes most first; the rest as one."""
+    pairs = zip(METRICS, _measured(before), _measured(after), strict=True)
+    every = _folded(
+        (metric.name, old * metric.weight, new * metric.weight)
+        for metric, old, new in pairs
+    )
+    every.sort(key=lambda row: (-abs(row[2] - row[3]), -row[2]))
+    some = [row for row in every if not max(row[2:]) < _LEAST]
+    rest = some[_SHOWN:]
+    if len(rest) < 2:
+        return some
+    old, new = sum(row[2] for row in rest), sum(row[3] for row in rest)
+    return [*some[:_SHOWN], (f"{len(rest)} others", "", old, new)]
+
+
+def _folded(parts: Iterable[tuple[str, float, float]]) -> list[Row]:
+    """Return rows; a metric and its equal twin with planned instances are one."""
+    found = {name: (old, new) for name, old, new in parts}
+    made: list[Row] = []
+    for name, (old, new) in found.items():
+        plain = name.removesuffix(_TWIN)
+        if plain != name and found[plain] == (old, new):
+            continue
+        both = found.get(name + _TWIN) == (old, new)
+        times = 2 if both else 1
+        title = f"{name}, {_TWIN}" if both else name
+        made.append((MEANINGS[name], title, old * times, new * times))
+    return made
+
+
+def _measured(nodes: Sequence[Node]) -> Sequence[float]:
+    return measure(nodes) or [0.0] * len(METRICS)
+
+
+def metric_table(before: Sequence[Node], after: Sequence[Node]) -> Markup:
+    """Return the parts of the score as a table with bars."""
+    found = rows(before, after)
+    finite = [value for row in found for value in row[2:] if isfinite(value)]
+    most = max(finite, default=0.0) or 1.0
+    return el(
+        "table",
+        el("caption", "What each metric adds to the score, weight included."),
+        el("thead", el("tr", *_heads())),
+        el("tbody", *(_line(row, most) for row in found)),
+        class_="metrics",
+    )
+
+
+def _heads() -> Iterator[Markup]:
+    for head in ("Metric", "Before", "After", ""):
+        kind = "right" if head in ("Before", "After") else None
+        yield el("th", head, scope="col", class_=kind)
+
+
+def _line(row: Row, most: float) -> Markup:
+    words, name, old, new = row
+    return el(
+        "tr",
+        el("th", words, " ", el("small", name), scope="row"),
+        el("td", fixed(old, 4), class_="right"),
+        el("td", fixed(new, 4), class_="right"),
+        el("td", _bars(*(_wide(value / most) for value in (old, new)))),
+    )
+
+
+def _wide(share: float) -> float:
+    """Return the width of a bar; a node without memory makes a metric infinite."""
+    return share * _WIDTH if isfinite(share) else 0.0
+
+
+def _bars(old: float, new: float) -> Markup:
+    return el(
+        "svg",
+        el("rect", width=num(old), height=5, class_="own"),
+        el("rect", y=6, width=num(new), height=5, class_="comes"),
+        viewBox=f"0 0 {_WIDTH} 11",
+        aria_hidden="true",
+    )

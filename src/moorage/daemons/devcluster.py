@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scratch clusters: master and nodes as processes on one machine, in one directory.
+
+Each node has its own address in 127.0.0.0/8, its own directory and its own certificate.
+Several scratch clusters can live side by side: their addresses follow from their
+directories.
+"""
+
+import contextlib
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from moorage.api.luxi import NOCHANGE, LuxiClient
+from moorage.errors import BadInput, Exists, Failed, NotFound, WrongState
+from moorage.model.misfit import misfit
+from moorage.node import durable
+
+from . import agent, bootstrap, cleanup, master, process
+from .examples import share
+from .paths import MasterPlaces, NodePlaces
+from .state_directory import claim
+
+PORT = 1811
+_SECONDS = 180.0
+
+
+class Scratch(Struct, frozen=True, kw_only=True):
+    """A scratch cluster, as its directory keeps it.
+
+    Attributes
+    ----------
+    hypervisor
+        ``kvm``, ``fake`` or ``sim``.
+    network
+        The first three parts of its nodes' addresses.
+    guest
+        Directory of the tiny guest's kernel; empty without ``kvm``.
+    """
+
+    root: str
+    nodes: int
+    hypervisor: str
+    network: str
+    guest: str = ""
+
+    @property
+    def path(self) -> Path:
+        """The cluster's directory."""
+        return Path(self.root)
+
+    @property
+    def master(self) -> MasterPlaces:
+        """The master's directory."""
+        return MasterPlaces(self.path / "master")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the nodes; the first one is the master's."""
+        return [f"node{number}" for number in range(1, self.nodes + 1)]
+
+    def node(self, name: str) -> NodePlaces:
+        """Return a node's directory."""
+        return NodePlaces(self.path / name)
+
+    def address(self, name: str) -> str:
+        """Return a node's address."""
+        return f"{self.network}.{self.names.index(name) + 1}"
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which commands find the cluster."""
+        found = {
+            "MOORAGE_DIR": str(self.master.root),
+            "MOORAGE_SOCKET": str(self.master.root / "luxi.sock"),
+            "MOORAGE_TOKENS": self.root,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}",
+        }
+        return found | ({"MOORAGE_GUEST": self.guest} if self.guest else {})
+
+
+# -- up ------------------------------------------------------------------------------
+
+
+def up(
+    root: Path, *, nodes: int, hypervisor: str, guest: str = "", bare: bool = False
+) -> Scratch:
+    """Start a scratch cluster.
+
+    Parameters
+    ----------
+    guest
+        Directory of the tiny guest; needed for ``kvm``.
+    bare
+        Start the agents alone, waiting to be let in: no cluster yet.
+
+    Raises
+    ------
+    MoorageError
+        If it cannot be started; what was begun is ended.
+    """
+    scratch = _plan(root.absolute(), nodes, hypervisor, guest)
+    claim(scratch.path, "a scratch cluster")
+    (scratch.path / "scratch.json").write_bytes(json.encode(scratch))
+    try:
+        _furnish(scratch)
+        for name in scratch.names:
+            start_agent(scratch, name)
+        if not bare:
+            _found(scratch)
+    except BaseException:
+        down(scratch.path)
+        raise
+    return scratch
+
+
+def _plan(root: Path, nodes: int, hypervisor: str, guest: str) -> Scratch:
+    if hypervisor not in ("kvm", "fake", "sim"):
+        raise BadInput(f"a hypervisor is kvm, fake or sim, not '{hypervisor}'")
+    if not 1 <= nodes <= 200:
+        raise BadInput(f"a scratch cluster has 1 to 200 nodes, not {nodes}")
+    if root.is_dir() and (root / "scratch.json").exists():
+        raise Exists(
+            f"there is a scratch cluster in {root}", hint=f"moorage down {root}"
+        )
+    if root.exists() and not root.is_dir():
+        raise BadInput(f"{root} is a file, and no directory")
+    if root.exists() and any(root.iterdir()):
+        raise BadInput(f"{root} is not empty")
+    if hypervisor == "kvm":
+        _check_kvm()
+    return Scratch(
+        root=str(root),
+        nodes=nodes,
+        hypervisor=hypervisor,
+        network=_network(root),
+        guest=guest,
+    )
+
+
+def _check_kvm() -> None:
+    for program in ("qemu-system-x86_64", "qemu-storage-daemon"):
+        if shutil.which(program) is None:
+            raise NotFound(
+                f"there is no {program} on this machine",
+                hint="apt-get install qemu-system-x86, or --hypervisor sim",
+            )
+
+
+def _network(root: Path) -> str:
+    """Return three bytes of 127.0.0.0/8 where nobody listens yet."""
+    for attempt in range(20):
+        digest = hashlib.sha256(f"{root}{attempt}".encode()).digest()
+        network = f"127.{64 + digest[0] % 128}.{digest[1]}"
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((f"{network}.1", PORT))
+            return network
+    raise Failed(f"no free address for port {PORT} was found in 127.0.0.0/8")
+
+
+def _furnish(scratch: Scratch) -> None:
+    """Make the shared directories, the providers and the OS definitions."""
+    for name in ("shared", "shared/qsd", "shared/loop", "local", "san"):
+        (scratch.path / name).mkdir(mode=0o700)
+    listed = "".join(f"{scratch.path}/{name}\n" for name in ("shared", "local"))
+    durable.write(scratch.path / "file-storage-paths", listed.encode())
+    source = share()
+    for provider in ("qsd", "loop"):
+        target = scratch.path / "extstorage" / provider
+        _copy(source / "extstorage" / provider, target)
+        (target / "etc" / "settings.sh").write_text(
+            "# Written for a scratch cluster.\n"
+            f"IMAGE_DIR={shlex.quote(f'{scratch.path}/shared/{provider}')}\n"
+            f"RUN_DIR={shlex.quote(f'{scratch.path}/run-{provider}')}\n"
+            f"DIRECT_IO={_direct(scratch.path)}\n"
+        )
+    _copy(source / "os", scratch.path / "os")
+    image = Path(scratch.guest) / "image.raw"
+    if scratch.guest and image.exists():
+        # Not a link: where the image is, others than us may write.
+        copy = scratch.path / "os" / "tiny" / "image.raw"
+        shutil.copyfile(image, copy)
+        copy.chmod(0o600)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy scripts; nobody else may write to the copies, whatever the mask was."""
+    shutil.copytree(source, target)
+    for path in (target, *target.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o022)
+
+
+def _direct(directory: Path) -> str:
+    """Return ``on`` where the file system can go around its cache."""
+    probe = directory / ".direct"
+    probe.touch()
+    try:
+        os.close(os.open(probe, os.O_RDWR | os.O_DIRECT))
+    except OSError:
+        return "off"
+    finally:
+        probe.unlink()
+    return "on"
+
+
+def start_agent(scratch: Scratch, name: str) -> int:
+    """Start a node's agent; return its pid when it waits or serves.
+
+    One that runs is left alone.
+
+    Raises
+    ------
+    Failed
+        If it does not come up; the sentence ends with its last words.
+    """
+    places = scratch.node(name)
+    known = process.running(places.pid, master.WORD)
+    if known:
+        return known
+    if not places.settings.exists():
+        settings = agent.Settings(
+            address=scratch.address(name),
+            port=PORT,
+            hypervisor=scratch.hypervisor,
+            extstorage_path=(f"{scratch.root}/extstorage",),
+            os_path=(f"{scratch.root}/os",),
+            file_storage_paths=f"{scratch.root}/file-storage-paths",
+            san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
+        )
+        agent.write_settings(places, settings)
+    for sign in (places.token, places.serving):
+        sign.unlink(missing_ok=True)
+    pid = process.spawn(["agent", str(places.root)], places.log, places.pid)
+
+    def settled() -> bool:
+        return (
+            places.token.exists() or places.serving.exists() or not process.alive(pid)
+        )
+
+    if not process.wait_until(settled, _SECONDS) or not process.alive(pid):
+        words = places.log.read_text(errors="replace").splitlines()[-5:]
+        raise Failed(f"the agent of {name} does not come up:\n" + "\n".join(words))
+    return pid
+
+
+def _found(scratch: Scratch) -> None:
+    """Make the cluster and let all nodes in."""
+    os.environ.update(scratch.environment())
+    first, *others = scratch.names
+    bootstrap.init(
+        "scratch",
+        settings=cluster_settings(scratch) | {"node_name": first},
+        token=token(scratch, first),
+    )
+    for name in others:
+        told = {"node_name": name, "token": token(scratch, name)}
+        _run(scratch, {"OP_ID": "OP_NODE_ADD", **told})
+
+
+def cluster_settings(scratch: Scratch) -> dict[str, object]:
+    """Return the settings that suit a scratch cluster; memory in MiB."""
+    hypervisor = "fake" if scratch.hypervisor == "fake" else "kvm"
+    return {
+        "enabled_hypervisors": [hypervisor],
+        "shared_file_storage_dir": _shared(scratch),
+        "file_storage_dir": f"{scratch.root}/local",
+        "beparams": {"default": {"minmem": 160, "maxmem": 160, "vcpus": 1}},
+    }
+
+
+def _shared(scratch: Scratch) -> str:
+    return "/shared" if scratch.hypervisor == "sim" else f"{scratch.root}/shared"
+
+
+def token(scratch: Scratch, name: str) -> str:
+    """Return the token of a node that waits to be let in."""
+    try:
+        return scratch.node(name).token.read_text().strip()
+    except FileNotFoundError:
+        raise NotFound(f"node {name} does not wait to be let in") from None
+
+
+def _run(scratch: Scratch, opcode: dict[str, object]) -> None:
+    with LuxiClient(str(scratch.master.root / "luxi.sock")) as luxi:
+        job = luxi.submit_job([opcode])
+        known: list[object] | None = None
+        while known is None or known[0] not in ("success", "error", "canceled"):
+            fields = ("status", "opresult")
+            change = luxi.wait_for_job_change(job, fields, (known, None))
+            known = known if change == NOCHANGE else change[0]
+    if known[0] != "success":
+        raise Failed(f"{opcode['OP_ID']} ended as {known[0]}: {known[1]}")
+
+
+# -- while it is up ------------------------------------------------------------------
+
+
+def read(root: Path) -> Scratch:
+    """Return the scratch cluster of a directory.
+
+    Raises
+    ------
+    NotFound
+        If there is none.
+    BadInput
+        If its note is garbled.
+    Failed
+        If this user may not read the note.
+    WrongState
+        If the note is a copy: what it says is about another directory.
+    """
+    note = root / "scratch.json"
+    try:
+        found = json.decode(note.read_bytes(), type=Scratch)
+    except PermissionError as error:
+        raise Failed(f"{note} cannot be read: {error.strerror}") from None
+    except OSError:
+        raise NotFound(
+            f"there is no scratch cluster in {root}", hint=f"moorage up {root}"
+        ) from None
+    except ValidationError as error:
+        raise BadInput(
+            f"{note} describes no scratch cluster: {misfit(error)}"
+        ) from None
+    except (DecodeError, UnicodeError, RecursionError) as error:
+        raise BadInput(f"{note} describes no scratch cluster: {error}") from None
+    if found.path.resolve() != root.resolve():
+        raise WrongState(
+            f"{note} is that of the cluster in {found.root}",
+            hint=f"moorage down {found.root}",
+        )
+    return found
+
+
+def shell(scratch: Scratch) -> str:
+    """Return the environment as shell commands."""
+    found = scratch.environment()
+    bin_dir = found.pop("PATH").split(":")[0]
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in found.items()]
+    return "\n".join([*lines, f'export PATH={shlex.quote(bin_dir)}:"$PATH"'])
+
+
+def lose_power(scratch: Scratch, name: str) -> int:
+    """Kill all that runs on a node, at once, as a power loss does.
+
+    Returns the number of processes that were killed. Their memory is gone; what the
+    node wrote stays, but for what a real machine keeps in ``/run``.
+    """
+    killed = 0
+    while pids := list(cleanup.processes(scratch.path, f"/{name}")):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        gone = process.wait_until(lambda: not any(map(process.alive, pids)), 60.0)
+        if not gone:
+            raise Failed(f"a process of {name} does not die: {pids}")
+    for record in (scratch.path / "run-loop" / name).glob("*"):
+        ask = ["losetup", "--detach", record.read_text().strip()]
+        subprocess.run(ask, capture_output=True, check=False)
+    for volatile in ("run-loop", "run-qsd"):
+        shutil.rmtree(scratch.path / volatile / name, ignore_errors=True)
+    for volatile in ("held", "kvm"):
+        shutil.rmtree(scratch.node(name).run / volatile, ignore_errors=True)
+    return killed
+
+
+# -- down ----------------------------------------------------------------------------
+
+
+def down(root: Path) -> None:
+    """End a scratch cluster: no process, loop device or file of it is left.
+
+    Raises
+    ------
+    NotFound
+        If there is none in that directory.
+    """
+    scratch = read(root)
+    path = scratch.path
+    for pid in list(cleanup.processes(path)):
+        process.end(pid, patience=2.0)
+    while left := list(cleanup.processes(path)):
+        for pid in left:
+            process.end(pid, patience=0.0)
+    cleanup.free_loops(path)
+    shutil.rmtree(path)

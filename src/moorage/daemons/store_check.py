@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``moorage master check``: whether a store can be believed; nothing is changed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from msgspec import DecodeError, ValidationError, json
+
+from moorage.errors import Failed, MoorageError
+from moorage.jobs.engine import BEGUN
+from moorage.jobs.job import Job
+from moorage.jobs.job import decode as decode_job
+from moorage.model import KINDS, Cluster
+from moorage.model.apply import assembled
+from moorage.model.change import decode
+from moorage.model.objects import Entity
+from moorage.store import inspect
+
+from . import master, process
+from .paths import MasterPlaces
+
+_OTHERS = frozenset({"config", "queue", "job"})
+"""Kinds of records that are no objects of the configuration."""
+
+_Records = Mapping[str, Mapping[str, bytes]]
+_UNREADABLE = (DecodeError, ValidationError, UnicodeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found.
+
+    Attributes
+    ----------
+    faults
+        What is wrong, each in a sentence.
+    summary
+        How much was looked at.
+    """
+
+    faults: list[str]
+    summary: str
+
+
+def check(places: MasterPlaces) -> Checked:
+    """Look at a master's store: structure, checksums, references, jobs, keys.
+
+    Raises
+    ------
+    MoorageError
+        If there is none, or it cannot be read.
+    """
+    master.check_cluster(places)
+    live = process.holder(places.lock) is not None
+    try:
+        found = inspect(places.store, live=live)
+    except OSError as error:
+        raise Failed(f"{places.store} cannot be read: {error.strerror}") from error
+    records = _by_kind(found.records)
+    objects, jobs = _objects(records), _jobs(records)
+    faults = [*found.faults, *objects.faults, *jobs.faults, *_keys(places)]
+    state = f"version {found.version}, term {found.term}"
+    return Checked(faults, f"{objects.summary}, {jobs.summary}, {state}")
+
+
+def _by_kind(records: Mapping[tuple[str, str], bytes]) -> _Records:
+    found: dict[str, dict[str, bytes]] = {}
+    for (kind, name), value in records.items():
+        found.setdefault(kind, {})[name] = value
+    return found
+
+
+def _objects(records: _Records) -> Checked:
+    """Decode the configuration, and look whether it fits together."""
+    faults = [
+        f"there are records of kind '{kind}', which nobody knows"
+        for kind in sorted(records.keys() - KINDS.keys() - _OTHERS)
+    ]
+    entities: list[Entity] = []
+    for kind in KINDS:
+        for name, value in records.get(kind, {}).items():
+            try:
+                entities.append(_object(kind, name, value))
+            except _UNREADABLE as error:
+                faults.append(f"the record of {kind} {name}: {error}")
+    config, broken = assembled(entities)
+    faults += [error.message for error in broken]
+    clusters = list(config.all(Cluster))
+    if len(clusters) != 1:
+        faults.append(f"there are {len(clusters)} records of the cluster, and not one")
+    elif clusters[0].master_node not in config.objects:
+        faults.append(f"the master's node {clusters[0].master_node} is not there")
+    return Checked(faults, f"{len(entities)} objects")
+
+
+def _object(kind: str, name: str, value: bytes) -> Entity:
+    found = decode(kind, json.decode(value))
+    if found.uuid != name:
+        raise ValueError(f"it is that of {found.uuid}")
+    return found
+
+
+def _jobs(records: _Records) -> Checked:
+    """Decode the jobs, and look whether a master could carry them on."""
+    faults: list[str] = []
+    jobs: list[Job] = []
+    for name, value in records.get("job", {}).items():
+        try:
+            job = decode_job(value)
+        except _UNREADABLE as error:
+            faults.append(f"the record of job {name}: {error}")
+            continue
+        jobs.append(job)
+        faults += [f"job {name}: {fault}" for fault in _wrong(job, name)]
+    begun = [job for job in jobs if job.ops and job.current.status in BEGUN]
+    faults += _shared_locks(begun)
+    last = records.get("queue", {}).get("last", b"0")
+    if not last.isdigit() or int(last) < max((job.id for job in jobs), default=0):
+        faults.append(f"the last job's number is {last!r}: one would be given twice")
+    return Checked(faults, f"{len(jobs)} jobs ({len(begun)} under way)")
+
+
+def _wrong(job: Job, name: str) -> Iterator[str]:
+    if str(job.id) != name:
+        yield f"it is that of job {job.id}"
+    if not job.ops:
+        yield "it has no operation"
+    for op in job.ops:
+        if not -1 <= op.cursor <= len(op.tasks):
+            yield f"it is at task {op.cursor} of {len(op.tasks)}"
+        if not op.undoing and len(op.results) != op.cursor:
+            yield f"it has {len(op.results)} results of {op.cursor} tasks"
+
+
+def _shared_locks(jobs: list[Job]) -> Iterator[str]:
+    """Say which jobs hold one lock that nobody may share."""
+    holders: dict[str, int] = {}
+    for job in sorted(jobs, key=lambda job: job.id):
+        for lock in job.current.locks:
+            if lock.shared:
+                continue
+            other = holders.setdefault(f"{lock.level} {lock.name}", job.id)
+            if other != job.id:
+                what = f"{lock.level} {lock.name}"
+                yield f"jobs {other} and {job.id} both hold the lock of {what}"
+
+
+def _keys(places: MasterPlaces) -> Iterator[str]:
+    try:
+        master.authority(places)
+    except MoorageError as error:
+        yield error.message

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Allocation where nodes have exclusive storage: spoil as little as possible.
+
+On such nodes a balanced score says nothing; what counts is how many instances
+of the policy's smallest sizes still fit. A place is judged by how many of those
+it loses, for the sizes with the largest disk first, then by the disk it leaves.
+"""
+
+from collections.abc import Sequence
+
+from moorage.htools import inst as insts_of
+from moorage.htools.assignment import add_primary, add_secondary
+from moorage.htools.constants import fixed
+from moorage.htools.constraints.admission import policy
+from moorage.htools.constraints.violation import Violation
+from moorage.htools.fleet import InstanceRow
+from moorage.htools.inst import Inst
+from moorage.htools.moves import Moved, shared_domains
+from moorage.htools.node import Node
+from moorage.htools.placement.allocate import (
+    Allocation,
+    Asking,
+    Refusal,
+    described,
+)
+from moorage.htools.policy import Policy
+from moorage.htools.single_placement import Placement
+from moorage.htools.state import State
+
+Loss = tuple[tuple[int, ...], int]
+"""Instances that no longer fit, per size; and the free disk left, MiB."""
+
+
+def is_dedicated(state: State, group: str | None) -> bool:
+    """Say whether all nodes that a request may use have exclusive storage."""
+    usable = {
+        at
+        for at, found in enumerate(state.groups)
+        if (
+            found.alloc_policy != "unallocable"
+            if group is None
+            else found.name == group
+        )
+    }
+    return all(node.exclusive for node in state.nodes if node.group in usable)
+
+
+def probes(policy: Policy) -> list[Inst]:
+    """Return the policy's smallest instances, those with the largest disk first."""
+    specs = sorted((low for low, _ in policy.ranges), key=lambda spec: -spec.disk)
+    rows = [
+        InstanceRow(
+            "probe",
+            spec.memory,
+            spec.disk,
+            spec.cpus,
+            spindle_use=spec.spindles,
+            auto_balance=False,
+        )
+        for spec in specs
+    ]
+    return [insts_of.from_row(-1, row) for row in rows]
+
+
+def room(node: Node, sizes: Sequence[Inst]) -> tuple[int, ...]:
+    """Return how many instances of each size fit on a node."""
+    return tuple(_count(node, inst) for inst in sizes)
+
+
+def _count(node: Node, inst: Inst) -> int:
+    count = -1
+    after: Node | Violation = node
+    while not isinstance(after, Violation):
+        count += 1
+        after = add_primary(after, inst)
+    return count
+
+
+def try_dedicated(
+    state: State, inst: Inst, places: Sequence[tuple[int, list[int]]], asking: Asking
+) -> Allocation:
+    """Return the place that loses least; ties go to the last."""
+    found = Allocation()
+    best: Loss | None = None
+    for p, others in places:
+        part, least = _try_primary(state, inst, (p, others), asking)
+        found.successes += part.successes
+        found.refused += part.refused
+        if least is not None and (best is None or not best < least):
+            best, found.best = least, part.best
+    return _described(state, found, best)
+
+
+def _try_primary(
+    state: State, inst: Inst, place: tuple[int, list[int]], asking: Asking
+) -> tuple[Allocation, Loss | None]:
+    found = Allocation()
+    best: Loss | None = None
+    p, others = place
+    places: list[tuple[int, ...]] = [(p, s) for s in others]
+    for nodes in places or [(p,)]:
+        result = _place(state, inst, nodes, force=asking.force)
+        if isinstance(result, Violation):
+            found.refused.append(Refusal(nodes, result.fail))
+            continue
+        moved, loss = result
+        found.successes += 1
+        if best is None or not best < loss:
+            best, found.best = loss, Placement(moved, 0.0)
+    return found, best
+
+
+def _place(
+    state: State, inst: Inst, nodes: tuple[int, ...], *, force: bool
+) -> tuple[Moved, Loss] | Violation:
+    p = state.nodes[nodes[0]]
+    barred = policy(p, inst)
+    if barred is not None:
+        return barred
+    sizes = probes(p.policy)
+    s = state.nodes[nodes[1]] if len(nodes) > 1 else None
+    new = inst.moved(p.idx, -1 if s is None else s.idx, _domains(p, s))
+    new_p = add_primary(p, new, force=force)
+    if isinstance(new_p, Violation):
+        return new_p
+    lost, left = _lost(p, new_p, sizes), new_p.disk_free
+    if s is None:
+        return Moved((new_p,), new), (lost, left)
+    new_s = add_secondary(s, new, p.idx)
+    if isinstance(new_s, Violation):
+        return new_s
+    more = _lost(s, new_s, sizes)
+    both = tuple(a + b for a, b in zip(lost, more, strict=True))
+    return Moved((new_p, new_s), new), (both, left + new_s.disk_free)
+
+
+def _domains(p: Node, s: Node | None) -> int:
+    return 0 if s is None else shared_domains(p, s)
+
+
+def _lost(before: Node, after: Node, sizes: Sequence[Inst]) -> tuple[int, ...]:
+    pairs = zip(room(before, sizes), room(after, sizes), strict=True)
+    return tuple(a - b for a, b in pairs)
+
+
+def _described(state: State, found: Allocation, loss: Loss | None) -> Allocation:
+    described(state, found)
+    if loss is not None and found.best is not None:
+        lost = ",".join(map(str, loss[0]))
+        old = f"score: {fixed(found.best.score, 8)}"
+        found.log[0] = found.log[0].replace(old, f"score: ([{lost}],{loss[1]})", 1)
+        found.loss = loss
+    return found

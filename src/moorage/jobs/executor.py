@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Carries one operation through its tasks, or back.
+
+The rules, in the order in which they matter:
+
+* The journal knows a task before it takes effect, and a commit moves the journal in
+  the same transaction. So what may have happened is always ``tasks[:cursor + 1]``.
+* A failure before the point of no return (the first `final` task) undoes what may have
+  happened, last first. After it, the operation only goes forward.
+* After a crash the same two rules apply: undo, or carry on.
+* A node that gives no answer is waited for, with the reason in the job's log, until it
+  answers or somebody says that it is off.
+* A disk whose undo failed is quarantined: it stays visible, and nobody can use it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from msgspec import convert, to_builtins
+
+from moorage.errors import Failed, MoorageError, Refused, Unreachable
+from moorage.model import Change, Config, Disk, Instance, successor
+from moorage.model import change as changes
+from moorage.protocol import Call, one_disk
+from moorage.store import ConfigStore
+
+from .asking import ATTEMPTS, PAUSE, Asker, given_up
+from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp
+from .queue import Queue
+from .task import Commit, Run, Task, today
+
+_LOG = logging.getLogger(__name__)
+
+Suspect = tuple[Disk, str]
+"""A disk, and why it cannot be proven safe."""
+
+
+class Parked(BaseException):
+    """The master stops as planned, and the job stands between two tasks."""
+
+
+class Ports(Protocol):
+    """What the carrier asks of whoever owns the job."""
+
+    parking: bool
+    """Whether jobs are to stop at the next task."""
+
+    sleep: Callable[[float], Awaitable[None]]
+    """Waits some seconds."""
+
+    async def point(self, name: str) -> None:
+        """Pass a place where a test may interrupt."""
+
+
+class Executor:
+    """Carries operations; holds no state of its own.
+
+    Parameters
+    ----------
+    clock
+        The time in seconds.
+    """
+
+    def __init__(
+        self,
+        truth: ConfigStore,
+        queue: Queue,
+        asker: Asker,
+        ports: Ports,
+        clock: Callable[[], float],
+    ) -> None:
+        self._truth = truth
+        self._queue = queue
+        self._asker = asker
+        self._ports = ports
+        self._clock = clock
+
+    def begin(self, op: Op, tasks: list[Task]) -> None:
+        """Give an operation its tasks; nobody else changes what it holds from now."""
+        op.tasks, op.status = tasks, RUNNING
+        op.exec_timestamp = stamp(self._clock())
+        names = [lock.name for lock in op.locks if not lock.shared]
+        held = (self._truth.config.objects.get(name) for name in names)
+        kept = (one for one in held if isinstance(one, Instance | Disk))
+        op.versions = {one.uuid: one.serial_no for one in kept}
+
+    async def carry(self, job: Job, op: Op) -> bool:
+        """Do the tasks from the cursor on, or undo them; return whether all is done."""
+        if not op.undoing:
+            await self._forward(job, op)
+        if op.undoing:
+            await self._back(job, op)
+        return op.error is None
+
+    async def recover(self, job: Job, op: Op) -> bool:
+        """Finish what another process began; return whether all is done.
+
+        Raises
+        ------
+        Failed
+            If what the operation works on was changed by others since: whatever it
+            did then, neither way is safe.
+        """
+        self._check_untouched(op, op.versions)
+        interrupted = op.cursor < len(op.tasks) and not op.undoing and not op.parked
+        op.parked = False
+        if interrupted and not op.committed_to():
+            cause = "the master was stopped in the middle; what was begun is undone"
+            if job.cancel_asked:
+                cause = "the job was canceled"
+            await self._turn_back(job, op, Failed(cause))
+        return await self.carry(job, op)
+
+    # -- forward ------------------------------------------------------------------
+
+    async def _forward(self, job: Job, op: Op) -> None:
+        await self._queue.save(job)
+        while op.cursor < len(op.tasks):
+            if given_up(job, op):
+                await self._turn_back(job, op, Failed("the job was canceled"))
+                return
+            if self._ports.parking:
+                op.parked = True
+                await self._queue.save(job)
+                raise Parked
+            task = op.tasks[op.cursor]
+            await self._ports.point(f"before {task.what}")
+            try:
+                await self._do(job, op, task)
+            except Exception as error:  # noqa: BLE001
+                if not await self._survived(job, op, task, sentence(error)):
+                    return
+            await self._ports.point(f"after {task.what}")
+
+    async def _do(self, job: Job, op: Op, task: Task) -> None:
+        self._queue.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
+        if isinstance(task, Commit):
+            change = changes.from_json(task.change)
+            await self._commit(job, op, change, op.cursor + 1)
+        else:
+            result = to_builtins(await self._run(job, op, task))
+            await self._ports.point(f"during {task.what}")
+            await self._advance(job, op, result)
+
+    async def _run(self, job: Job, op: Op, task: Run) -> object:
+        call = _filled(task, op.results)
+        if task.tolerant:
+            return await self._asker.try_(job, op, task.node, call)
+        if not task.final:
+            return await self._asker.call(job, op, task.node, call)
+        try:
+            return await self._asker.insist(job, op, task.node, call)
+        except Failed:
+            if task.witness is None:
+                raise
+            return await self._asker.insist(
+                job, op, task.witness.node, task.witness.ask
+            )
+
+    async def _survived(
+        self, job: Job, op: Op, task: Task, error: MoorageError
+    ) -> bool:
+        """Do what a failed task asks for; return whether the next one is to be done."""
+        run = task if isinstance(task, Run) else None
+        if run and run.hint and not error.hint:
+            error.with_hint(run.hint)
+        if given_up(job, op):
+            await self._turn_back(job, op, Failed("the job was canceled"))
+            return False
+        if run and run.tolerant:
+            self._queue.note(job, op, f"Warning: {task.what}: {error.message}")
+        committed = any(earlier.final for earlier in op.tasks[: op.cursor])
+        if run and run.spoils and (committed or not isinstance(error, Refused)):
+            await self._spoilt(job, op, run, error)
+            return True
+        if run and run.tolerant:
+            op.passed[op.cursor] = FAILED
+            await self._advance(job, op, None)
+            return True
+        if not committed:
+            await self._turn_back(job, op, error)
+        else:  # there is neither a way forward nor one back
+            op.error = error.to_json()
+            await self._queue.save(job)
+        return False
+
+    async def _spoilt(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
+        """Quarantine the disk, and go on behind the task that would forget it.
+
+        A tolerant task is a warning, whatever became of its disk.
+        """
+        if not task.tolerant:
+            op.error = op.error or error.to_json()
+        op.passed |= {op.cursor: FAILED, op.cursor + 1: LEFT_OUT}
+        op.results += [None, None]
+        op.cursor += 2
+        disk = one_disk(task.do)
+        suspects = [(disk, f"{task.what}: {error.message}")] if disk else []
+        await self._quarantine(job, op, suspects)
+
+    # -- back ---------------------------------------------------------------------
+
+    async def _turn_back(self, job: Job, op: Op, error: MoorageError) -> None:
+        op.error = error.to_json()
+        op.undoing = True
+        unsent = isinstance(error, Unreachable) and error.facts.get("sent") is False
+        pending = op.cursor < len(op.tasks)
+        if not pending or unsent or isinstance(op.tasks[op.cursor], Commit):
+            op.cursor -= 1
+        await self._queue.save(job)
+
+    async def _back(self, job: Job, op: Op) -> None:
+        suspects: list[Suspect] = []
+        while op.cursor >= 0:
+            task = op.tasks[op.cursor]
+            await self._ports.point(f"before undoing {task.what}")
+            if isinstance(task, Commit):
+                await self._commit(job, op, self._taken_back(op, task), op.cursor - 1)
+                continue
+            suspects += await self._undo(job, op, task)
+            op.cursor -= 1
+            await self._queue.save(job)
+            await self._ports.point(f"after undoing {task.what}")
+        if suspects:
+            await self._quarantine(job, op, suspects)
+
+    async def _undo(self, job: Job, op: Op, task: Run) -> list[Suspect]:
+        """Take a task back; return the disk that it could not be proven safe for."""
+        if task.undo is None or self._is_gone(task):
+            return []
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                undo = today(task.undo, self._truth.config)
+                await self._asker.insist(job, op, task.node, undo)
+            except MoorageError as error:
+                if self._is_gone(task):
+                    return []
+                cause = f"undoing '{task.what}': {error.message}"
+                self._queue.note(job, op, f"Warning: {cause}")
+                if attempt < ATTEMPTS and not isinstance(error, Unreachable):
+                    await self._ports.sleep(PAUSE)
+                    continue
+                disk = one_disk(task.undo)
+                return [(disk, cause)] if disk else []
+            else:
+                return []
+        return []
+
+    def _is_gone(self, task: Run) -> bool:
+        """Whether what a task did went with the power of its node."""
+        return not task.lasting and self._truth.config.node(task.node).offline
+
+    async def _quarantine(self, job: Job, op: Op, suspects: list[Suspect]) -> None:
+        """Keep the disks visible, and unusable until somebody has looked."""
+        now = self._clock()
+        put: dict[str, Disk] = {}
+        for disk, cause in suspects:
+            put[disk.uuid] = _quarantined(
+                self._truth.config, disk, f"job {job.id}: {_line(cause)}", now
+            )
+            text = f"disk {disk.label} is quarantined: {cause}"
+            self._queue.note(job, op, text)
+        await self._commit(job, op, Change(tuple(put.values())), op.cursor)
+
+    # -- journal ------------------------------------------------------------------
+
+    async def _advance(self, job: Job, op: Op, result: Any) -> None:  # noqa: ANN401
+        op.results.append(result)
+        op.cursor += 1
+        await self._queue.save(job)
+
+    async def _commit(self, job: Job, op: Op, change: Change, cursor: int) -> None:
+        """Commit a change and move the cursor, in one transaction."""
+        async with self._queue.turn(job):
+            before = op.cursor, op.results, op.versions
+            if cursor > op.cursor:
+                op.results = [*op.results, [entity.uuid for entity in change.put]]
+            op.cursor, op.versions = cursor, _versions(op.versions, change)
+            try:
+                await self._queue.write(job, change)
+            except MoorageError:
+                op.cursor, op.results, op.versions = before
+                raise
+
+    def _taken_back(self, op: Op, task: Commit) -> Change:
+        """Return the inverse of a commit, on top of what later tasks committed."""
+        back, config = changes.from_json(task.back), self._truth.config
+        touched = (*back.put, *back.drop)
+        own = {
+            one.uuid: op.versions[one.uuid]
+            for one in touched
+            if one.uuid in op.versions
+        }
+        self._check_untouched(op, own)
+        return back.onto(config.before(back))
+
+    def _check_untouched(self, op: Op, versions: Mapping[str, int]) -> None:
+        """Fail if somebody else changed what is ours to change; it is not undone."""
+        config = self._truth.config
+        for uuid, serial in versions.items():
+            found = config.objects.get(uuid)
+            if found is None or found.serial_no != serial:
+                raise Failed(_overtaken(config, op, uuid), hint="gnt-cluster verify")
+
+
+def _filled(task: Run, results: list[Any]) -> Call:
+    """Return what a task asks for, with what it uses of earlier tasks' results."""
+    if not task.use:
+        return task.do
+    used = {name: results[index] for name, index in task.use.items()}
+    call: Call = convert(to_builtins(task.do) | used, type(task.do))
+    return call
+
+
+def _versions(known: Mapping[str, int], change: Change) -> dict[str, int]:
+    gone = {entity.uuid for entity in change.drop}
+    kept = {uuid: serial for uuid, serial in known.items() if uuid not in gone}
+    return kept | {entity.uuid: entity.serial_no for entity in change.put}
+
+
+def _overtaken(config: Config, op: Op, uuid: str) -> str:
+    name = getattr(config.objects.get(uuid), "name", None) or uuid
+    return (
+        f"{name} was changed by others since this operation worked on it: what it "
+        f"began is neither carried on nor undone ({op.summary}, step {op.cursor + 1} "
+        f"of {len(op.tasks)})"
+    )
+
+
+def _line(told: str) -> str:
+    """Return what a script printed, among other words, in one line."""
+    return " ".join(told.split())
+
+
+def _quarantined(config: Config, disk: Disk, cause: str, now: float) -> Disk:
+    known = config.objects.get(disk.uuid)
+    if isinstance(known, Disk):
+        return successor(known, now, quarantine=cause)
+    return successor(disk, now, quarantine=cause)
+
+
+def sentence(error: Exception) -> MoorageError:
+    """Return an error of ours; a defect of ours becomes one, and is logged."""
+    if isinstance(error, MoorageError):
+        return error
+    _LOG.error("a task broke", exc_info=error)
+    return Failed(f"internal error: {type(error).__name__}: {error}")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The disks that are attached on a node: where each one is, and who has it.
+
+Kept in small files, so that an agent that was killed finds what it holds. It is no
+truth: a file that is lost, or cannot be read, costs one more ``attach``.
+"""
+
+import logging
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, json
+from msgspec.structs import replace
+
+from moorage.model import Disk, Held
+from moorage.storage import Where
+
+from . import durable
+
+_LOG = logging.getLogger(__name__)
+
+
+class _Entry(Struct, frozen=True):
+    """What is kept of one disk.
+
+    ``users`` are (hypervisor, guest) pairs that were given the disk; whether they
+    still have it, the hypervisor knows.
+    """
+
+    epoch: int
+    where: Where
+    users: tuple[tuple[str, str], ...] = ()
+
+
+class Attachments:
+    """What a node holds, by the disk's uuid.
+
+    Parameters
+    ----------
+    directory
+        Where the files are.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        durable.make(directory)
+
+    def put(self, disk: Disk, where: Where) -> None:
+        """Remember where an attached disk is."""
+        old = self._read(disk.uuid)
+        users = old.users if old else ()
+        self._write(disk.uuid, _Entry(disk.epoch, where, users))
+
+    def get(self, disk: str) -> Where | None:
+        """Return where a disk is, or None when it is not attached here."""
+        entry = self._read(disk)
+        return entry.where if entry else None
+
+    def use(self, disk: str, hypervisor: str, guest: str) -> None:
+        """Remember that a guest is given the disk."""
+        entry = self._read(disk)
+        user = (hypervisor, guest)
+        if entry and user not in entry.users:
+            self._write(disk, replace(entry, users=(*entry.users, user)))
+
+    def users(self, disk: str) -> tuple[tuple[str, str], ...]:
+        """Return the (hypervisor, guest) pairs that were given the disk."""
+        entry = self._read(disk)
+        return entry.users if entry else ()
+
+    def drop(self, disk: str) -> None:
+        """Forget a disk that was detached."""
+        (self._directory / disk).unlink(missing_ok=True)
+
+    def all(self) -> list[Held]:
+        """Return every disk that is attached here."""
+        names = sorted(path.name for path in self._directory.iterdir())
+        entries = ((name, self._read(name)) for name in names if name[0] != ".")
+        return [
+            Held(disk=n, path=e.where.path, uris=e.where.uris, epoch=e.epoch)
+            for n, e in entries
+            if e
+        ]
+
+    def _read(self, disk: str) -> _Entry | None:
+        try:
+            data = (self._directory / disk).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return json.decode(data, type=_Entry)
+        except (DecodeError, UnicodeError):
+            _LOG.warning("what is known of disk %s here cannot be read", disk)
+            return None
+
+    def _write(self, disk: str, entry: _Entry) -> None:
+        durable.write(self._directory / disk, json.encode(entry))

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Drives of a running guest: plugged, unplugged, grown, over its monitor.
+
+QEMU itself is asked what is plugged; nothing about drives is remembered elsewhere.
+"""
+
+import asyncio
+import re
+from collections.abc import Collection, Iterable, Mapping
+from itertools import count
+
+from moorage.errors import Failed
+from moorage.model.hvparams import Parameters
+from moorage.node.hypervisors.base import Drive
+
+from . import blockdev
+from .blockdev import Data
+from .commandline import PORTS
+from .monitor import Monitor, Refusal
+from .openings import Images, opened
+
+_PERIPHERAL = "/machine/peripheral"
+_PORT = re.compile(r"/port(\d+)(?:/|$)")
+_POLL = 0.02
+_RELEASE = 5.0
+
+
+async def layout(monitor: Monitor) -> dict[str, int]:
+    """Return the port of each disk that is plugged."""
+    ports = {disk: await _port_of(monitor, disk) for disk in await plugged(monitor)}
+    return {disk: port for disk, port in ports.items() if port is not None}
+
+
+async def plugged(monitor: Monitor) -> list[str]:
+    """Return the disks that are plugged."""
+    listed = await monitor.ask("qom-list", path=_PERIPHERAL)
+    return [disk for item in listed if (disk := blockdev.disk_of(item["name"]))]
+
+
+async def _port_of(monitor: Monitor, disk: str) -> int | None:
+    path = f"{_PERIPHERAL}/{blockdev.device_name(disk)}"
+    try:
+        bus = await monitor.ask("qom-get", path=path, property="parent_bus")
+    except Refusal:  # the guest let go of it just now
+        return None
+    found = _PORT.search(bus)
+    return int(found[1]) if found else None
+
+
+def free_port(slot: int, taken: Collection[int]) -> int | None:
+    """Return the port of the slot, or the first free one; None if all are taken."""
+    ports = (slot, *range(PORTS)) if slot < PORTS else range(PORTS)
+    return next((port for port in ports if port not in taken), None)
+
+
+def assigned(drives: Iterable[Drive], wanted: Mapping[str, int]) -> dict[str, int]:
+    """Return a port for each of the drives of a guest that is to be started.
+
+    Parameters
+    ----------
+    wanted
+        Ports that disks must have.
+
+    Raises
+    ------
+    Failed
+        If the guest has more drives than ports.
+    """
+    ports = dict(wanted)
+    for drive in drives:
+        if drive.disk not in ports:
+            ports[drive.disk] = _port_for(drive, ports, "the guest")
+    return ports
+
+
+def _port_for(drive: Drive, taken: Mapping[str, int], guest: str) -> int:
+    port = free_port(drive.slot, set(taken.values()))
+    if port is None:
+        raise Failed(
+            f"{guest} has no free port for disk {drive.disk}: all {PORTS} are taken",
+            hint="detach a disk first",
+        )
+    return port
+
+
+async def plug(
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
+) -> None:
+    """Plug a drive; one that is plugged is left alone."""
+    ports = await layout(monitor)
+    if drive.disk in ports:
+        return
+    port = _port_for(drive, ports, f"guest {monitor.guest}")
+    await let_go(monitor, drive.disk)  # of what an interrupted attempt left
+    lower = blockdev.lower_names(drive.disk)[0]
+    try:
+        data = await _hand_over(monitor, drive, images)
+        await _add(monitor, blockdev.lower_node(drive, data, lower, given))
+        await _add(monitor, blockdev.upper_node(drive, data, lower, given))
+        await monitor.ask("device_add", **blockdev.device(drive, port, given))
+    except Failed as error:
+        await let_go(monitor, drive.disk)
+        said = error.said if isinstance(error, Refusal) else error.message
+        raise Failed(
+            f"guest {monitor.guest} cannot get disk {drive.disk}: {said}",
+            hint=error.hint,
+            guest=monitor.guest,
+            disk=drive.disk,
+        ) from None
+
+
+async def _hand_over(monitor: Monitor, drive: Drive, images: Images | None) -> Data:
+    """Open a drive's data, and give them to QEMU."""
+    taken = (one["fdset-id"] for one in await monitor.ask("query-fdsets"))
+    numbers = count(1 + max(taken, default=0))
+    found = await asyncio.to_thread(opened, drive, images, numbers, "connection")
+    try:
+        for number, descriptor in found.sets.items():
+            await monitor.give_file(number, descriptor, drive.disk)
+        for name, descriptor in found.connections.items():
+            await monitor.give(name, descriptor)
+    finally:
+        found.close()
+    return found.data
+
+
+async def _add(monitor: Monitor, node: dict[str, object]) -> None:
+    await monitor.ask("blockdev-add", **node)
+
+
+async def _sizes(monitor: Monitor) -> dict[str, int]:
+    """Return the size in bytes of every block node, by name."""
+    nodes = await monitor.ask("query-named-block-nodes", flat=True)
+    return {node["node-name"]: node["image"]["virtual-size"] for node in nodes}
+
+
+async def let_go(monitor: Monitor, disk: str) -> None:
+    """Close the block nodes and files of a disk whose device is gone."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _RELEASE
+    for name in (blockdev.upper_name(disk), *blockdev.lower_names(disk)):
+        while name in await _sizes(monitor):
+            try:
+                await monitor.ask("blockdev-del", node_name=name)
+            except Refusal:  # a request may still be under way
+                if loop.time() > end:
+                    raise
+                await asyncio.sleep(_POLL)
+    for one in await monitor.ask("query-fdsets"):
+        if any(file.get("opaque") == disk for file in one["fds"]):
+            await monitor.ask("remove-fd", fdset_id=one["fdset-id"])
+
+
+async def ask_to_unplug(monitor: Monitor, disk: str, within: float) -> bool:
+    """Ask the guest to let go of a drive; return whether it did, in so many seconds.
+
+    The request may be repeated: a guest that is starting loses the first ones.
+    """
+    if disk in await plugged(monitor):
+        try:
+            await monitor.ask("device_del", id=blockdev.device_name(disk))
+        except Refusal as error:
+            if not _is_late(error.said):
+                raise
+    loop = asyncio.get_running_loop()
+    end = loop.time() + within
+    while disk in await plugged(monitor):
+        if loop.time() > end:
+            return False
+        await asyncio.sleep(_POLL)
+    await let_go(monitor, disk)
+    return True
+
+
+def _is_late(said: str) -> bool:
+    """Whether QEMU only says that the drive is going, or has just gone."""
+    return "already in the process" in said or "not found" in said
+
+
+async def resize(
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
+) -> None:
+    """Make the guest see the drive's new size; a larger drive is left alone."""
+    size = drive.size << 20
+    name = blockdev.upper_name(drive.disk)
+    now = (await _sizes(monitor)).get(name)
+    if now is None:
+        raise Failed(f"guest {monitor.guest} does not have disk {drive.disk}")
+    if now >= size:
+        return
+    if blockdev.grows_by_reopening(drive):
+        await _reopen(monitor, drive, images, given)
+    await monitor.ask("block_resize", node_name=name, size=size)
+
+
+async def _reopen(
+    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
+) -> None:
+    """Put the disk's upper node onto a new connection, which sees the new size."""
+    old, new = await _turns(monitor, drive.disk)
+    data = await _hand_over(monitor, drive, images)
+    await _add(monitor, blockdev.lower_node(drive, data, new, given))
+    try:
+        upper = blockdev.upper_node(drive, data, new, given)
+        await monitor.ask("blockdev-reopen", options=[upper])
+    except Refusal:
+        await monitor.ask("blockdev-del", node_name=new)
+        raise
+    await monitor.ask("blockdev-del", node_name=old)
+
+
+async def _turns(monitor: Monitor, disk: str) -> tuple[str, str]:
+    """Return the lower node in use, and the free name for the next one."""
+    names = blockdev.lower_names(disk)
+    for name in set(names) & set(await _sizes(monitor)):
+        try:
+            await monitor.ask("blockdev-del", node_name=name)
+        except Refusal:  # this one is in use
+            return (name, names[1 - names.index(name)])
+    raise Failed(f"disk {disk} of guest {monitor.guest} has no block node in use")

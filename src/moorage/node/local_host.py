@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The real machine that an agent runs on."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+from moorage.errors import CommandFailed, Failed
+from moorage.model import Device, Os, Provider
+from moorage.storage import Command, Output
+from moorage.units import Mib
+
+from . import commands, oses, providers
+from .host import Memory, memory_of
+from .images import Images
+from .scripts import Scripts
+from .turns import CURRENT
+
+_MIB = 1024 * 1024
+_PRUNED = 100
+"""After so many commands old logs are put away."""
+
+
+class LocalMachine:
+    """The machine that this process runs on.
+
+    Parameters
+    ----------
+    log_dir
+        Gets the output of provider and OS scripts, in directories of their own.
+    extstorage_path, os_path
+        Where providers and OS definitions are looked for, first one first.
+    images
+        Opens the image files that commands name.
+    scripts
+        Notes the commands that run.
+    """
+
+    def __init__(
+        self,
+        log_dir: Path,
+        extstorage_path: Sequence[Path],
+        os_path: Sequence[Path],
+        images: Images,
+        scripts: Scripts | None = None,
+    ) -> None:
+        self._images = images
+        self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
+        for directory in self._logs.values():
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._extstorage_path = extstorage_path
+        self._os_path = os_path
+        self._scripts = scripts
+        self._ran = count()
+
+    async def run(self, command: Command, limit: float) -> Output:
+        """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
+        at = Path(command.cwd)
+        of_os = any(at.is_relative_to(path) for path in self._os_path)
+        if next(self._ran) % _PRUNED == 0:
+            for directory in self._logs.values():
+                commands.prune(directory)
+        with ExitStack() as stack:
+            opened = self._images.handed(command.images)
+            # A file server that hangs stops nobody else.
+            handed = await asyncio.to_thread(stack.enter_context, opened)
+            if handed is None:
+                return _not_there(command)
+            return await commands.run(
+                command,
+                log_dir=self._logs[of_os],
+                timeout=limit,
+                scripts=self._scripts,
+                handed=handed,
+            )
+
+    async def settle(self, objects: Collection[str]) -> None:
+        """Wait for the end of commands on `objects` that an earlier agent left."""
+        if self._scripts:
+            await self._scripts.settle(objects)
+
+    def kill(self, objects: Collection[str]) -> int:
+        """End the commands on `objects` that earlier steps started."""
+        before = CURRENT.get().step
+        return self._scripts.kill(objects, before) if self._scripts else 0
+
+    def extstorage_path(self) -> tuple[str, ...]:
+        """Return where providers are looked for."""
+        return tuple(map(str, self._extstorage_path))
+
+    def allowed_directories(self) -> tuple[str, ...] | None:
+        """Return the directories that image files may be kept in."""
+        return self._images.allowed()
+
+    def providers(self) -> list[Provider]:
+        """Return every entry of the ExtStorage search path."""
+        return providers.scan(self._extstorage_path)
+
+    def oses(self) -> list[Os]:
+        """Return every entry of the search path of OS definitions."""
+        return oses.scan(self._os_path)
+
+    def memory(self) -> Memory:
+        """Return how large the machine is."""
+        return memory_of(Path("/proc"))
+
+    async def device(self, path: str) -> Device:
+        """Return what there is at a path; a file server that hangs stops nobody."""
+        return await asyncio.to_thread(self._at, Path(path))
+
+    def _at(self, path: Path) -> Device:
+        try:
+            known = path.stat()
+            if stat.S_ISREG(known.st_mode):
+                return self._image(path)
+            return _block_device(known) if stat.S_ISBLK(known.st_mode) else Device()
+        except (OSError, ValueError):  # no path, no device, or one that goes away
+            return Device()
+
+    def _image(self, path: Path) -> Device:
+        try:
+            found = self._images.open(str(path), os.O_RDONLY)
+        except Failed as error:
+            return Device(problem=error.message)
+        try:
+            return Device(kind="file", size=Mib(os.fstat(found).st_size // _MIB))
+        finally:
+            os.close(found)
+
+
+def _not_there(command: Command) -> Output:
+    if command.check:
+        title = command.failure or " ".join(command.argv)
+        raise CommandFailed(f"{title} failed: no such file", argv=list(command.argv))
+    return Output(code=1)
+
+
+def _block_device(known: os.stat_result) -> Device:
+    number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
+    about = Path("/sys/dev/block") / number
+    size = Mib(int((about / "size").read_text()) * 512 // _MIB)
+    return Device(kind="block", size=size, identity=_identity(about), number=number)
+
+
+def _identity(about: Path) -> str:
+    """Return what names a device on every node that sees it; empty if nothing does.
+
+    A part of a device bears the device's name and its own number.
+    """
+    part = about / "partition"
+    if part.exists():
+        whole = _identity(about.resolve().parent)
+        return f"{whole}-part{part.read_text().strip()}" if whole else ""
+    for name in ("device/wwid", "wwid", "dm/uuid", "device/serial"):
+        try:
+            told = (about / name).read_text().strip()
+        except OSError:
+            continue
+        if told:
+            return told
+    return ""

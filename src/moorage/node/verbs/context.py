@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a verb works with: the node's name, machine, hypervisors and held disks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from moorage.errors import NotFound, WrongState
+from moorage.model import Disk
+from moorage.node.attachments import Attachments
+from moorage.node.creations import Creations
+from moorage.node.fence import Fence
+from moorage.node.host import Machine
+from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.keys import Keys
+from moorage.storage import Command, Output, Where
+
+LIMIT = 900.0
+"""Seconds that a storage command may last; Ganeti's limit for such calls."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContext:
+    """One node, as its verbs see it.
+
+    Attributes
+    ----------
+    leave
+        Called when the node leaves its cluster.
+    keys
+        What it serves with; None where it is not asked over a network.
+    """
+
+    name: str
+    machine: Machine
+    hypervisors: Mapping[str, Hypervisor]
+    held: Attachments
+    makings: Creations
+    fence: Fence
+    leave: Callable[[], None]
+    keys: Keys | None = None
+
+    async def run(self, command: Command) -> Output:
+        """Run one command of a template or an OS definition."""
+        return await self.machine.run(command, LIMIT)
+
+    def hypervisor(self, name: str) -> Hypervisor:
+        """Return a hypervisor of this node."""
+        try:
+            return self.hypervisors[name]
+        except KeyError:
+            raise NotFound(
+                f"node {self.name} has no hypervisor '{name}'",
+                known=sorted(self.hypervisors),
+            ) from None
+
+    def where(self, disk: Disk) -> Where:
+        """Return where an attached disk is."""
+        where = self.held.get(disk.uuid)
+        if where is None:
+            raise WrongState(
+                f"disk {disk.label} is not attached on node {self.name}", disk=disk.uuid
+            )
+        return where

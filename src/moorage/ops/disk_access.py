@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which nodes reach a disk, and which node to ask for one that belongs to nobody.
+
+Nothing here knows a template by name: its capability record says all.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from moorage.errors import MoorageError, NotFound, Refused, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, Node, NodeGroup, Provider
+from moorage.storage import Can, Capabilities, Reach, Template
+from moorage.storage.provider import usable
+from moorage.storage.templates import template_named
+
+from . import identity
+from .node_tasks import devices_on, providers_on
+
+TRIED = 3
+"""How many nodes of a group are asked before giving up on finding one that answers."""
+
+
+def template(disk: Disk) -> type[Template]:
+    """Return the disk's template."""
+    return template_named(disk.dev_type)
+
+
+def able(disk: Disk) -> Capabilities:
+    """Return what the disk's template declares about itself."""
+    return template(disk).capabilities
+
+
+def can(disk: Disk, what: Can) -> bool:
+    """Whether the disk's template has a capability."""
+    return what in able(disk).can
+
+
+def online(config: Config, group: NodeGroup) -> list[Node]:
+    """Return the nodes of a group that may run storage commands."""
+    nodes = config.nodes_in(group)
+    return [node for node in nodes if node.vm_capable and not node.offline]
+
+
+def group_of(config: Config, disk: Disk) -> NodeGroup:
+    """Return the group where the disk is used, or was last."""
+    owner = config.owner(disk)
+    if owner:
+        return config.group(config.node(owner.primary_node).group)
+    if disk.group and disk.group in config.objects:
+        return config.group(disk.group)
+    return only_group(config)
+
+
+def only_group(config: Config) -> NodeGroup:
+    """Return the cluster's node group, when there is one alone.
+
+    Raises
+    ------
+    Refused
+        If there are several: somebody has to choose.
+    """
+    groups = config.named(NodeGroup)
+    if len(groups) > 1:
+        names = ", ".join(group.name for group in groups)
+        raise Refused(f"there are several node groups: {names}", hint="name one: -g")
+    return groups[0]
+
+
+def candidates(config: Config, disk: Disk) -> list[Node]:
+    """Return the nodes that may work on a detached disk, best first.
+
+    The node that had it last comes first. Another one of its group does as well where
+    the storage is shared; whether it is, only the storage knows (:func:`elsewhere`).
+    """
+    if able(disk).reach is not Reach.GROUP:
+        return [node for node in holders(config, disk) if not node.offline]
+    others = online(config, group_of(config, disk))
+    last = config.objects.get(disk.last_node or "")
+    if not isinstance(last, Node) or last.offline:
+        return others[:TRIED]
+    return [last, *(node for node in others if node != last)][:TRIED]
+
+
+def holders(config: Config, disk: Disk) -> list[Node]:
+    """Return the nodes that hold the data, of a disk that not every node reaches."""
+    return [config.node(uuid) for uuid in disk.nodes if uuid in config.objects]
+
+
+def elsewhere(disk: Disk, node: Node) -> bool:
+    """Whether `node` may see other storage than the disk's own.
+
+    A provider may keep volumes on one node alone: what another node does not find is
+    not gone.
+    """
+    return able(disk).provider and node.uuid != disk.last_node
+
+
+def ask_candidates(config: Config, disk: Disk) -> Iterator[Question]:
+    """Ask the nodes that may work on a detached disk."""
+    for node in candidates(config, disk):
+        yield providers_on(node.uuid)
+
+
+def worker(view: View, disk: Disk) -> Node:
+    """Return the node that is to work on a detached disk.
+
+    Raises
+    ------
+    WrongState
+        If none answers, or none has a valid provider.
+    """
+    reasons = []
+    for node in candidates(view.config, disk):
+        try:
+            check_provider(view, disk, node)
+        except MoorageError as error:
+            reasons.append(error.message)
+        else:
+            return node
+    told = "; ".join(reasons) or _nobody(view.config, disk)
+    raise WrongState(
+        f"no node can work on disk {disk.label}: {told}",
+        hint=f"gnt-storage diagnose; {forgetting(disk)}"
+        if able(disk).provider
+        else forgetting(disk),
+        disk=disk.uuid,
+    )
+
+
+def remover(view: View, disk: Disk, home: Node) -> Node:
+    """Return the node that is to destroy the volume of a disk that `home` had.
+
+    It is `home`, unless that is off, or never held the volume.
+
+    Raises
+    ------
+    WrongState
+        If no node can.
+    """
+    return worker(view, disk) if home.offline or elsewhere(disk, home) else home
+
+
+def forgetting(disk: Disk) -> str:
+    """Return the way out for a disk whose data is lost."""
+    return f"if its data is gone for good: gnt-disk forget --reason WHY {disk.label}"
+
+
+def _nobody(config: Config, disk: Disk) -> str:
+    """Return why no node is even asked."""
+    if able(disk).reach is Reach.GROUP:
+        return f"no node of group {group_of(config, disk).name} is online"
+    told = ", ".join(node.name for node in holders(config, disk))
+    return f"its data is on {told}, marked offline" if told else "no node holds it"
+
+
+def check_provider(view: View, disk: Disk, node: Node) -> None:
+    """Raise unless `node` answered, and has what the disk's template needs."""
+    found: Iterable[Provider] = providers(view, node)
+    if not able(disk).provider:
+        return
+    name = str(disk.logical_id[0])
+    provider = usable(found).get(name)
+    if provider is None:
+        raise NotFound(
+            f"node {node.name} has no ExtStorage provider '{name}'",
+            hint="gnt-storage diagnose",
+            node=node.name,
+            provider=name,
+        )
+    if provider.problem:
+        raise WrongState(
+            f"ExtStorage provider '{name}' is not valid on node {node.name}: "
+            f"{provider.problem}",
+            hint="gnt-storage diagnose",
+        )
+
+
+def providers(view: View, node: Node) -> list[Provider]:
+    """Return what a node answered to :func:`providers_on`."""
+    return view.answer(providers_on(node.uuid)) or []
+
+
+def ask_reach(config: Config, disks: list[Disk], node: Node) -> Iterator[Question]:
+    """Ask a node for what :func:`check_reach` must know."""
+    yield providers_on(node.uuid)
+    paths = set()
+    for disk in disks:
+        if template(disk).at_rest(disk):
+            paths.add(disk.volume)
+    if any(identity.is_adopted(disk) for disk in disks):
+        paths |= {disk.volume for disk in identity.adopted(config)}
+    if paths:
+        yield devices_on(node.uuid, sorted(paths))
+
+
+def check_reach(view: View, disk: Disk, node: Node) -> None:
+    """Raise `Refused` unless the disk can be used on `node`."""
+    if able(disk).reach is not Reach.GROUP and node.uuid not in disk.nodes:
+        held = ", ".join(view.config.node(uuid).name for uuid in disk.nodes)
+        raise WrongState(
+            f"disk {disk.label} is on {held or 'no node'}: node {node.name} does not "
+            "reach it",
+            disk=disk.uuid,
+            node=node.name,
+        )
+    check_provider(view, disk, node)
+    at = template(disk).at_rest(disk)
+    if at:
+        identity.check_at_rest(view, disk, node, at)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operations on instances share: who to lock, whom to ask, how to find a disk."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, NotFound, WrongState
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import Config, Disk, Instance, Node
+from moorage.ops import node_tasks
+from moorage.ops.liveness import check_known, holds, runs
+from moorage.ops.quarantine import check_sound
+from moorage.ops.silence import rescue
+from moorage.units import is_whole
+
+
+def hold(instance: Instance) -> Iterator[Lock]:
+    """Hold an instance with its disks; share its node."""
+    yield Lock("node", instance.primary_node, shared=True)
+    yield Lock("instance", instance.uuid)
+    for uuid in instance.disks:
+        yield Lock("disk", uuid)
+
+
+def ask(instance: Instance) -> Iterator[Question]:
+    """Ask whether the instance runs."""
+    yield node_tasks.guest_on(instance.primary_node, instance)
+
+
+def home(config: Config, instance: Instance) -> Node:
+    """Return the instance's node; raise `WrongState` if it is marked offline."""
+    node = config.node(instance.primary_node)
+    if node.offline:
+        raise WrongState(
+            f"node {node.name} of instance {instance.name} is marked offline",
+            hint=rescue(config, instance),
+            node=node.name,
+        )
+    return node
+
+
+def check_answers(view: View, instance: Instance) -> None:
+    """Raise `Refused` unless the instance's node answers."""
+    home(view.config, instance)
+    check_known(view, instance)
+
+
+def check_usable(view: View, instance: Instance) -> None:
+    """Raise `Refused` unless the node answers and no disk is quarantined."""
+    check_answers(view, instance)
+    for disk in view.config.disks_of(instance):
+        check_sound(disk)
+
+
+def attach_all(
+    view: View,
+    disks: list[Disk],
+    node: Node,
+    *,
+    held: bool = False,
+    ignore_size: bool = False,
+) -> Iterator[Task]:
+    """Attach disks on a node, each open for it alone.
+
+    Parameters
+    ----------
+    held, ignore_size
+        See :func:`moorage.ops.node_tasks.attach`.
+    """
+    for disk in disks:
+        yield node_tasks.attach(
+            view.config, disk, node, held=held, ignore_size=ignore_size
+        )
+
+
+def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
+    """Detach an instance's disks on its node."""
+    held = holds(view, instance)
+    for disk in view.config.disks_of(instance):
+        yield node_tasks.detach(view.config, disk, node, held=held)
+
+
+def put_down(
+    view: View, instance: Instance, node: Node, patience: float
+) -> Iterator[Task]:
+    """Stop a guest for good, and let go of its disks: from there on only forward."""
+    disks = view.config.disks_of(instance)
+    if runs(view, instance):
+        yield node_tasks.stop(view.config, instance, disks, node, patience, final=True)
+    for disk in disks:
+        yield node_tasks.let_go(view.config, disk, node)
+
+
+def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
+    """Return a disk of an instance by slot, name or uuid.
+
+    Raises
+    ------
+    NotFound
+        If the instance has no such disk; the sentence names those that it has.
+    """
+    disks = config.disks_of(instance)
+    text = str(ref)
+    if text == "-1" and disks:
+        return disks[-1]
+    if is_whole(text) and 0 <= int(text) < len(disks):
+        return disks[int(text)]
+    named = [disk for disk in disks if text in (disk.uuid, disk.name)]
+    if len(named) > 1:
+        raise BadInput(f"instance {instance.name} has several disks named '{text}'")
+    if not named:
+        told = ", ".join(f"{n} ({disk.label})" for n, disk in enumerate(disks))
+        raise NotFound(
+            f"instance {instance.name} has no disk '{text}': it has {told or 'none'}"
+        )
+    return named[0]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Going to another node: which ones can be it, and what changes when it is."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Lock, Question, View
+from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.ops import node_tasks, placement, policy
+from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.instance.power import OnInstance
+from moorage.ops.silence import rescue
+from moorage.storage import mirrored
+
+
+class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
+    """An operation that takes an instance to another node.
+
+    Attributes
+    ----------
+    target_node
+        Name of the node; without one the planner chooses.
+    iallocator
+        Who chooses; there is only ``hail``.
+    ignore_ipolicy
+        Whether the policy of another node group does not count.
+    ignore_capacity
+        Whether a node that is named may get more than its memory holds.
+    """
+
+    plans = True
+
+    target_node: str | None = None
+    iallocator: str | None = None
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
+
+    def target(self, view: View) -> Node:
+        """Return the node to go to; raise `Refused` if it cannot be one."""
+        instance = self.instance(view)
+        if self.target_node and self.iallocator:
+            raise BadInput(
+                "Do not specify both, iallocator and target node", hint="drop -I or -n"
+            )
+        if not self.target_node:
+            return view.once("target", lambda: self._chosen(view))
+        node = view.config.node(self.target_node)
+        if node.uuid == instance.primary_node:
+            raise WrongState(f"instance {instance.name} is on node {node.name} already")
+        if node.offline or node.drained or not node.vm_capable:
+            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+        return node
+
+    def _chosen(self, view: View) -> Node:
+        instance = self.instance(view)
+        to, stuck = placement.elsewhere(view, [instance], self._able(view))
+        if stuck:
+            raise placement.nowhere(instance.name, stuck[instance.uuid])
+        return to[instance.uuid]
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory on the target."""
+        instance = self.instance(view)
+        yield Claim(node=self.target(view).uuid, instance=instance.name)
+
+    def candidates(self, view: View) -> list[Node]:
+        """Return the nodes that it may go to: the named one, or those of its group."""
+        placement.check_allocator(self.iallocator)
+        if self.target_node:
+            return [self.target(view)]
+        home = view.config.node(self.instance(view).primary_node)
+        hosts = placement.hosts(view.config, [view.config.group(home.group)])
+        return [node for node in hosts if node != home]
+
+    def _able(self, view: View) -> list[Node]:
+        """Return the nodes that answer and reach its disks.
+
+        Raises
+        ------
+        MoorageError
+            Why the last one does not, when none does.
+        """
+        name = self.instance(view).name
+        return placement.able(
+            self.candidates(view),
+            lambda node: self._check_reach(view, node),
+            WrongState(f"there is no other node for instance {name} in its group"),
+        )
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share its node and those it may go to."""
+        yield from OnInstance.locks(self, view)
+        for node in self.candidates(view):
+            yield Lock("node", node.uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs, and whether the others reach its disks."""
+        instance = self.instance(view)
+        yield from OnInstance.questions(self, view)
+        for node in self.candidates(view):
+            yield node_tasks.guest_on(node.uuid, instance)
+            yield from ask_reach(view.config, view.config.disks_of(instance), node)
+        if self.target_node:
+            yield placement.room_on(view.config, self.target(view))
+        else:
+            yield from placement.ask_room(view.config, self._group_nodes(view))
+
+    def _group_nodes(self, view: View) -> list[Node]:
+        home = view.config.node(self.instance(view).primary_node)
+        return view.config.nodes_in(view.config.group(home.group))
+
+    def check_target(self, view: View) -> None:
+        """Raise unless the target answers, reaches every disk, and takes the guest."""
+        instance, node = self.instance(view), self.target(view)
+        self._check_reach(view, node)
+        if not self.target_node:
+            return
+        home = view.config.node(instance.primary_node)
+        if node.group != home.group and not self.ignore_ipolicy:
+            group = view.config.group(node.group)
+            sizes = policy.sizes_of(view.config, instance)
+            policy.check(view.config, group, instance.name, sizes)
+        if not self.ignore_capacity:
+            placement.check_move(view, instance, node)
+
+    def _check_reach(self, view: View, node: Node) -> None:
+        view.answer(node_tasks.providers_on(node.uuid))
+        for disk in view.config.disks_of(self.instance(view)):
+            check_reach(view, disk, node)
+
+
+def check_mobile(view: View, instance: Instance, verb: str) -> None:
+    """Raise `NotSupported` if an attached disk keeps its instance on one node."""
+    off = view.config.node(instance.primary_node).offline
+    for disk in view.config.disks_of(instance):
+        if disk.dev_type not in mirrored():
+            raise NotSupported(
+                f"Instance's disk layout '{disk.dev_type}' does not allow {verb} "
+                f"(disk {disk.label} of {instance.name})",
+                hint=rescue(view.config, instance) if off else "",
+                disk=disk.uuid,
+                instance=instance.name,
+            )
+
+
+def moved(view: View, instance: Instance, node: Node, *, active: bool = True) -> Change:
+    """Return the change that puts an instance on a node, its disks one epoch on.
+
+    Parameters
+    ----------
+    active
+        Whether the disks will be attached there.
+    """
+    disks = tuple(
+        successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
+        for disk in view.config.disks_of(instance)
+    )
+    there = {"primary_node": node.uuid, "disks_active": active}
+    return Change((*disks, successor(instance, view.now, **there)))
+
+
+def disks_in(change: Change) -> list[Disk]:
+    """Return the disks of a change."""
+    return [one for one in change.put if isinstance(one, Disk)]

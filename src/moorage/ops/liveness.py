@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is known of an instance's guest: it runs, it does not, or nobody can tell."""
+
+from collections.abc import Iterator
+
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Question, View
+from moorage.model import Config, Disk, GuestState, Instance, Node
+
+from .node_tasks import guest_on
+from .silence import way_out
+
+NOT_WRITING = frozenset({"incoming", "moved"})
+"""States in which a guest's process does not write to its disks."""
+
+
+def guest(view: View, instance: Instance) -> GuestState | None:
+    """Return the guest on the instance's node; None if it has no process there.
+
+    Raises
+    ------
+    MoorageError
+        If the node did not answer.
+    """
+    return view.answer(guest_on(instance.primary_node, instance))
+
+
+def runs(view: View, instance: Instance) -> bool:
+    """Whether the guest runs; on a node that somebody marked offline, it does not."""
+    if view.config.node(instance.primary_node).offline:
+        return False
+    found = guest(view, instance)
+    return found is not None and found.state in ("running", "paused")
+
+
+def holds(view: View, instance: Instance) -> bool:
+    """Whether the instance's disks are attached on its node."""
+    return instance.disks_active or runs(view, instance)
+
+
+def last_holder(view: View, instance: Instance, disk: Disk) -> str:
+    """Return the node that held an instance's disk last, when it loses the instance.
+
+    An instance that moved while it was down took no disk along: its node has not seen
+    the volume yet, and a provider may keep it elsewhere.
+    """
+    if disk.last_node is None or holds(view, instance):
+        return instance.primary_node
+    return disk.last_node
+
+
+def check_known(view: View, instance: Instance) -> None:
+    """Raise `WrongState` if nobody can tell whether the guest runs.
+
+    A node that gives no answer may still run it, and write.
+    """
+    node = view.config.node(instance.primary_node)
+    if node.offline:
+        return
+    try:
+        guest(view, instance)
+    except MoorageError as error:
+        raise silent(node, instance, error) from error
+
+
+def ask_elsewhere(config: Config, instance: Instance) -> Iterator[Question]:
+    """Ask every other node that is on for the guest: one small question a node."""
+    for node in _others(config, instance):
+        yield guest_on(node.uuid, instance)
+
+
+def check_nowhere_else(view: View, instance: Instance) -> None:
+    """Raise `WrongState` if another node says that it runs the guest.
+
+    The second line against two writers: the record says where a guest should run, and
+    this asks where it does. A node that gives no answer proves nothing, and one such
+    node must not keep every guest of the cluster down.
+    """
+    found = [
+        node.name
+        for node in _others(view.config, instance)
+        if _has(view, node, instance)
+    ]
+    if found:
+        home = view.config.node(instance.primary_node).name
+        raise WrongState(
+            f"instance {instance.name} runs on node {' and '.join(found)}, and should "
+            f"be on {home}: started a second time, both would write to its disks",
+            hint=f"gnt-instance migrate --cleanup {instance.name}",
+            instance=instance.name,
+        )
+
+
+def _others(config: Config, instance: Instance) -> list[Node]:
+    return [
+        node
+        for node in config.named(Node)
+        if node.vm_capable and not node.offline and node.uuid != instance.primary_node
+    ]
+
+
+def _has(view: View, node: Node, instance: Instance) -> bool:
+    """Whether a node has a process of the guest that can write."""
+    try:
+        found = view.answer(guest_on(node.uuid, instance))
+    except MoorageError:
+        return False
+    return found is not None and found.state not in NOT_WRITING
+
+
+def silent(node: Node, instance: Instance, error: MoorageError) -> WrongState:
+    """Return the refusal for a node that gives no answer and is not marked offline."""
+    cause = error.facts.get("cause", error.message)
+    return WrongState(
+        f"node {node.name} gives no answer ({cause}), and nobody has said that "
+        f"it is off: instance {instance.name} may still run there and write to its "
+        "disks",
+        hint=way_out(node, error),
+        node=node.name,
+        instance=instance.name,
+    )

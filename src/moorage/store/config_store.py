@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The one truth: the current snapshot, and the only way to change it."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from msgspec import json
+
+from moorage.errors import Conflict, Exists, NotFound
+from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
+from moorage.model.change import decode, encode
+from moorage.model.objects import Entity
+
+from .base import ADVICE, Damaged, Store, StoreLost, Write
+
+_LOG = logging.getLogger(__name__)
+_SERIAL = ("config", "serial_no")
+
+
+class ConfigStore:
+    """The configuration in memory, kept equal to the store.
+
+    Readers take :attr:`config`, a snapshot that never changes. Writers call
+    :meth:`commit`; one at a time gets through.
+
+    Attributes
+    ----------
+    config
+        The newest snapshot.
+    term
+        Number of this leadership; nodes refuse steps of earlier ones.
+    lost
+        Set when the store could not be written: nothing is committed any more, and
+        the process has to end. What the store holds is for its next leader to see.
+    watchers
+        Called with each change that was committed.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.config = Config()
+        self.term = 0
+        self.lost = asyncio.Event()
+        self.watchers: list[Callable[[Change], None]] = []
+        self._store = store
+        self._version = 0
+        self._writer = asyncio.Lock()
+
+    @classmethod
+    async def open(
+        cls, store: Store
+    ) -> tuple["ConfigStore", dict[str, dict[str, bytes]]]:
+        """Take the lead of `store`.
+
+        Returns
+        -------
+        The truth, and the records that are not configuration, by kind and name.
+
+        Raises
+        ------
+        Damaged
+            If a record is none of ours.
+        """
+        truth = cls(store)
+        truth.term = await store.lead()
+        stored = await store.load()
+        truth._version = stored.version
+        others: dict[str, dict[str, bytes]] = {}
+        entities = []
+        for (kind, name), value in stored.records.items():
+            if kind in KINDS:
+                entities.append(_decoded(kind, name, value))
+            else:
+                others.setdefault(kind, {})[name] = value
+        serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
+        try:
+            truth.config = load(serial_no, entities)
+        except Conflict as error:
+            raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
+        return truth, others
+
+    async def commit(
+        self, change: Change | None, records: Sequence[Write] = ()
+    ) -> Config:
+        """Apply `change` and write `records`, all or nothing, durably.
+
+        Raises
+        ------
+        Conflict
+            If an object of `change` is not the successor of what is stored; nothing
+            is written.
+        StoreLost
+            If the store could not be written, now or before.
+        """
+        # A caller that is cancelled must not leave the store a version ahead of us.
+        work = asyncio.create_task(self._commit(change, records))
+        work.add_done_callback(_heard)
+        return await asyncio.shield(work)
+
+    async def _commit(self, change: Change | None, records: Sequence[Write]) -> Config:
+        async with self._writer:
+            if self.lost.is_set():
+                raise StoreLost
+            config = apply(self.config, change) if change else self.config
+            writes = [*_writes(change, config), *records]
+            self._version = await self._written(writes)
+            self.config = config
+        if change:
+            for watcher in self.watchers:
+                watcher(change)
+        return config
+
+    async def _written(self, writes: Sequence[Write]) -> int:
+        try:
+            return await self._store.commit(writes, expected=self._version)
+        except Exception as error:
+            # Even a conflict: somebody else leads, and all that follows is refused.
+            _LOG.critical("nothing is committed any more: %s", error, exc_info=error)
+            self.lost.set()
+            raise StoreLost(str(error)) from error
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        async with self._writer:
+            await self._store.close()
+
+
+def _heard(work: asyncio.Task[Config]) -> None:
+    """Take note of the end of a commit that its caller may not wait for."""
+    if not work.cancelled():
+        work.exception()
+
+
+def _decoded(kind: str, name: str, value: bytes) -> Entity:
+    try:
+        return decode(kind, json.decode(value))
+    except ValueError as error:
+        said = f"the record of {kind} {name} in the store: {error}"
+        raise Damaged(said, hint=ADVICE) from error
+
+
+def _writes(change: Change | None, config: Config) -> list[Write]:
+    if change is None:
+        return []
+    dropped: list[Write] = [
+        ((KIND_OF[type(old)], old.uuid), None) for old in change.drop
+    ]
+    put: list[Write] = [
+        ((KIND_OF[type(new)], new.uuid), json.encode(encode(new))) for new in change.put
+    ]
+    return [*dropped, *put, (_SERIAL, b"%d" % config.serial_no)]
+
+
+async def create(store: Store, change: Change) -> None:
+    """Write the first configuration of a cluster into an empty store.
+
+    Raises
+    ------
+    Exists
+        If there is a cluster already.
+    """
+    truth, _ = await ConfigStore.open(store)
+    if truth.config.objects:
+        raise Exists("there is a cluster already", hint="gnt-cluster info")
+    await truth.commit(change)
+
+
+def require_cluster(truth: ConfigStore) -> None:
+    """Raise `NotFound` if the store holds no cluster."""
+    if not truth.config.objects:
+        raise NotFound("there is no cluster yet", hint="gnt-cluster init NAME")
