@@ -29,7 +29,7 @@ from moorage.daemons.devcluster import Scratch
 from moorage.model import Change, Disk, Instance, successor
 from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.fake import Fake
-from moorage.store import SqliteStore, Truth
+from moorage.store import ConfigStore, SqliteStore
 from moorage.units import Mib
 
 SIZES = (100, 1_000, 10_000)
@@ -58,7 +58,7 @@ def cluster(instances: int) -> Iterator[Scratch]:
 
 async def _fill(found: Scratch, instances: int) -> None:
     """Write instances, disks and guests behind the back of master and agents."""
-    truth, _ = await Truth.open(SqliteStore(found.master.store))
+    truth, _ = await ConfigStore.open(SqliteStore(found.master.store))
     fakes = {n: Fake(found.node(n).run / "fake") for n in found.names}
     for start in range(0, instances, _BATCH):
         put: list[Disk | Instance] = []
