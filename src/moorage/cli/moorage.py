@@ -41,7 +41,7 @@ def _plainly(does: Callable[[Call], int]) -> Callable[[Call], int]:
 @_plainly
 def up(call: Call) -> int:
     """Start a scratch cluster in a directory."""
-    scratch = _daemons("scratch")
+    scratch = _daemons("devcluster")
     hypervisor = call.option("hypervisor")
     guest = call.option("guest") or ""
     if hypervisor == "kvm" and not guest:
@@ -82,7 +82,7 @@ def _number(text: str) -> int:
 @_plainly
 def env(call: Call) -> int:
     """Print the environment by which commands find a scratch cluster."""
-    scratch = _daemons("scratch")
+    scratch = _daemons("devcluster")
     call.terminal.print(scratch.shell(scratch.read(Path(call.words[0]))))
     return 0
 
@@ -90,7 +90,7 @@ def env(call: Call) -> int:
 @_plainly
 def down(call: Call) -> int:
     """End a scratch cluster: its processes, its loop devices and its directory."""
-    _daemons("scratch").down(Path(call.words[0]))
+    _daemons("devcluster").down(Path(call.words[0]))
     return 0
 
 
@@ -112,7 +112,7 @@ def agent(call: Call) -> int:
 @_plainly
 def master(call: Call) -> int:
     """Run, start or stop the master, or look at its store."""
-    places = _daemons("places")
+    places = _daemons("paths")
     given = call.option("dir")
     at = places.MasterPlaces(Path(given)) if given else places.master_places()
     (what,) = call.words
@@ -138,7 +138,7 @@ def master(call: Call) -> int:
 
 def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
     """Say what is wrong with a master's store; return 1 if anything is."""
-    found = _daemons("checking").check(at)
+    found = _daemons("store_check").check(at)
     for fault in found.faults:
         call.terminal.print(f"ERROR: {fault}")
     verdict = f"{len(found.faults)} faults" if found.faults else "No problem found"

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "fleet": ("Disk", "Fleet", "Group", "InstanceRow", "NodeRow", "Unit"),
     "health": ("GroupHealth", "Health", "check", "summed"),
-    "loading": ("Loaded", "Reading", "load"),
+    "loader": ("Loaded", "Reading", "load"),
     "placement.allocate": ("Allocation", "Asking"),
     "placement.evacuation": ("Evacuation", "change_group", "evacuate"),
     "placement.requests": ("Allocate", "Response", "answer"),
@@ -71,20 +71,20 @@ _HOMES: Final = {
     "plans.lookahead": ("look_ahead",),
     "plans.search": ("Searcher",),
     "policy": ("Policy", "Spec"),
-    "spots": ("Placement",),
+    "single_placement": ("Placement",),
     "state": ("State",),
     "survival.certificate": ("certify",),
     "survival.keeping": ("keeps_redundancy",),
     "survival.pool": ("Pool", "pools"),
-    "survival.redundancy": (
+    "survival.n1": (
         "Restart",
         "Survival",
         "is_redundant",
         "survive",
         "unlosable",
     ),
-    "why.explain": ("Change", "Reason", "place", "reasons", "smallest_change"),
-    "why.unmoved": ("explain_balance",),
+    "explain.explain": ("Change", "Reason", "place", "reasons", "smallest_change"),
+    "explain.no_move": ("explain_balance",),
 }
 
 
