@@ -50,7 +50,7 @@ class Pier:
             return int(luxi.submit_job([opcode]))
 
     def kill(self, pid_file: Path) -> None:
-        pid = int(pid_file.read_text())
+        pid = int(pid_file.read_text().split()[0])
         os.kill(pid, signal.SIGKILL)
         assert process.wait_until(lambda: not process.alive(pid), 60)
 

@@ -74,7 +74,7 @@ class LocalMachine:
                 command,
                 log_dir=self._logs[of_os],
                 timeout=limit,
-                scripts=self._scripts,
+                scripts=None if command.reads else self._scripts,
                 handed=handed,
             )
 

@@ -113,6 +113,9 @@ class Command:
         the node opens them. The program gets descriptors, so nobody who may write to
         the directory can put another file in the place of one that was looked at.
         Without the file, the command counts as one that exits with 1.
+    reads
+        Whether it changes nothing: then nobody has to wait for its end, or to end it,
+        when the agent that started it has died.
     """
 
     argv: tuple[str, ...]
@@ -122,6 +125,7 @@ class Command:
     check: bool = True
     failure: str = ""
     images: Mapping[str, Opened] = field(default_factory=dict)
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

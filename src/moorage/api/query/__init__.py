@@ -130,6 +130,7 @@ async def _answer(
     found = selection.first(scene)
     if selection.needs_live or any(field.live for field in fields):
         nodes = resource.nodes(scene.config, found, qfilter is None)
-        scene.facts = await ask(sources, scene.config, nodes)
+        room = selection.needs_live or any(field.room for field in fields)
+        scene.facts = await ask(sources, scene.config, nodes, room=room)
         found = selection.second(scene, found)
     return fields, rows(fields, found, scene)

@@ -59,6 +59,8 @@ class Field:
         ``other``.
     live
         Whether nodes must be asked for it.
+    room
+        Whether they must measure their storage units for it.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Field:
     doc: str
     get: Getter
     live: bool = False
+    room: bool = False
 
     def to_json(self) -> dict[str, str]:
         """Return the definition as clients get it."""

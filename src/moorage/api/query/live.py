@@ -48,11 +48,19 @@ class Sources:
         )
 
 
-async def ask(sources: Sources, config: Config, uuids: Iterable[str]) -> Facts:
-    """Return what some nodes say; those that are marked offline are not asked."""
+async def ask(
+    sources: Sources, config: Config, uuids: Iterable[str], *, room: bool = False
+) -> Facts:
+    """Return what some nodes say; those that are marked offline are not asked.
+
+    Parameters
+    ----------
+    room
+        Let them measure their storage units, which takes processes.
+    """
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    call = GetFacts(settings=measured(config.cluster))
+    call = GetFacts(settings=measured(config.cluster) if room else ())
     answers = await asyncio.gather(*(_ask(sources, node, call) for node in asked))
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
 

@@ -27,8 +27,16 @@ def _of_facts(get: Callable[[Snapshot, NodeFacts], Any]) -> Getter:
     return found
 
 
-def _live(name: str, title: str, kind: str, doc: str, get: Any) -> Field:  # noqa: ANN401
-    return Field(name, title, kind, doc, _of_facts(get), live=True)
+def _live(
+    name: str,
+    title: str,
+    kind: str,
+    doc: str,
+    get: Any,  # noqa: ANN401
+    *,
+    room: bool = False,
+) -> Field:
+    return Field(name, title, kind, doc, _of_facts(get), live=True, room=room)
 
 
 def _unit(scene: Snapshot, facts: NodeFacts) -> Unit | None:
@@ -74,9 +82,9 @@ LIVE = (
     _live("mtotal", "MTotal", "unit", "Memory", lambda _s, f: f.memory_total),
     _live("mnode", "MNode", "unit", "Kept for the node", lambda _s, f: f.memory_own),
     _live("mfree", "MFree", "unit", "Memory to use", lambda _s, f: f.memory_free),
-    _live("dtotal", "DTotal", "unit", "Room for disks", _room("total")),
-    _live("dfree", "DFree", "unit", "Room to use", _room("free")),
-    _live("storage", "Storage", "other", "Its storage units", _storage),
+    _live("dtotal", "DTotal", "unit", "Room for disks", _room("total"), room=True),
+    _live("dfree", "DFree", "unit", "Room to use", _room("free"), room=True),
+    _live("storage", "Storage", "other", "Its storage units", _storage, room=True),
     _live("ctotal", "CTotal", "number", "Processors", lambda _s, f: f.cpus),
     _live("cnodes", "CNodes", "number", "NUMA nodes", lambda _s, _f: None),
     _live("csockets", "CSockets", "number", "Sockets", lambda _s, _f: None),

@@ -74,7 +74,7 @@ class BlockDevice(Template):
     def attach(self, disk: Disk) -> Finding:
         """Check that the device is there."""
         path = self.adoptable(disk.volume)
-        found = yield Command(("test", "-b", path), check=False)
+        found = yield Command(("test", "-b", path), check=False, reads=True)
         if found.code:
             raise Failed(
                 f"device {path} is not a block device on node {self.site.node}",
@@ -96,5 +96,5 @@ class BlockDevice(Template):
     def measure(self, disk: Disk) -> Measuring:
         """Return the device's size."""
         yield from self.attach(disk)
-        found = yield Command(("blockdev", "--getsize64", disk.volume))
+        found = yield Command(("blockdev", "--getsize64", disk.volume), reads=True)
         return Mib(int(found.stdout.strip() or 0) // _MIB)

@@ -145,7 +145,7 @@ class Ext(Template):
         answer = yield self._command("attach", disk, {})
         where = parse_attach(str(disk.logical_id[0]), answer.stdout)
         if where.path:
-            found = yield Command(("test", "-b", where.path), check=False)
+            found = yield Command(("test", "-b", where.path), check=False, reads=True)
             if found.code:
                 raise Failed(
                     f"disk {disk.label} is not attached: "

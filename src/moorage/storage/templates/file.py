@@ -191,7 +191,7 @@ class File(Template):
         if not root:
             return ()
         asked = ("stat", "--file-system", "--format=%S %b %a", "--", f"{root}/.")
-        told = yield Command(asked, check=False)
+        told = yield Command(asked, check=False, reads=True)
         if told.code:
             return ()
         unit = Unit(template=self.name, key=root)
@@ -282,7 +282,8 @@ def _at_least(path: str, size: Mib) -> Command:
 
 def _on(how: Opened, *argv: str, check: bool = True) -> Command:
     """Return a command on the image file or directory that is its last word."""
-    return Command(argv, check=check, images={argv[-1]: how})
+    looks = argv[0] in ("stat", "test")
+    return Command(argv, check=check, images={argv[-1]: how}, reads=looks)
 
 
 def _half(target: str) -> str:
