@@ -177,6 +177,13 @@ def test_no_master_is_one_sentence_with_a_command(path: str) -> None:
     assert isinstance(found.value, Refused)
 
 
+def test_where_a_cluster_is_its_master_is_to_be_started(path: str) -> None:
+    Path(path).with_name("state.sqlite").touch()
+    with pytest.raises(luxi.NoMaster) as found:
+        luxi.LuxiClient(path).call("QueryClusterInfo")
+    assert found.value.hint == "moorage master start"
+
+
 def test_a_master_that_hangs_up_is_unreachable(path: str) -> None:
     thread = serve(path, lambda link: link.recv(10) and None)
     with pytest.raises(Unreachable, match="broke"):

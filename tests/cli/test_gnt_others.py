@@ -158,7 +158,11 @@ def test_a_token_comes_from_a_file(typed, master, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--token-file /nowhere", "the token's file /nowhere cannot be read"),
+        (
+            "--token-file /nowhere",
+            "the token's file /nowhere cannot be read: No such file or directory\n",
+        ),
+        ("--token-file /bin/true", "the token's file /bin/true holds no text"),
         ("--token-file /dev/null", "there is no token in /dev/null"),
         ("--token a --token-file b", "do not go together"),
     ],

@@ -128,7 +128,7 @@ async def test_a_changed_record(places: MasterPlaces) -> None:
     status, lines = check(places)
     assert status == 1
     assert any("the record of cluster" in one for one in lines)
-    assert lines[-1].startswith(f"{len(lines) - 1} faults: ")
+    assert lines[-1].startswith(f"{len(lines) - 1} fault")
     assert all(one.startswith("ERROR: ") for one in lines[:-1])
     assert content(places) == before
 

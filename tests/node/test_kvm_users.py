@@ -89,6 +89,19 @@ def test_nobody_has_capabilities(tmp_path):
 
 
 @root
+def test_the_agents_groups_are_not_its_guests(tmp_path):
+    own, named = take(tmp_path), users.User(uid=65534, gid=65534, groups=(65534,))
+    for user, more, groups in ((own, (), []), (own, (104,), [104]), (named, (), None)):
+        words = [*user.words(*more), sys.executable, "-c", _GROUPS]
+        found = subprocess.check_output(words, text=True, extra_groups=[6, 4])
+        assert found.split() == [str(one) for one in groups or user.groups or ()]
+    os.close(own.lock)
+
+
+_GROUPS = "import os; print(*os.getgroups())"
+
+
+@root
 @pytest.mark.parametrize(
     ("mode", "group", "expected"),
     [(0o666, 0, ()), (0o660, 104, (104,)), (0o660, 0, None), (0o600, 104, None)],

@@ -91,6 +91,19 @@ async def test_an_old_key_is_shut_out_before_a_word_is_said(
     assert error.hint.endswith("gnt-node add --readd --token-file join-token node1")
 
 
+async def test_a_node_that_a_new_authority_shut_out_has_a_way_back(
+    served: Served, tmp_path: Path
+) -> None:
+    (tmp_path / "newer").mkdir()
+    newer = HttpNodes(Authority.make(tmp_path / "newer", "two"))
+    try:
+        error = await unreachable(newer, served.node)
+    finally:
+        await newer.close()
+    assert "empty its directory keys" in error.hint
+    assert error.hint.endswith("gnt-node add --readd --token-file join-token node1")
+
+
 async def test_a_key_is_revoked_on_a_connection_that_is_open(
     served: Served, nodes: HttpNodes
 ) -> None:
@@ -236,6 +249,7 @@ async def test_an_expired_node_is_named_and_can_be_renewed(
         error = await unreachable(later, node)
         assert "no trust in its certificate: it expired on " in error.message
         assert error.hint == "gnt-cluster renew-crypto --new-node-certificates"
+        assert await call(later, node, "guests") == []
         await call(later, await renewed(later, node))
     finally:
         await later.close()

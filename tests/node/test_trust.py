@@ -4,12 +4,15 @@
 import grp
 import os
 import pwd
+import struct
 from pathlib import Path
 
 import pytest
 
 from moorage.node import oses, providers
 from moorage.node.trust import distrust
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 
 
 def put(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
@@ -41,6 +44,34 @@ def test_a_group_of_several_is_others(tmp_path: Path) -> None:
     script = put(tmp_path / "script", mode=0o775)
     os.chown(script, 0, 65534)
     assert distrust(script).endswith("may be written by others (mode 0775)")
+
+
+@root
+@pytest.mark.parametrize("step", ["a", "a/b", "a/b/script"])
+def test_what_somebody_else_owns_is_named_with_the_owner(
+    tmp_path: Path, step: str
+) -> None:
+    """An owner may write again whatever the mode says."""
+    script = put(tmp_path / "a/b/script", mode=0o555)
+    os.chown(tmp_path / step, 65534, 0)
+    owner = f"{tmp_path / step} belongs to user nobody (mode "
+    assert distrust(script).startswith(owner)
+
+
+@root
+def test_a_list_of_access_lets_others_write_behind_a_private_group(
+    tmp_path: Path,
+) -> None:
+    script = put(tmp_path / "script", mode=0o664)
+    os.chown(script, 0, 0)
+    assert distrust(script) == ""
+    entries = ((1, 6, -1), (2, 6, 65534), (4, 4, -1), (16, 6, -1), (32, 4, -1))
+    words = b"".join(struct.pack("<HHi", *one) for one in entries)
+    try:
+        os.setxattr(script, "system.posix_acl_access", struct.pack("<I", 2) + words)
+    except OSError as error:
+        pytest.skip(f"no access control lists here: {error.strerror}")
+    assert distrust(script).endswith("may be written by others (mode 0664)")
 
 
 @pytest.mark.parametrize("mode", [0o757, 0o1757])

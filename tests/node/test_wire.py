@@ -261,6 +261,11 @@ async def test_nothing_is_unpacked(served: Any, nodes: HttpNodes) -> None:
     head = f"Content-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n"
     async with answering(served, HEAD + head.encode() + bomb):
         await unreachable(nodes, served, "facts")
+    await served.start()
+    small = gzip.compress(lines(END))
+    head = f"Content-Encoding: gzip\r\nContent-Length: {len(small)}\r\n\r\n"
+    async with answering(served, HEAD + head.encode() + small):
+        await unreachable(nodes, served, "disk.create")  # whatever is in it
 
 
 async def test_a_line_has_an_end(

@@ -185,6 +185,7 @@ async def test_the_master_stays_on(sim):
         ([guest("gone", "paused")], "runs gone"),
         ([guest("web3", "moved")], ""),
         (Unreachable("no route"), "gives no answer (no route)"),
+        (Unreachable("no trust", hint="mend it", silent=False), "(no trust)"),
     ],
 )
 def test_a_node_comes_back_alone(answer, words):
@@ -200,6 +201,8 @@ def test_a_node_comes_back_alone(answer, words):
             operation.check(seen)
         assert words in caught.value.message
         assert "gnt-node modify --offline=no node2" in caught.value.hint
+        if "no trust" in words:
+            assert caught.value.hint.startswith("mend it, then: ")
     else:
         operation.check(seen)
         (task,) = operation.tasks(seen)

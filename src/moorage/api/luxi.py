@@ -16,6 +16,7 @@ changed, ``OpExecError`` when something ran); the third is :meth:`MoorageError.t
 """
 
 import json
+import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
@@ -338,6 +339,8 @@ def _absent(path: str, error: OSError) -> NoMaster:
             f"you may not use the master's socket {path}",
             hint="run the command as root",
         )
+    if os.path.exists(f"{os.path.dirname(path)}/state.sqlite"):  # noqa: PTH110, PTH120 - pathlib is slow to import
+        return NoMaster(f"no master listens on {path}", hint="moorage master start")
     return NoMaster(
         f"no master listens on {path}",
         hint="moorage up DIR starts a cluster, gnt-cluster init NAME makes one "

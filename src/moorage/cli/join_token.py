@@ -50,8 +50,12 @@ def _read(call: Call, file: str) -> str:
         else:
             with open(file, encoding="utf-8") as opened:  # noqa: PTH123 - pathlib is slow to import
                 found = opened.read(_LONGEST)
-    except (OSError, UnicodeError) as error:
-        raise BadInput(f"the token's file {file} cannot be read: {error}") from None
+    except OSError as error:
+        raise BadInput(
+            f"the token's file {file} cannot be read: {error.strerror}"
+        ) from None
+    except UnicodeError:
+        raise BadInput(f"the token's file {file} holds no text") from None
     if not found.strip():
         raise BadInput(f"there is no token in {file}")
     return found.strip()

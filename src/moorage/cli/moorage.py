@@ -141,7 +141,8 @@ def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
     found = _daemons("store_check").check(at)
     for fault in found.faults:
         call.terminal.print(f"ERROR: {fault}")
-    verdict = f"{len(found.faults)} faults" if found.faults else "No problem found"
+    number = len(found.faults)
+    verdict = f"{number} fault{'s' * (number > 1)}" if number else "No problem found"
     call.terminal.print(f"{verdict}: {found.summary}")
     return 1 if found.faults else 0
 

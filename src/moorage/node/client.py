@@ -294,4 +294,10 @@ def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
         found.with_hint(inner.hint).facts["expired"] = inner.expired
     if isinstance(inner, ssl.SSLCertVerificationError):
         found.facts["foreign"] = True  # it serves, and with another's certificate
+        if not found.hint:
+            again = f"gnt-node add --readd --token-file join-token {node.name}"
+            found.with_hint(
+                "if a new authority shut it out: empty its directory keys, start its "
+                f"agent anew, then: {again}"
+            )
     return found

@@ -33,6 +33,7 @@ class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
 class ListGuests(Reading[list[GuestState]], frozen=True, tag="guests"):
     """Return every guest that has a process here."""
 
+    lapsed = True  # or a node that was off for a year could not be taken back
     long = True
 
 

@@ -18,6 +18,7 @@ from moorage.ops.ndparams import checked
 from moorage.protocol import EnrolNode, ExpelNode
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_ANEW = "; it makes one when its directory keys is emptied and it is started anew"
 
 
 class NodeAdd(Operation, frozen=True, kw_only=True):
@@ -50,7 +51,8 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         if not self.token:
             raise BadInput(
                 f"node {self.node_name} can be added with its token only",
-                hint="its agent keeps it in the file join-token: give --token-file",
+                hint="its agent keeps it in the file join-token: give --token-file"
+                + _ANEW * self.readd,
             )
         return from_text(self.token)
 

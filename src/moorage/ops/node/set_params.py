@@ -153,7 +153,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         except MoorageError as error:
             raise WrongState(
                 f"node {node.name} gives no answer ({error.message}): it stays offline",
-                hint=f"start its agent, then: gnt-node modify --offline=no {node.name}",
+                hint=f"{_mend(error)}, then: gnt-node modify --offline=no {node.name}",
                 node=node.name,
             ) from error
         wrong = strangers(view.config, node, found)
@@ -205,3 +205,8 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         return [
             [name, value] for name, value in changes if getattr(node, name) != value
         ]
+
+
+def _mend(error: MoorageError) -> str:
+    """Return what to do before a node that gave no answer can be taken back."""
+    return "start its agent" if may_be_off(error) else error.hint or "start its agent"
