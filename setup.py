@@ -22,6 +22,7 @@ KERNEL = [
         "rows",
         "scores",
         "moves",
+        "near",
         "candidates",
         "search",
         "leaving",

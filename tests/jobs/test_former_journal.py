@@ -39,7 +39,10 @@ def test_it_says_the_same_as_ever() -> None:
     attach, plug = done(attached)
     assert isinstance(attach, AttachDisk)
     assert (attach.disk.uuid, attach.opened) == ("data", "exclusive")
-    assert (attach.shared_file_dir, attach.file_dir) == ("/shared", "/local")
+    assert attach.settings == {
+        "file_storage_dir": "/local",
+        "shared_file_storage_dir": "/shared",
+    }
     assert isinstance(plug, PlugDisk)
     assert (plug.uuid, plug.disk.epoch, plug.slot) == ("web", 1, 0)
 

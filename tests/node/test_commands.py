@@ -265,7 +265,9 @@ async def test_each_script_sees_its_variables_and_no_others(
 
 async def test_files_for_real(go, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
-    file = template_named("file")(Site(node="n", file_dir=str(tmp_path / "d")))
+    file = template_named("file")(
+        Site(node="n", settings={"file_storage_dir": str(tmp_path / "d")})
+    )
     path = tmp_path / "d/web1/v.file.disk0"
     for params in ({}, {"preallocate": True}):
         disk = Disk(

@@ -59,7 +59,9 @@ class Yard:
         self.listed.write_text("# ours\n" + "".join(f"{one}\n" for one in directories))
 
     async def do(self, verb: str, *args: object, root: Path | None = None) -> object:
-        site = Site(node="node1", shared_file_dir=str(root or self.root))
+        site = Site(
+            node="node1", settings={"shared_file_storage_dir": str(root or self.root)}
+        )
         steps = getattr(template_named("sharedfile")(site), verb)(self.disk, *args)
         return await drive(steps, lambda command: self.machine.run(command, 60))
 

@@ -2,6 +2,7 @@
 """The port of a migration: whoever does not know the key does not get to QEMU."""
 
 import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -109,3 +110,24 @@ def test_a_guest_goes_to_literal_addresses_only(address: str) -> None:
         family(address)
     assert family("192.0.2.1") == socket.AF_INET
     assert family("2001:db8::1") == socket.AF_INET6
+
+
+async def test_a_gate_outlives_a_lack_of_descriptors(
+    gate: Gate, qemu: Qemu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+    accept, lacking = type(loop).sock_accept, []
+
+    async def poor(self: asyncio.AbstractEventLoop, listener: socket.socket) -> object:
+        found = await accept(self, listener)
+        if not lacking:
+            lacking.append(found[0])
+            raise OSError(errno.EMFILE, "Too many open files")
+        return found
+
+    await come(gate, OTHER)  # it waits in the real one
+    monkeypatch.setattr(type(loop), "sock_accept", poor)
+    for key in (OTHER, OTHER, KEY):
+        await come(gate, key)
+    await asyncio.wait_for(qemu.taken.wait(), 60)
+    lacking[0].close()

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The real machine, as far as nobody needs root for it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Unit
+from moorage.node.commands import drive
 from moorage.node.images import Images
 from moorage.node.local import LocalMachine
-from moorage.storage import Command
+from moorage.storage import TEMPLATES, Command, Site
 from moorage.units import Mib
 
 
@@ -60,16 +62,23 @@ def test_memory_is_that_of_the_machine(machine: LocalMachine) -> None:
     assert told.bootid
 
 
-def test_units_of_directories_that_are_there(
+async def test_the_room_of_a_directory_is_that_of_its_file_system(
     machine: LocalMachine, tmp_path: Path
 ) -> None:
-    given = {"file": str(tmp_path), "sharedfile": f"{tmp_path}/none", "gluster": ""}
-    (unit,) = machine.units(given)
-    assert isinstance(unit, Unit)
+    async def room(directory: str) -> tuple[Unit, ...]:
+        site = Site(node="n", settings={"file_storage_dir": directory})
+        steps = TEMPLATES["file"](site).room()
+        return await drive(steps, lambda command: machine.run(command, 60))
+
+    (unit,) = await room(str(tmp_path))
+    there = os.statvfs(tmp_path)
     assert (unit.template, unit.key) == ("file", str(tmp_path))
-    assert unit.total is not None
+    assert unit.total == there.f_blocks * there.f_frsize >> 20
     assert unit.free is not None
     assert 0 <= unit.free <= unit.total
+    (tmp_path / "plain file").touch()
+    for missing in ("", f"{tmp_path}/none", f"{tmp_path}/plain file"):
+        assert await room(missing) == ()
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/nowhere", "/", "\0"])

@@ -68,7 +68,8 @@ class Node:
         self.agent = Agent(self.name, self.top / "run", self.machine, {})
 
     async def do(self, verb: str, disk: Disk | None = None, **more: Any) -> Any:
-        args = {"disk": encode(disk or self.disk), "file_dir": f"{self.top}/files"}
+        where = {"file_storage_dir": f"{self.top}/files"}
+        args = {"disk": encode(disk or self.disk), "settings": where}
         return await self.agent.handle(f"disk.{verb}", args | more, 1, self._report)
 
     def _report(self, _done: int, _total: int, _unit: str, note: str) -> None:

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One node's word that another master leads stops nobody; the word of all does."""
+"""What a node claims hurts nobody else.
+
+One node's word that another master leads stops nobody; the word of all does. Numbers
+that no machine has fail no command that is about others.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 
 from moorage.errors import Stale
+from moorage.model import NodeFacts
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 NODES = ("node1", "node2", "node3")
@@ -66,3 +72,33 @@ async def test_a_request_that_is_refused_ends_with_the_reason(
     assert "node node2 refuses this master" in told.message
     assert "stop" not in told.hint
     await found.stop()
+
+
+@pytest.mark.parametrize("number", [1 << 70, -1, 0], ids=["huge", "negative", "none"])
+@pytest.mark.parametrize("what", ["memory_total", "memory_free", "cpus", "units"])
+async def test_odd_numbers_of_one_node_fail_no_command(
+    tmp_path: Path, what: str, number: int
+) -> None:
+    found = await SimCluster.start(tmp_path, ClusterBuilder(3).instance("web", "node2"))
+    call = found.nodes.call
+
+    async def ask(node: Any, *more: Any) -> Any:
+        told = await call(node, *more)
+        if node.name != "node3" or more[0].verb != "facts":
+            return told
+        values = to_builtins(told)
+        units = [_spoilt(one, number) for one in values["units"]]
+        odd = units if what == "units" else number
+        return convert({**values, what: odd}, NodeFacts)
+
+    found.nodes.call = ask  # type: ignore[method-assign]
+    await found.run("OP_CLUSTER_VERIFY")
+    await found.run("OP_INSTANCE_STARTUP", instance_name="web")
+    made = {"instance_name": "new", "disk_template": "diskless", "disks": []}
+    await found.run("OP_INSTANCE_CREATE", mode="create", nics=[], start=False, **made)
+    await found.run("OP_NODE_EVACUATE", node_name="node2", mode="all")
+    await found.stop()
+
+
+def _spoilt(unit: dict[str, Any], number: int) -> dict[str, Any]:
+    return {k: number if type(v) is int else v for k, v in unit.items()}

@@ -3,6 +3,7 @@
 
 import pytest
 
+from moorage.storage.templates.sharedfile import SharedFile
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import PROVIDERS
 
@@ -63,10 +64,14 @@ async def test_a_directory_that_nobody_has_any_more_can_be_left(sim):
 
 
 @pytest.mark.requirement("S4-02")
-async def test_a_unit_that_a_node_tells_twice_is_an_error(sim):
-    machine = sim.nodes.nodes["node1"].machine
-    told = machine.units({"sharedfile": "/shared"})
-    machine.units = lambda _directories: told * 2
+async def test_a_unit_that_a_node_tells_twice_is_an_error(sim, monkeypatch):
+    room = SharedFile.room
+
+    def twice(self):
+        told = yield from room(self)
+        return told * (2 if self.site.node == "node1" else 1)
+
+    monkeypatch.setattr(SharedFile, "room", twice)
     (one,) = await verified(sim)
     assert one == (
         "node node1: it tells of the storage unit sharedfile//shared 2 times"

@@ -2,12 +2,14 @@
 """Options of startup, shutdown, reboot and moves: each works, is refused, or warns."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moorage.model import Change, successor
+from moorage.model.templates import FACTS
 from moorage.storage import TEMPLATES, Can, Capabilities, Mirror, Reach
 from moorage.testing.cluster import SimCluster
 from moorage.testing.picture import picture
@@ -182,7 +184,8 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     assert f"Instance's disk layout 'file' does not allow {MOVES[move]}" in said
     assert (await picture(cluster)).differences(before) == []
     # What drbd is: data on two nodes, which the cluster itself mirrors.
-    able = Capabilities(mirror=Mirror.INTERNAL, reach=Reach.PAIR, can=Can.CREATE)
+    facts = replace(FACTS["file"], mirror=Mirror.INTERNAL, reach=Reach.PAIR)
+    able = Capabilities(facts, can=Can.CREATE)
     monkeypatch.setattr(TEMPLATES["file"], "capabilities", able)
     (uuid,) = cluster.config.instance("w").disks
     pair = successor(cluster.config.disk(uuid), 1.0, nodes=("node1", "node2"))

@@ -31,7 +31,9 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def file(small: Path) -> Template:
-    return template_named("file")(Site(node="n", file_dir=str(small)))
+    return template_named("file")(
+        Site(node="n", settings={"file_storage_dir": str(small)})
+    )
 
 
 def disk(small: Path, size: int) -> Disk:

@@ -310,9 +310,9 @@ def soak(scratch: Scratch, seed: int, requests: int) -> list[str]:
     for share, kind in (
         (0.70, run.luxi),
         (0.15, run.opcodes),
-        (0.08, run.calls),
+        (0.09, run.calls),
         (0.04, run.strangers),
-        (0.03, run.rogue),
+        (0.02, run.rogue),
     ):
         begin = time.monotonic()
         try:

@@ -15,6 +15,7 @@ import pytest
 
 from moorage.errors import CommandFailed, MoorageError
 from moorage.model import Disk, Provider
+from moorage.model.templates import TemplateFacts
 from moorage.storage import (
     TEMPLATES,
     Birth,
@@ -38,8 +39,10 @@ from moorage.storage import (
 _EXTSTORAGE = "/usr/share/ganeti/extstorage"
 SITE = Site(
     node="node1",
-    file_dir="/srv/file",
-    shared_file_dir="/srv/sharedfile",
+    settings={
+        "file_storage_dir": "/srv/file",
+        "shared_file_storage_dir": "/srv/sharedfile",
+    },
     providers={
         "nas": Provider(
             name="nas",
@@ -143,7 +146,8 @@ class Tape(Template):
 
     name = "tape"
     capabilities = Capabilities(
-        mirror=Mirror.EXTERNAL, reach=Reach.GROUP, can=Can.CREATE
+        TemplateFacts(name="tape", mirror=Mirror.EXTERNAL, reach=Reach.GROUP),
+        can=Can.CREATE,
     )
 
     @classmethod

@@ -28,8 +28,10 @@ BORN = Birth(
     unique="f00",
     index=2,
     instance="web1",
-    file_dir="/srv/file",
-    shared_file_dir="/srv/shared",
+    settings={
+        "file_storage_dir": "/srv/file",
+        "shared_file_storage_dir": "/srv/shared",
+    },
     params={"provider": "nas", "adopt": "/dev/disk/by-id/lun1"},
 )
 
@@ -62,7 +64,7 @@ def test_the_identity_of_a_new_volume(template: str, identity: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("template", "given", "said"),
     [
-        ("sharedfile", {"shared_file_dir": ""}, "no directory is configured"),
+        ("sharedfile", {"settings": {}}, "no directory is configured"),
         ("sharedfile", {"instance": "../../etc"}, "lies outside of /srv/shared"),
         ("file", {"unique": "../../../etc/x"}, "lies outside of /srv/file"),
         ("blockdev", {"params": {}}, "it adopts devices"),
@@ -92,7 +94,7 @@ def test_only_devices_with_one_name_everywhere_are_adopted(device: str) -> None:
 
 
 def test_a_disk_of_nobody_has_a_place_too() -> None:
-    born = Birth(unique="f00", file_dir="/srv/file")
+    born = Birth(unique="f00", settings={"file_storage_dir": "/srv/file"})
     path = "/srv/file/detached/f00.file.disk0"
     assert template_named("file").logical_id(born) == ("loop", path)
 
@@ -206,7 +208,10 @@ def test_a_block_device_can_be_adopted_and_nothing_else() -> None:
 
 
 def test_a_verb_is_there_if_it_is_declared() -> None:
-    site = Site(node="n", file_dir="/f", shared_file_dir="/f")
+    site = Site(
+        node="n",
+        settings={"file_storage_dir": "/f", "shared_file_storage_dir": "/f"},
+    )
     for template in TEMPLATES.values():
         bound, can = template(site), template.capabilities.can
         disk = Disk(uuid="u", dev_type="x", logical_id=("a", "/f/b"), size=Mib(4))
@@ -229,7 +234,7 @@ def test_an_unknown_template_is_answered_with_the_known_ones() -> None:
 
 
 def test_a_dry_run_shows_commands_and_ends_in_peace() -> None:
-    site = Site(node="n", file_dir="/f")
+    site = Site(node="n", settings={"file_storage_dir": "/f"})
     disk = Disk(uuid="u", dev_type="file", logical_id=("loop", "/f/a/b"), size=Mib(4))
     verb = template_named("file")(site).remove(disk)
     assert [one.argv[0] for one in commands_of(verb)] == ["test", "test", "rm", "rmdir"]

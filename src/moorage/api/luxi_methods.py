@@ -7,14 +7,16 @@ A class is named after its method; its fields are the positional arguments.
 import asyncio
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
 from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
+from moorage.protocol import GetAuthority
 
 from . import killing
 from .cluster_info import cluster_info, config_value, tags
@@ -310,7 +312,15 @@ class QueryClusterInfo(Method, frozen=True):
         config = at.truth.config
         master = config.cluster.master_node
         said = (await ask(at, config, [master])).get(master)
-        return cluster_info(config, said if isinstance(said, NodeFacts) else None)
+        found = cluster_info(config, said if isinstance(said, NodeFacts) else None)
+        with suppress(MoorageError):
+            ask_authority = GetAuthority()
+            found["authority"] = to_builtins(
+                await at.nodes.call(
+                    config.node(master), ask_authority, at.truth.term, lambda *_: None
+                )
+            )
+        return found
 
 
 class QueryConfigValues(Method, frozen=True):

@@ -165,6 +165,7 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
         "Modification time": moment(found.get("mtime")),
         "Master node": found.get("master"),
         "Tags": ", ".join(found.get("tags") or ()) or "(none)",
+        **renew_crypto.authority(found.get("authority") or {}),
         "Default hypervisor": found.get("default_hypervisor")
         or next(iter(hypervisors), ""),
         "Enabled hypervisors": ", ".join(hypervisors),

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-cluster renew-crypto: new keys and certificates, while guests run."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from .command import Call, Command, Example, Option
 from .follow import fetch, follow_many, perform
 from .options import FORCE, JOB, moot
+from .table import moment
 
 _NO_SSH = "nodes are reached over TLS, not by ssh"
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
@@ -29,6 +33,14 @@ def renew(call: Call) -> int:
     if not status and not call.option("json"):
         call.terminal.print("Renewed the certificates of the master and its nodes")
     return status
+
+
+def authority(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown of the certificate authority, where there is one."""
+    if not told:
+        return {}
+    ends = moment(told.get("authority_ends"))
+    return {"Certificate authority": {"SHA-256": told.get("authority"), "until": ends}}
 
 
 COMMAND = Command(

@@ -32,7 +32,7 @@ from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.ops.cluster import defaults, image_directories
 from moorage.ops.node.add import check_reachable
-from moorage.protocol import EnrolNode, ExpelNode, GetFacts, LeaveCluster, Verb
+from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.words import check_image_directory
 from moorage.store import SqliteStore, Truth, create, require_cluster
@@ -142,7 +142,7 @@ async def _let_in(
         await _told(nodes, node, EnrolNode(token=to_text(token)))
         wanted = image_directories.of(cluster)
         if wanted:
-            call = GetFacts(brief=True, directories=tuple(wanted.items()))
+            call = image_directories.asking(wanted)
             facts = await _told(nodes, node, call)
             image_directories.check_there(node, facts, wanted)
     except BaseException:
@@ -213,7 +213,7 @@ def _check(cluster: Cluster, node: Node) -> None:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
-    for field in ("shared_file_storage_dir", "file_storage_dir"):
+    for field in image_directories.SETTINGS:
         check_image_directory(field, getattr(cluster, field))
 
 

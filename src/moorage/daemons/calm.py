@@ -19,9 +19,9 @@ _DESCRIPTORS = 65536
 
 def write_log() -> None:
     """Write a daemon's log to standard error, no faster than a person can want it."""
-    logging.basicConfig(level=logging.INFO, format=_FORM)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(Calm())
+    handler = logging.StreamHandler()
+    handler.addFilter(Calm())
+    logging.basicConfig(level=logging.INFO, format=_FORM, handlers=[handler])
 
 
 class Calm(logging.Filter):

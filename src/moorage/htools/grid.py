@@ -4,8 +4,8 @@
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
-from typing import Final
 
+from moorage.htools import metrics
 from moorage.htools.inst import Inst
 from moorage.htools.kernel.columns import (
     I_TAG,
@@ -13,8 +13,16 @@ from moorage.htools.kernel.columns import (
     I_WANT,
     I_WANTS,
     IW,
+    X_CPU,
+    X_CPU_ALL,
     X_DISK,
     X_DISK_ALL,
+    X_KEPT,
+    X_LOAD,
+    X_MEM,
+    X_MEM_ALL,
+    X_SPINDLES,
+    X_SPINDLES_ALL,
     K,
     W,
 )
@@ -166,6 +174,8 @@ class Grid:
         arrays = (
             *(self.rows, self.insts, self.peers, self.tagged, taglist),
             *(array("i", weights), array("d", weights.values())),
+            array("d", [metric.weight for metric in metrics.METRICS]),
+            array("i", _spreads()),
         )
         units = (len(self.units.names), self.units.counted) if self.units else (0, 0)
         self.kernel = assembly.Kernel(arrays, (n, m, t, *units), force)
@@ -302,7 +312,10 @@ def fixed(state: State) -> tuple[float, float, float, float]:
     return float(conflicts), float(everybody), float(primaries), float(location)
 
 
-_WEIGHTS: Final = (0.5, 0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 0.5)
+def _spreads() -> list[int]:
+    """Return where the spreads stand among the metrics, in the kernel's order."""
+    table = enumerate(metrics.METRICS)
+    return [at for at, metric in table if metric.kind == metrics.SPREAD]
 
 
 def _merged(state: State, movers: Sequence[Inst]) -> dict[int, float]:
@@ -318,15 +331,25 @@ def _merged(state: State, movers: Sequence[Inst]) -> dict[int, float]:
     spindles = [(n.spindles_free, n.spindles_free_all) for n in nodes]
     same = real and all(now == later for now, later in spindles)
     equal = {
-        9: (0, plain_mem and all(n.mem_free_all == n.unallocated for n in nodes)),
-        10: (1, same and all(n.disk_free_all == n.disk_free for n in nodes)),
-        11: (3, real and all(n.cpu_used_all == n.cpu_used for n in nodes)),
-        12: (8, real and all(n.spindles_used_all == n.spindles_used for n in nodes)),
-        5: (4, _same_load(nodes, movers, 1)),
-        7: (4, _same_load(nodes, movers, 3)),
+        X_MEM_ALL: (
+            X_MEM,
+            plain_mem and all(n.mem_free_all == n.unallocated for n in nodes),
+        ),
+        X_DISK_ALL: (
+            X_DISK,
+            same and all(n.disk_free_all == n.disk_free for n in nodes),
+        ),
+        X_CPU_ALL: (X_CPU, real and all(n.cpu_used_all == n.cpu_used for n in nodes)),
+        X_SPINDLES_ALL: (
+            X_SPINDLES,
+            real and all(n.spindles_used_all == n.spindles_used for n in nodes),
+        ),
+        X_LOAD + 1: (X_LOAD, _same_load(nodes, movers, 1)),
+        X_LOAD + 3: (X_LOAD, _same_load(nodes, movers, 3)),
     }
     # The reserve first: it is the one that is no multiple of what comes and goes.
-    weights = {2: _WEIGHTS[2]} | dict(enumerate(_WEIGHTS))
+    known = [metrics.METRICS[at].weight for at in _spreads()]
+    weights = {X_KEPT: known[X_KEPT]} | dict(enumerate(known))
     for column, (twin, holds) in equal.items():
         if holds:
             weights[twin] += weights.pop(column)

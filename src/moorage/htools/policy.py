@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from moorage.htools.words import TEMPLATES, Fail
+from moorage.model.templates import FACTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def broken_limit(policy: Policy, asked: Sized, *, exclusive: bool) -> Limit | No
         asked.sizes,
         (asked.vcpus,),
         (spindles,),
-        () if asked.template == "diskless" else (len(asked.sizes),),
+        (len(asked.sizes),) if FACTS[asked.template].has_disks else (),
     )
     found: Limit | None = None
     for low, high in reversed(policy.ranges):

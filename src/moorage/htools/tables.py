@@ -10,7 +10,7 @@ from moorage.htools.metrics import METRICS, measure
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy, Spec
 from moorage.htools.state import State
-from moorage.htools.words import fixed, ratio
+from moorage.htools.words import TEMPLATES, fixed, ratio
 
 Show = Callable[[Node], str]
 
@@ -187,16 +187,10 @@ def metric_table(nodes: Sequence[Node], indent: str = "  ") -> str:
     return table(rows, [False, True, True], indent)
 
 
-_TEMPLATE_WORDS: Final = {
-    "diskless": "DTDiskless",
-    "file": "DTFile",
+_TEMPLATE_WORDS: Final = {name: f"DT{name.capitalize()}" for name in TEMPLATES} | {
     "sharedfile": "DTSharedFile",
-    "plain": "DTPlain",
     "blockdev": "DTBlock",
     "drbd": "DTDrbd8",
-    "rbd": "DTRbd",
-    "ext": "DTExt",
-    "gluster": "DTGluster",
 }
 
 

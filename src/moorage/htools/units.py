@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from moorage.htools.fleet import InstanceRow, NodeRow, Unit, UnitName
+from moorage.model.templates import FACTS
 
 TYPE_OF: Final = {
-    "drbd": "drbd8",
-    "plain": "lvm-vg",
-    "file": "file",
-    "sharedfile": "sharedfile",
+    one.name: one.unit for one in FACTS.values() if one.unit and not one.pooled
 }
 """The type of unit that a disk without a wish gets, by its template."""
 
-POOLED: Final = frozenset({"ext", "rbd", "gluster"})
+POOLED: Final = frozenset(one.name for one in FACTS.values() if one.pooled)
 """Templates whose disks without a wish are in the only unit of that type, if any."""
 
 Wants = tuple[tuple[UnitName | None, int], ...]

@@ -4,6 +4,8 @@
 from enum import Enum
 from typing import Final
 
+from moorage.model.templates import FACTS, Mirror
+
 
 class Fail(Enum):
     """Why a node refused an instance, in the order that reports use.
@@ -22,39 +24,24 @@ class Fail(Enum):
     INTERNAL = "FailInternal"
 
 
-class Mirror(Enum):
-    """How a template keeps a second copy of its data."""
-
-    NONE = "none"
-    INTERNAL = "internal"
-    EXTERNAL = "external"
-
-
-TEMPLATES: Final = (
-    "diskless",
-    "file",
-    "sharedfile",
-    "plain",
-    "blockdev",
-    "drbd",
-    "rbd",
-    "ext",
-    "gluster",
-)
+TEMPLATES: Final = tuple(FACTS)
 """Every disk template, in the order of the default policy."""
 
-SPELLINGS: Final = {"drbd8": "drbd"} | {name: name for name in TEMPLATES}
-
-MIRRORS: Final = dict.fromkeys(TEMPLATES, Mirror.EXTERNAL) | {
-    "drbd": Mirror.INTERNAL,
-    "plain": Mirror.NONE,
-    "file": Mirror.NONE,
+SPELLINGS: Final = {
+    word: one.name for one in FACTS.values() for word in (one.name, *one.spellings)
 }
 
-LOCAL: Final = frozenset({"drbd", "plain"})
+MIRRORS: Final = {one.name: one.mirror for one in FACTS.values()}
+
+LOCAL: Final = frozenset(one.name for one in FACTS.values() if one.node_disk)
 """Templates whose space is taken from the disk of a node."""
 
-MOVABLE: Final = frozenset({"drbd", "blockdev", "sharedfile", "gluster", "rbd", "ext"})
+MOVABLE: Final = frozenset(one.name for one in FACTS.values() if one.movable)
+
+PAIRED: Final = next(
+    one.name for one in FACTS.values() if one.mirror is Mirror.INTERNAL
+)
+"""The template whose instances have a secondary node."""
 
 STATUSES: Final = (
     "running",
@@ -112,3 +99,20 @@ def fixed(value: float, places: int) -> str:
 
     step, wide = Decimal(1).scaleb(-places), Context(prec=400)
     return f"{Decimal(text).quantize(step, ROUND_HALF_EVEN, wide):.{places}f}"
+
+
+__all__ = [
+    "ALLOC_POLICIES",
+    "IDLE",
+    "LOCAL",
+    "MIRRORS",
+    "MOVABLE",
+    "PAIRED",
+    "SPELLINGS",
+    "STATUSES",
+    "TEMPLATES",
+    "Fail",
+    "Mirror",
+    "fixed",
+    "ratio",
+]

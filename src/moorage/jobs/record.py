@@ -157,6 +157,13 @@ def encode(job: Job) -> bytes:
     return json.encode(job)
 
 
+_SETTINGS = {
+    "file_dir": "file_storage_dir",
+    "shared_file_dir": "shared_file_storage_dir",
+}
+"""What a former version called two fields of the cluster."""
+
+
 def decode(data: bytes) -> Job:
     """Return the job that :func:`encode` wrote, or that of a former version did."""
     if b'"args":' not in data:
@@ -175,7 +182,9 @@ def _flat(values: Any) -> Any:  # noqa: ANN401 - whatever a journal holds
     if not isinstance(values, dict):
         return values
     if values.keys() == {"verb", "args"}:
-        return {"verb": values["verb"], **values["args"]}
+        args = values["args"]
+        kept = {name: args[old] for old, name in _SETTINGS.items() if old in args}
+        return {"verb": values["verb"], **args, "settings": kept}
     return {name: _flat(one) for name, one in values.items()}
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from moorage.errors import BadInput
 
 from .objects import DISKLESS, Cluster, NodeGroup
+from .templates import driven
 
 SIZES = (
     "memory-size",
@@ -46,7 +47,7 @@ DEFAULT: dict[str, Any] = {
         }
     ],
     "std": dict(zip(SIZES, _STANDARD, strict=True)),
-    "disk-templates": ["sharedfile", "ext", "blockdev", "file", DISKLESS],
+    "disk-templates": driven(),
     "vcpu-ratio": 4.0,
     "spindle-ratio": 32.0,
 }

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed
-from moorage.model import Device, Os, Provider, Unit
+from moorage.model import Device, Os, Provider
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -107,21 +107,6 @@ class LocalMachine:
     def memory(self) -> Memory:
         """Return how large the machine is."""
         return memory_of(Path("/proc"))
-
-    def units(self, directories: dict[str, str]) -> list[Unit]:
-        """Return the room in each template's directory that is there."""
-        found = []
-        for template, directory in sorted(directories.items()):
-            if directory and Path(directory).is_dir():
-                room = os.statvfs(directory)
-                total, free = (
-                    Mib(blocks * room.f_frsize // _MIB)
-                    for blocks in (room.f_blocks, room.f_bavail)
-                )
-                found.append(
-                    Unit(template=template, key=directory, total=total, free=free)
-                )
-        return found
 
     async def device(self, path: str) -> Device:
         """Return what there is at a path; a file server that hangs stops nobody."""

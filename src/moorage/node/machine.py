@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from moorage.model import Device, Os, Provider, Unit
+from moorage.model import Device, Os, Provider
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -47,9 +47,6 @@ class Machine(Protocol):
 
     def memory(self) -> Memory:
         """Return how large the machine is."""
-
-    def units(self, directories: dict[str, str]) -> list[Unit]:
-        """Return the room in each template's directory, by the template's name."""
 
     async def device(self, path: str) -> Device:
         """Return what there is at a path."""

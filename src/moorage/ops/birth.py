@@ -19,7 +19,7 @@ from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 from . import identity
-from .calls import providers_on
+from .calls import providers_on, settings
 from .disk_names import check_disk_name, check_unknown, check_unused, hold_names
 from .reach import check_provider, online, providers
 
@@ -178,8 +178,7 @@ def bear(
         index=index,
         instance=instance,
         folder=wanted.folder,
-        file_dir=cluster.file_storage_dir,
-        shared_file_dir=cluster.shared_file_storage_dir,
+        settings=settings(cluster, wanted.template),
         params=wanted.params | adopted,
     )
     local = kind.capabilities.reach is not Reach.GROUP

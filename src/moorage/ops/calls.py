@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from moorage.backend import DEFAULTS
 from moorage.jobs import Ask, Run
 from moorage.model import (
+    Cluster,
     Config,
     Device,
     Disk,
@@ -40,6 +41,7 @@ from moorage.protocol import (
     UnmakeDisk,
     UnplugDisk,
 )
+from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 EXCLUSIVE, SHARED = "exclusive", "shared"
@@ -56,6 +58,12 @@ def beparams(config: Config, instance: Instance) -> dict[str, Any]:
     return {**DEFAULTS, **own}
 
 
+def settings(cluster: Cluster, template: str) -> dict[str, str]:
+    """Return the settings that a template needs, by the names of their fields."""
+    needed = template_named(template).capabilities.facts.settings
+    return {name: str(getattr(cluster, name)) for name in needed}
+
+
 # -- what a verb is told ---------------------------------------------------------------
 
 
@@ -64,8 +72,7 @@ class OfDisk(TypedDict):
 
     disk: Disk
     hypervisor: str
-    shared_file_dir: str
-    file_dir: str
+    settings: dict[str, str]
 
 
 class OfGuest(TypedDict):
@@ -92,8 +99,7 @@ def of_disk(config: Config, disk: Disk) -> OfDisk:
     return {
         "disk": disk,
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
-        "shared_file_dir": cluster.shared_file_storage_dir,
-        "file_dir": cluster.file_storage_dir,
+        "settings": settings(cluster, disk.dev_type),
     }
 
 

@@ -26,7 +26,8 @@ from moorage.model import (
     ipolicy,
     nice,
 )
-from moorage.storage import Mirror, Reach
+from moorage.model.templates import standing_for
+from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from .calls import beparams
@@ -34,8 +35,6 @@ from .storage.units import Named, has_room, is_provided, unit_of
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""
-_MOBILE, _BOUND = "ext", "file"
-"""Templates that stand for disks of several: all reach other nodes, or some do not."""
 _NO_MEASURE = 2**40
 """More than any instance has."""
 
@@ -354,8 +353,4 @@ def _template(names: Iterable[str]) -> str:
     known = list(dict.fromkeys(names))
     if len(known) < 2:
         return known[0] if known else DISKLESS
-    found = [template_named(name).capabilities for name in known]
-    mobile = all(
-        one.mirror is Mirror.EXTERNAL and one.reach is Reach.GROUP for one in found
-    )
-    return _MOBILE if mobile else _BOUND
+    return standing_for(known)

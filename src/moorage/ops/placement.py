@@ -22,7 +22,7 @@ from moorage.protocol import GetFacts
 from . import fleet
 from .calls import beparams
 from .fleet import Facts, Newcomer, Reading
-from .storage.directories import directories
+from .storage.directories import measured
 
 NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
@@ -78,8 +78,8 @@ def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
-    where = tuple(directories(config.cluster).items())
-    return Ask(node.uuid, GetFacts(brief=True, directories=where))
+    where = measured(config.cluster)
+    return Ask(node.uuid, GetFacts(brief=True, settings=where))
 
 
 def room(view: View) -> dict[str, NodeFacts]:

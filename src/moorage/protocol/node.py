@@ -18,15 +18,15 @@ class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
 
     Attributes
     ----------
-    directories
-        Pairs of a disk template and the directory where the cluster keeps its image
-        files.
+    settings
+        Of each disk template whose room is to be told, by name: the fields of the
+        cluster that it needs, as pairs of name and value.
     brief
         Leave out guests and held disks: they may be thousands.
     """
 
     long = True
-    directories: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     brief: bool = False
 
 

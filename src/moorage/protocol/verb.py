@@ -109,14 +109,13 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
         As the configuration has it; its epoch fences the step.
     hypervisor
         Of the guest that has it, or may have it.
-    shared_file_dir, file_dir
-        Where the cluster keeps image files.
+    settings
+        The fields of the cluster that the template needs, by their names.
     """
 
     disk: Disk
     hypervisor: str = "kvm"
-    shared_file_dir: str = ""
-    file_dir: str = ""
+    settings: dict[str, str] = {}
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disk."""

@@ -2,6 +2,7 @@
 """Disk templates: pure functions from facts to commands."""
 
 from moorage.model import Provider
+from moorage.model.templates import Mirror, Reach
 
 from .base import (
     Birth,
@@ -10,11 +11,9 @@ from .base import (
     Command,
     Finding,
     Measuring,
-    Mirror,
     Opened,
     Outcome,
     Output,
-    Reach,
     Site,
     Steps,
     Template,

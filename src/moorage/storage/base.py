@@ -8,7 +8,7 @@ Verbs are idempotent: twice is the same as once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, Flag, StrEnum, auto
 from typing import Any, ClassVar
@@ -17,8 +17,13 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider
+from moorage.model import Disk, Provider, Unit
+from moorage.model.templates import Mirror, Reach, TemplateFacts
+from moorage.storage.words import flag, text
 from moorage.units import Mib
+
+_VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
+"""How the value of a parameter is read, by its kind."""
 
 
 class Can(Flag):
@@ -37,38 +42,36 @@ class Can(Flag):
     """Tell the storage who may write (open, close)."""
     SETINFO = auto()
     """Keep a note beside the volume."""
-
-
-class Mirror(StrEnum):
-    """Who keeps a second copy of the data."""
-
-    NONE = "none"
-    INTERNAL = "internal"
-    """The cluster does (DRBD): a secondary node is needed."""
-    EXTERNAL = "external"
-    """The storage does, or it is shared: every node that reaches it may run it."""
-
-
-class Reach(StrEnum):
-    """Where a volume can be used: its mobility domain."""
-
-    NODE = "node"
-    PAIR = "pair"
-    GROUP = "group"
-    """Every node of the groups that see the storage."""
+    ROOM = auto()
+    """Tell how much room its storage units have on a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a template declares about itself; the core asks, and never its name."""
+    """What a template declares about itself; the core asks, and never its name.
 
-    mirror: Mirror
-    reach: Reach
+    Attributes
+    ----------
+    facts
+        What is true of the template, whether we drive it or not.
+    """
+
+    facts: TemplateFacts
     can: Can
     provider: bool = False
     """Whether scripts of a provider, named by a parameter, do the work."""
     images: bool = False
     """Whether volumes are image files below a directory of the cluster's."""
+
+    @property
+    def mirror(self) -> Mirror:
+        """Who keeps a second copy of the data."""
+        return self.facts.mirror
+
+    @property
+    def reach(self) -> Reach:
+        """Where a volume can be used."""
+        return self.facts.reach
 
 
 class Opened(StrEnum):
@@ -176,12 +179,17 @@ class Where(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What a template must know of the node that its commands run on."""
+    """What a template must know of the node that its commands run on.
+
+    Attributes
+    ----------
+    settings
+        The fields of the cluster that the template needs, by their names.
+    """
 
     node: str
     hypervisor: str = "kvm"
-    shared_file_dir: str = ""
-    file_dir: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
 
 
@@ -191,6 +199,8 @@ Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
 Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
+Surveying = Generator[Command, Output, tuple[Unit, ...]]
+"""Yield commands, receive outputs, return what storage units there are."""
 
 
 class Template(ABC):
@@ -222,12 +232,14 @@ class Template(ABC):
             If the template has no such parameter.
         """
         cls._check_words(given)
-        if given:
+        known = {one.name: one for one in cls.capabilities.facts.parameters}
+        unknown = sorted(given.keys() - known)
+        if unknown:
             raise BadInput(
-                f"disk template '{cls.name}' has no parameter '{min(given)}'",
-                parameters=sorted(given),
+                f"disk template '{cls.name}' has no parameter '{unknown[0]}'",
+                parameters=unknown,
             )
-        return {}
+        return {name: _VALUES[known[name].kind](name, given[name]) for name in given}
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,6 +332,15 @@ class Template(ABC):
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
 
+    def room(self) -> Surveying:
+        """Ask which storage units of the template this node has, and their room.
+
+        Room that the storage cannot tell is None; a template that can tell it
+        declares `Can.ROOM`.
+        """
+        return ()
+        yield  # what makes this a generator
+
     def _lacks(self, what: str, disk: Disk) -> NotSupported:
         return NotSupported(
             f"disk template '{self.name}' cannot {what} (disk {disk.label})",
@@ -342,6 +363,8 @@ class Birth:
         Name of the instance it is made for; empty for nobody.
     folder
         For image files: where below the cluster's directory; empty for right there.
+    settings
+        The fields of the cluster that the template needs, by their names.
     params
         All the parameters that were given, before :meth:`Template.parameters`.
     """
@@ -350,8 +373,7 @@ class Birth:
     index: int = 0
     instance: str = ""
     folder: str = ""
-    file_dir: str = ""
-    shared_file_dir: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
 
 

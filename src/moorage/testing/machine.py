@@ -5,12 +5,12 @@ import asyncio
 from collections.abc import Callable, Collection
 
 from moorage.errors import CommandFailed
-from moorage.model import Device, Os, Provider, Unit
+from moorage.model import Device, Os, Provider
 from moorage.node.machine import Memory
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from .san import PROVIDERS_DIR, San
+from .san import MIB, PROVIDERS_DIR, San
 
 Refuse = Callable[[str, Command], bool]
 """Whether a command fails on a node."""
@@ -85,9 +85,19 @@ class SimMachine:
             )
         if command.cwd.startswith("/sim/os"):
             return Output()
+        if command.argv[:2] == ("stat", "--file-system"):
+            return self._file_system(command.argv[-1].removesuffix("/."))
         output = self._san.answer(self.node, command)
         await asyncio.sleep(0)
         return output
+
+    def _file_system(self, path: str) -> Output:
+        """Tell the room of a directory in MiB: a terabyte, unless somebody set it."""
+        if path in self.missing:
+            return Output(code=1)
+        if self.room is None:
+            return Output()
+        return Output(f"{MIB} {self.room} {max(0, self.room - self.used())}\n")
 
     async def settle(self, objects: Collection[str]) -> None:
         """Wait for nothing: simulated commands end with their agent."""
@@ -118,16 +128,6 @@ class SimMachine:
         total = Mib(self._memory)
         free = Mib(max(0, total - self.busy()))
         return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.node}")
-
-    def units(self, directories: dict[str, str]) -> list[Unit]:
-        """Return the room for each template: a terabyte, unless somebody set it."""
-        room = self.room
-        free = room if room is None else Mib(max(0, room - self.used()))
-        return [
-            Unit(template=name, key=path, total=self.room, free=free)
-            for name, path in directories.items()
-            if path not in self.missing
-        ]
 
     async def device(self, path: str) -> Device:
         """Return what the storage says; devices may differ from node to node."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from moorage.errors import MoorageError, Unreachable
 from moorage.jobs import Engine, Nodes
 from moorage.model import Config, Node, NodeFacts
-from moorage.ops.storage.directories import directories
+from moorage.ops.storage.directories import measured
 from moorage.protocol import GetFacts
 from moorage.store import Truth
 
@@ -52,8 +52,7 @@ async def ask(sources: Sources, config: Config, uuids: Iterable[str]) -> Facts:
     """Return what some nodes say; those that are marked offline are not asked."""
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    where = tuple(directories(config.cluster).items())
-    call = GetFacts(directories=where)
+    call = GetFacts(settings=measured(config.cluster))
     answers = await asyncio.gather(*(_ask(sources, node, call) for node in asked))
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
 

@@ -31,7 +31,7 @@ from moorage.htools.policy import Spec
 from moorage.htools.state import State
 from moorage.htools.survival.redundancy import is_redundant
 from moorage.htools.totals import UNKNOWN, Totals
-from moorage.htools.words import SPELLINGS, Fail, fixed
+from moorage.htools.words import PAIRED, SPELLINGS, Fail, fixed
 
 PREFIX: Final = "HTS"
 _SHOWN: Final = 20
@@ -172,7 +172,7 @@ class _Run:
         stopped = bad and not options.accept_existing
         if stopped and not (options.independent and usable):
             return None
-        nodes = 2 if self.template == "drbd" else 1
+        nodes = 2 if self.template == PAIRED else 1
         places = targets(state, nodes, Asking(), usable)
         if not places:
             few = "Not enough online nodes" if nodes == 2 else "No online nodes"
@@ -235,7 +235,7 @@ class _Run:
             prefix = "TSPEC_INI" if name == "Tiered" else "SPEC"
             pairs.append(("SPN", size.spindles))
             keys.show_all(PREFIX, [(f"{prefix}_{k}", v) for k, v in pairs])
-            nodes = 2 if self.template == "drbd" else 1
+            nodes = 2 if self.template == PAIRED else 1
             keys.show_all(PREFIX, [(f"{prefix}_RQN", nodes)])
             keys.show_all(PREFIX, [(f"{prefix}_DISK_TEMPLATE", self.template)])
             return

@@ -17,7 +17,8 @@ from moorage.htools.formats import jsontext
 from moorage.htools.formats.brief import brief
 from moorage.htools.formats.iallocator import policy, template, unit_name, units
 from moorage.htools.formats.jsontext import Value
-from moorage.htools.words import ALLOC_POLICIES, MIRRORS, MOVABLE, STATUSES, Mirror
+from moorage.htools.words import ALLOC_POLICIES, STATUSES
+from moorage.model.templates import standing_for
 
 DEFAULT_SPINDLES: Final = 1
 _MIXED: Final = "mixed"
@@ -161,10 +162,7 @@ def _template(value: Value) -> str:
     if value["disk_template"].data != _MIXED:
         return template(value["disk_template"])
     kinds = _kinds(value)
-    mobile = kinds and all(
-        kind in MOVABLE and MIRRORS[kind] is Mirror.EXTERNAL for kind in kinds
-    )
-    return "ext" if mobile else "file"
+    return standing_for(kinds)
 
 
 def _kinds(value: Value) -> list[str]:

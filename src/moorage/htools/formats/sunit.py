@@ -9,10 +9,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from moorage.htools.fleet import Unit, UnitName
+from moorage.model.templates import FACTS, Reach
 
-SHARED_TYPES: Final = frozenset({"sharedfile", "gluster", "rbd", "ext"})
+SHARED_TYPES: Final = frozenset(
+    one.unit for one in FACTS.values() if one.unit and one.reach is Reach.GROUP
+)
 """Types of storage units whose room is one for all nodes that have them."""
-_ALIASES: Final = {"drbd": "drbd8"}
+_ALIASES: Final = {one.name: one.unit for one in FACTS.values() if one.spellings}
 _FLAGS: Final = {"true": True, "false": False}
 
 

@@ -6,6 +6,7 @@
 `Rows`         coming to a node and leaving it, on a row
 `Scores`       values, sums and the score
 `Moves`        one move on scratch rows
+`Near`         the candidates near the best
 `Candidates`   what a move would score, in a handful of products
 `Search`       the best move of all instances
 `Leaving`      one instance off both its nodes, in several moves
@@ -18,6 +19,7 @@ Each part knows those above it, and none below.
 from moorage.htools.kernel.candidates import Candidates
 from moorage.htools.kernel.leaving import Leaving
 from moorage.htools.kernel.moves import Moves
+from moorage.htools.kernel.near import Near
 from moorage.htools.kernel.placing import Placing, compiled
 from moorage.htools.kernel.rows import Rows
 from moorage.htools.kernel.scores import Scores
@@ -35,10 +37,11 @@ class Kernel:
         rows = Rows(tables)
         scores = Scores(tables, rows)
         moves = Moves(tables, rows, scores)
-        candidates = Candidates(tables, rows, scores, moves)
-        search = Search(tables, rows, scores, moves, candidates)
-        leaving = Leaving(tables, rows, scores, moves, candidates)
-        placing = Placing(tables, rows, scores, moves, candidates, leaving)
+        near = Near(tables)
+        candidates = Candidates(tables, rows, scores, moves, near)
+        search = Search(tables, rows, scores, moves, candidates, near)
+        leaving = Leaving(tables, rows, scores, moves, candidates, near)
+        placing = Placing(tables, rows, scores, moves, candidates, near, leaving)
         self.know_paths, self.know_reach = tables.know_paths, tables.know_reach
         self.know_choices, self.know_places = tables.know_choices, tables.know_places
         self.know_units = tables.know_units

@@ -6,6 +6,7 @@ from moorage.htools.kernel.tables cimport Tables
 from moorage.htools.kernel.rows cimport Rows
 from moorage.htools.kernel.scores cimport Scores
 from moorage.htools.kernel.moves cimport Moves
+from moorage.htools.kernel.near cimport Near
 
 
 @cython.final
@@ -14,18 +15,16 @@ cdef class Candidates:
     cdef readonly Rows rows
     cdef readonly Scores scores
     cdef readonly Moves moves
-    cdef double *near
+    cdef readonly Near near
     cdef double *old_d
     cdef double *old_q
     cdef double *rest
     cdef double *main
     cdef double *copies
-    cdef int count, as_second, as_again
-    cdef double best, above, kept_d, kept_q
+    cdef int as_second, as_again
+    cdef double kept_d, kept_q
     cdef bint gone_p, gone_s, stays, through
 
-    cdef void keep(self, int i, int verb, int t, double found) noexcept
-    cdef void weed(self) noexcept
     cdef void leave(self, int i) noexcept
     cdef void leave_through(self, int i, int p, int s, double away) noexcept
     cdef void amounts(self, int i) noexcept

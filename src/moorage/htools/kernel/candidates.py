@@ -29,44 +29,20 @@ from moorage.htools.kernel import columns as col
 
 
 class Candidates:
-    """Moves that are weighed, the best of which are kept."""
+    """Moves that are weighed, the best of which are kept in `Near`."""
 
-    def __init__(self, tables, rows, scores, moves):
+    def __init__(self, tables, rows, scores, moves, near):
         self.tables = tables
         self.rows = rows
         self.scores = scores
         self.moves = moves
-        self.near, self.count = self.tables.space(4 * col.ROOM), 0
+        self.near = near
         self.old_d, self.old_q = (
             self.tables.space(6 * self.tables.k),
             self.tables.space(6 * self.tables.k),
         )
         self.rest, self.main = self.tables.space(6), self.tables.space(self.tables.k)
         self.copies = self.tables.space(self.tables.k)
-
-    def keep(self, i, verb, t, found):
-        """Keep a candidate if it is near the best."""
-        if found <= self.above or found >= self.best + col.NEAR:
-            return
-        self.best = min(self.best, found)
-        if self.count == col.ROOM:
-            self.weed()
-        if self.count < col.ROOM:
-            self.near[4 * self.count] = i
-            self.near[4 * self.count + 1] = verb
-            self.near[4 * self.count + 2] = t
-            self.near[4 * self.count + 3] = found
-            self.count += 1
-
-    def weed(self):
-        """Drop kept candidates that are no longer near."""
-        left = 0
-        for c in range(self.count):
-            if self.near[4 * c + 3] < self.best + col.NEAR:
-                for b in range(4):
-                    self.near[4 * left + b] = self.near[4 * c + b]
-                left += 1
-        self.count = left
 
     def leave(self, i):
         """Compute what each verb changes on the old nodes of an instance."""
@@ -99,7 +75,7 @@ class Candidates:
     def leave_through(self, i, p, s, away):
         """Compute the same for the verbs that first fail over to the secondary."""
         self.through = False
-        if (self.tables.verbs(i) >> col.FRF) & 3 == 0 or not self.tables.migrates(p, s):
+        if self.tables.verbs(i) & col.THROUGH == 0 or not self.tables.migrates(p, s):
             return
         fit = self.runs(i, s, 1.0, self.rows.here)
         if fit == 0 or (fit == 1 and not self.gone_p):
@@ -176,23 +152,25 @@ class Candidates:
         domains are left to `far`.
         """
         r, t = self.tables.row(j), self.tables.inst(i)
+        w = self.tables.weights
         real = t[col.I_REAL] != 0.0
         found = 0.0
         if self.tables.is_off(j):
-            return 16.0 * main + 4.0 * (main + copy) if real else 0.0
+            away = w[col.G_OFF_PRI] * main + w[col.G_OFF_ALL] * (main + copy)
+            return away if real else 0.0
         if real:
             if r[col.FREE] - main * t[col.I_RUNS] <= kept:
                 found = r[col.MAINS] + r[col.COPIES] + main + copy
-            found -= self.rows.unsafe(j)
+            found = w[col.G_UNSAFE] * (found - self.rows.unsafe(j))
         if kept != r[col.KEPT]:
             d = (kept - r[col.KEPT]) * self.scores.scales[j * self.tables.k]
             self.kept_d += d
             self.kept_q += d * (self.scores.twice_x[j * self.tables.k] + d)
-            found += 0.25 * d
+            found += w[col.G_RESERVED] * d
         if self.tables.tags > 0 and main > 0.0:
-            found += 2.0 * self.tables.clashes(i, j)
+            found += w[col.G_TAGS] * self.tables.clashes(i, j)
         if self.tables.tags > 0 and main < 0.0:
-            found -= 2.0 * self.tables.unclashes(i, j)
+            found -= w[col.G_TAGS] * self.tables.unclashes(i, j)
         return found
 
     def kept_with(self, i, j, peer, kept):
@@ -297,21 +275,21 @@ class Candidates:
         if self.tables.is_off(t) or t == p or t == s:
             return col.HUGE
         kept = self.tables.row(t)[col.KEPT]
-        if verbs & 26:  # FA, RF, FRF: the target runs it
+        if verbs & col.HOSTING:
             fit = self.runs(i, t, 0.0, kept)
         if fit > 0:
             more = self.bear(i, t, 1.0, 0.0, kept)
-            if verbs & 2 and (fit == 2 or self.gone_p):
+            if verbs & col.CAN_FA and (fit == 2 or self.gone_p):
                 least = self.weigh_alone(i, t, p, more)
-            if verbs & 8 and (fit == 2 or self.tables.force):
+            if verbs & col.CAN_RF and (fit == 2 or self.tables.force):
                 least = min(least, self.weigh_swap(i, t, p, more))
-            if verbs & 16 and self.through and (fit == 2 or self.gone_p):
+            if verbs & col.CAN_FRF and self.through and (fit == 2 or self.gone_p):
                 least = min(least, self.weigh_again(i, t, s, more))
-        if verbs & 36:  # R, FR: the target keeps the second copy
+        if verbs & col.KEEPING:
             fit = self.holds(i, t, 0.0, 0.0)
-            if verbs & 4 and self.stays and fit > 0:
+            if verbs & col.CAN_R and self.stays and fit > 0:
                 least = min(least, self.weigh_copy(i, col.R, t, p, fit, self.gone_s))
-            if verbs & 32 and self.through and fit > 0:
+            if verbs & col.CAN_FR and self.through and fit > 0:
                 least = min(least, self.weigh_copy(i, col.FR, t, s, fit, self.gone_p))
         return least
 
@@ -399,16 +377,14 @@ class Candidates:
             widest[a] = d if d > widest[a] else widest[a]
             least[a] = v if v < least[a] else least[a]
             score += merged[a] * sqrt(v)
-        self.keep(i, verb, t, score)
+        self.near.keep(i, verb, t, score)
         return score
 
     def far(self, i, verb, t):
         """Return what a move changes in the scores of failure domains."""
         self.scores.as_is()
         self.moves.count_places(i, verb, self.tables.home(i), self.tables.second(i), t)
-        return (
-            self.scores.c_apart
-            - self.scores.apart
-            + self.scores.c_domains
-            - self.scores.domains
-        )
+        apart = self.scores.c_apart - self.scores.apart
+        domains = self.scores.c_domains - self.scores.domains
+        w = self.tables.weights
+        return w[col.G_APART] * apart + w[col.G_DOMAINS] * domains

@@ -68,6 +68,29 @@ X_SPINDLES_ALL = 12
 F, FA, R, RF, FRF, FR = range(6)
 """The verbs of `moorage.htools.moves`."""
 
+CAN_F, CAN_FA, CAN_R, CAN_RF, CAN_FRF, CAN_FR = 1, 2, 4, 8, 16, 32
+"""Which of them an instance may use, one bit each."""
+HOSTING = 26
+"""Verbs after which the target runs the instance: FA, RF, FRF."""
+KEEPING = 36
+"""Verbs after which the target keeps the second copy: R, FR."""
+THROUGH = 48
+"""Verbs that first fail over to the secondary: FRF, FR."""
+
+G = 20
+"""Metrics of `moorage.htools.metrics`; where those stand that are no spread:"""
+G_UNSAFE = 2  # instances on nodes that fail N+1
+G_OFF_ALL = 4
+G_OFF_PRI = 5
+G_TAGS = 11
+G_APART = 17  # location tags
+G_DOMAINS = 18  # exclusion tags by location
+G_RESERVED = 19
+
+T_PEERS = 9
+T_ROWS = 18
+"""A walk's trail: three nodes, six counts; from there the peers, then the rows."""
+
 ABSENT, COUNTED, BOUNDLESS = range(3)
 """What a storage unit is on a node: not there, with room of its own, or without."""
 NO_MEMORY, NO_DISK, NO_CPU = 1, 2, 3

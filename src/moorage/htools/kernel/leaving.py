@@ -11,12 +11,13 @@ from moorage.htools.kernel import columns as col
 class Leaving:
     """Rows on which moves are made, and taken back."""
 
-    def __init__(self, tables, rows, scores, moves, candidates):
+    def __init__(self, tables, rows, scores, moves, candidates, near):
         self.tables = tables
         self.rows = rows
         self.scores = scores
         self.moves = moves
         self.candidates = candidates
+        self.near = near
         # The nodes of a walk, what is counted, their peers, and their rows and units.
         self.span = col.W + self.tables.units
         self.trail = self.tables.space(3 + 6 + 9 + 3 * self.span)
@@ -37,7 +38,7 @@ class Leaving:
         least: cython.double = col.HUGE
         p: cython.int
         s: cython.int
-        self.candidates.best, self.candidates.above = col.HUGE, -col.HUGE
+        self.near.begin(col.HUGE, -col.HUGE)
         if self.scores.dirty:
             self.scores.measure_all()
         self.start_n1, self.start_kept = self.scores.n1, self.scores.kept
@@ -50,7 +51,7 @@ class Leaving:
                 self.measure_stops()
                 self.rows.reserve(i)
                 self.candidates.leave(i)
-                self.candidates.count = 0
+                self.near.count = 0
                 for secondary in places:
                     s = secondary
                     if s != p:
@@ -67,9 +68,9 @@ class Leaving:
         """Return the last of the best targets of r among those kept, -1 for none."""
         found = -1
         self.best_exact = col.HUGE
-        for c in range(self.candidates.count):
-            if self.candidates.near[4 * c + 3] < self.candidates.best + col.NEAR:
-                t = cython.cast(cython.int, self.candidates.near[4 * c + 2])
+        for c in range(self.near.count):
+            if self.near.kept[4 * c + 3] < self.near.best + col.NEAR:
+                t = cython.cast(cython.int, self.near.kept[4 * c + 2])
                 score = self.moves.change(i, col.R, t, True)
                 if score <= self.best_exact:
                     self.best_exact = score
@@ -78,12 +79,7 @@ class Leaving:
 
     def measure_stops(self):
         """Compute values and levels, where only the nodes of a walk have changed."""
-        self.scores.base = (
-            2.0 * self.scores.conflicts
-            + 4.0 * self.scores.off_all
-            + 16.0 * self.scores.off_pri
-        )
-        self.scores.base += self.scores.apart + self.scores.domains
+        self.scores.weigh_counts()
         for a in range(self.tables.actives):
             self.gain_d[a], self.gain_q[a] = 0.0, 0.0
         self.gain(-1.0)
@@ -178,8 +174,8 @@ class Leaving:
         trail[8] = self.tables.inst(i)[col.I_LOCATION]
         for c in range(3):
             for d in range(3):
-                trail[9 + 3 * c + d] = self.tables.peers[self.cell(c, d)]
-            o, j = 18 + c * self.span, self.stop(c)
+                trail[col.T_PEERS + 3 * c + d] = self.tables.peers[self.cell(c, d)]
+            o, j = col.T_ROWS + c * self.span, self.stop(c)
             for d in range(col.W):
                 trail[o + d] = self.tables.row(j)[d]
             for u in range(self.tables.units):
@@ -201,8 +197,8 @@ class Leaving:
         one[col.I_LOCATION] = trail[8]
         for c in range(3):
             for d in range(3):
-                self.tables.peers[self.cell(c, d)] = trail[9 + 3 * c + d]
-            o, j = 18 + c * self.span, self.stop(c)
+                self.tables.peers[self.cell(c, d)] = trail[col.T_PEERS + 3 * c + d]
+            o, j = col.T_ROWS + c * self.span, self.stop(c)
             for d in range(col.W):
                 self.tables.row(j)[d] = trail[o + d]
             for u in range(self.tables.units):

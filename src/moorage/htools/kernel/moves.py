@@ -126,13 +126,7 @@ class Moves:
             kept -= self.scores.x[node * self.tables.k + col.X_KEPT]
         if exact:
             return self.scores.exactly(p, s, t, unsafe)
-        rest = unsafe + 0.25 * kept + self.scores.c_apart + self.scores.c_domains
-        rest += (
-            2.0 * self.scores.c_tags
-            + 4.0 * self.scores.c_all
-            + 16.0 * self.scores.c_pri
-        )
-        return self.quickly(p, s, t, rest)
+        return self.quickly(p, s, t, self.scores.counted(unsafe, kept))
 
     def count_fixed(self, i, verb, p, s, t):
         """Count what is not spread as it is after a move."""

@@ -7,6 +7,7 @@ from moorage.htools.kernel.rows cimport Rows
 from moorage.htools.kernel.scores cimport Scores
 from moorage.htools.kernel.moves cimport Moves
 from moorage.htools.kernel.candidates cimport Candidates
+from moorage.htools.kernel.near cimport Near
 from moorage.htools.kernel.leaving cimport Leaving
 
 
@@ -17,6 +18,7 @@ cdef class Placing:
     cdef readonly Scores scores
     cdef readonly Moves moves
     cdef readonly Candidates candidates
+    cdef readonly Near near
     cdef readonly Leaving leaving
     cdef bint needs_memory_alone(self, int i) noexcept
     cdef int foresee(self, int lost, int kind, double rest, double largest) noexcept

@@ -14,12 +14,13 @@ compiled = cython.compiled
 class Placing:
     """Places for instances: elsewhere after a loss, or for a new one."""
 
-    def __init__(self, tables, rows, scores, moves, candidates, leaving):
+    def __init__(self, tables, rows, scores, moves, candidates, near, leaving):
         self.tables = tables
         self.rows = rows
         self.scores = scores
         self.moves = moves
         self.candidates = candidates
+        self.near = near
         self.leaving = leaving
 
     def restart(self, i, lost):
@@ -29,7 +30,7 @@ class Placing:
         ties go to the last node.
         """
         verbs: cython.int = int(self.tables.inst(i)[col.I_VERBS])
-        verb: cython.int = col.F if verbs & 1 else col.FA
+        verb: cython.int = col.F if verbs & col.CAN_F else col.FA
         best: cython.int = -1
         least: cython.double = col.HUGE
         score: cython.double
@@ -46,19 +47,15 @@ class Placing:
             return t
         if self.scores.dirty:
             self.scores.measure_all()
-        self.candidates.best, self.candidates.above, self.candidates.count = (
-            col.HUGE,
-            -col.HUGE,
-            0,
-        )
+        self.near.begin(col.HUGE, -col.HUGE)
         self.candidates.leave(i)
         for t in range(self.tables.n):
             if t != lost:
                 self.candidates.target(i, t)
-        self.candidates.weed()
-        best = int(self.candidates.near[2]) if self.candidates.count == 1 else -1
-        for c in range(self.candidates.count if best < 0 else 0):
-            t = int(self.candidates.near[4 * c + 2])
+        self.near.weed()
+        best = int(self.near.kept[2]) if self.near.count == 1 else -1
+        for c in range(self.near.count if best < 0 else 0):
+            t = int(self.near.kept[4 * c + 2])
             score = self.moves.change(i, col.FA, t, True)
             if not least < score:
                 best, least = t, score
@@ -102,7 +99,7 @@ class Placing:
         """Say whether an instance may restart on each node of its class with memory."""
         if self.tables.barred or self.tables.kind(i) < 0:
             return False
-        return (self.tables.verbs(i) & 1) == 0 and self.tables.inst(i)[
+        return (self.tables.verbs(i) & col.CAN_F) == 0 and self.tables.inst(i)[
             col.I_LOCAL
         ] == 0.0
 
@@ -315,24 +312,6 @@ class Placing:
 
     def shifted(self, s, unsafe, kept):
         """Return the score after p and s changed, in the order that defines it."""
-        score = 0.0
-        score += self.root(col.X_MEM, s) * 0.5
-        score += self.root(col.X_DISK, s) * 0.5
-        score += unsafe
-        score += self.root(col.X_KEPT, s)
-        score += self.scores.c_all * 4.0
-        score += self.scores.c_pri * 16.0
-        score += self.root(col.X_CPU, s) * 0.5
-        score += self.root(col.X_LOAD, s)
-        score += self.root(col.X_LOAD + 1, s)
-        score += self.root(col.X_LOAD + 2, s)
-        score += self.root(col.X_LOAD + 3, s)
-        score += self.scores.c_tags * 2.0
-        score += self.root(col.X_SPINDLES, s) * 0.5
-        score += self.root(col.X_MEM_ALL, s) * 0.5
-        score += self.root(col.X_DISK_ALL, s) * 0.5
-        score += self.root(col.X_CPU_ALL, s) * 0.5
-        score += self.root(col.X_SPINDLES_ALL, s) * 0.5
-        score += self.scores.c_apart
-        score += self.scores.c_domains
-        return score + kept * 0.25
+        for k in range(col.K):
+            self.scores.put(k, self.root(k, s))
+        return self.scores.weigh(unsafe, kept)

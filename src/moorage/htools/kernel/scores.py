@@ -26,6 +26,7 @@ class Scores:
         self.twice_x, self.scales = self.tables.space(n * k), self.tables.space(n * k)
         self.level_n, self.level_s = self.tables.space(k), self.tables.space(k)
         self.level_v, self.exclusive = self.tables.space(k), False
+        self.measured = self.tables.space(col.G)
 
     def prepare(self, fixed):
         """Compute values, sums and variances of the rows.
@@ -37,8 +38,7 @@ class Scores:
             nodes, primaries there, locations, domains.
         """
         self.reset(fixed)
-        self.base = 2.0 * self.conflicts + 4.0 * self.off_all + 16.0 * self.off_pri
-        self.base += self.apart + self.domains
+        self.weigh_counts()
         self.measure_all()
 
     def reset(self, fixed):
@@ -163,31 +163,47 @@ class Scores:
             return spindles / r[col.WHOLES] if r[col.WHOLES] != 0.0 else 1.0
         return space / r[col.DISKS] if r[col.DISKS] != 0.0 else 1.0
 
+    def weigh_counts(self):
+        """Weigh what is counted as it is, but for N+1 and the reserve."""
+        self.as_is()
+        self.base = self.counted(0.0, 0.0)
+
+    def counted(self, unsafe, kept):
+        """Return the part of a changed score that is no spread."""
+        w = self.tables.weights
+        found = w[col.G_TAGS] * self.c_tags + w[col.G_OFF_ALL] * self.c_all
+        found += w[col.G_OFF_PRI] * self.c_pri
+        found += w[col.G_APART] * self.c_apart + w[col.G_DOMAINS] * self.c_domains
+        return found + w[col.G_UNSAFE] * unsafe + w[col.G_RESERVED] * kept
+
     def constant(self):
         """Return the part of the score that is no spread."""
-        return self.base + self.n1 + 0.25 * self.kept
+        w = self.tables.weights
+        return self.base + w[col.G_UNSAFE] * self.n1 + w[col.G_RESERVED] * self.kept
 
     def exactly(self, p, s, t, unsafe):
         """Return the score of the changed rows, in the order that defines it."""
-        score = 0.0
-        score += self.deviation(col.X_MEM, p, s, t) * 0.5
-        score += self.disks(col.X_DISK, p, s, t) * 0.5
-        score += unsafe
-        score += self.deviation(col.X_KEPT, p, s, t)
-        score += self.c_all * 4.0
-        score += self.c_pri * 16.0
-        score += self.deviation(col.X_CPU, p, s, t) * 0.5
-        for c in range(4):
-            score += self.deviation(col.X_LOAD + c, p, s, t)
-        score += self.c_tags * 2.0
-        score += self.deviation(col.X_SPINDLES, p, s, t) * 0.5
-        score += self.deviation(col.X_MEM_ALL, p, s, t) * 0.5
-        score += self.disks(col.X_DISK_ALL, p, s, t) * 0.5
-        score += self.deviation(col.X_CPU_ALL, p, s, t) * 0.5
-        score += self.deviation(col.X_SPINDLES_ALL, p, s, t) * 0.5
-        score += self.c_apart
-        score += self.c_domains
-        return score + self.added(col.X_KEPT, p, s, t) * 0.25
+        for k in range(col.K):
+            if k == col.X_DISK or k == col.X_DISK_ALL:
+                self.put(k, self.disks(k, p, s, t))
+            else:
+                self.put(k, self.deviation(k, p, s, t))
+        return self.weigh(unsafe, self.added(col.X_KEPT, p, s, t))
+
+    def put(self, k, value):
+        """Note a spread among the metrics to be weighed."""
+        self.measured[self.tables.spreads[k]] = value
+
+    def weigh(self, unsafe, kept):
+        """Return the sum of the weighed metrics; the spreads were put before."""
+        m, score = self.measured, 0.0
+        m[col.G_UNSAFE], m[col.G_RESERVED] = unsafe, kept
+        m[col.G_OFF_ALL], m[col.G_OFF_PRI] = self.c_all, self.c_pri
+        m[col.G_TAGS] = self.c_tags
+        m[col.G_APART], m[col.G_DOMAINS] = self.c_apart, self.c_domains
+        for g in range(col.G):
+            score += m[g] * self.tables.weights[g]
+        return score
 
     def disks(self, k, p, s, t):
         """Return a metric of disk, or the mean over storage units in its place."""

@@ -7,6 +7,7 @@ from moorage.htools.kernel.rows cimport Rows
 from moorage.htools.kernel.scores cimport Scores
 from moorage.htools.kernel.moves cimport Moves
 from moorage.htools.kernel.candidates cimport Candidates
+from moorage.htools.kernel.near cimport Near
 
 
 @cython.final
@@ -16,6 +17,7 @@ cdef class Search:
     cdef readonly Scores scores
     cdef readonly Moves moves
     cdef readonly Candidates candidates
+    cdef readonly Near near
     cdef double *memo
     cdef int memory
 

@@ -19,12 +19,13 @@ from moorage.htools.kernel import columns as col
 class Search:
     """Candidates of all instances."""
 
-    def __init__(self, tables, rows, scores, moves, candidates):
+    def __init__(self, tables, rows, scores, moves, candidates, near):
         self.tables = tables
         self.rows = rows
         self.scores = scores
         self.moves = moves
         self.candidates = candidates
+        self.near = near
         self.memory = 3 + 4 * self.tables.k
         self.memo = self.tables.space(self.tables.m * self.memory)
 
@@ -43,11 +44,7 @@ class Search:
             Nodes that changed since the last search.
         """
         i: cython.int
-        self.candidates.best, self.candidates.above, self.candidates.count = (
-            current,
-            above,
-            0,
-        )
+        self.near.begin(current, above)
         marks = array("i", bytes(4 * self.tables.n))
         for node in touched:
             marks[node] = 1
@@ -72,13 +69,10 @@ class Search:
         """Scan the instances whose bound does not forbid that they win, best first."""
         near = []
         for c in range(count):
-            if (
-                self.memo[waiting[c] * self.memory + 1]
-                <= self.candidates.best + col.NEAR
-            ):
+            if self.memo[waiting[c] * self.memory + 1] <= self.near.best + col.NEAR:
                 near.append((self.memo[waiting[c] * self.memory + 1], waiting[c]))
         for bound, i in sorted(near):
-            if bound > self.candidates.best + col.NEAR:
+            if bound > self.near.best + col.NEAR:
                 break
             self.scan(i)
 
@@ -89,7 +83,7 @@ class Search:
             self.moves.widest[a] = 0.0
             self.moves.least[a] = col.HUGE
         self.rows.reserve(i)
-        if self.tables.verbs(i) & 1:
+        if self.tables.verbs(i) & col.CAN_F:
             least = self.offer(i, col.F, -1)
         self.candidates.leave(i)
         for t in range(self.tables.n):
@@ -157,18 +151,18 @@ class Search:
     def offer(self, i, verb, t):
         """Score a candidate on scratch rows, and keep it if it is near the best."""
         found = self.moves.change(i, verb, t, False)
-        self.candidates.keep(i, verb, t, found)
+        self.near.keep(i, verb, t, found)
         return found
 
     def winner(self, current):
         """Return the first of the best among the candidates that are near."""
         best = None
-        for c in range(self.candidates.count):
-            if self.candidates.near[4 * c + 3] >= self.candidates.best + col.NEAR:
+        for c in range(self.near.count):
+            if self.near.kept[4 * c + 3] >= self.near.best + col.NEAR:
                 continue
-            i = int(self.candidates.near[4 * c])
-            verb = int(self.candidates.near[4 * c + 1])
-            t = int(self.candidates.near[4 * c + 2])
+            i = int(self.near.kept[4 * c])
+            verb = int(self.near.kept[4 * c + 1])
+            t = int(self.near.kept[4 * c + 2])
             self.rows.reserve(i)
             score = self.moves.change(i, verb, t, True)
             found = (score, i, 0 if verb == col.F else 1 + t, verb, t)
@@ -179,19 +173,19 @@ class Search:
     def all_near(self, current):
         """Return every candidate near the best with its exact score."""
         found = []
-        for c in range(self.candidates.count):
-            i = int(self.candidates.near[4 * c])
-            verb = int(self.candidates.near[4 * c + 1])
-            t = int(self.candidates.near[4 * c + 2])
+        for c in range(self.near.count):
+            i = int(self.near.kept[4 * c])
+            verb = int(self.near.kept[4 * c + 1])
+            t = int(self.near.kept[4 * c + 2])
             self.rows.reserve(i)
             score = self.moves.change(i, verb, t, True)
             if (
                 score < current
-                and self.candidates.near[4 * c + 3] < self.candidates.best + col.NEAR
+                and self.near.kept[4 * c + 3] < self.near.best + col.NEAR
             ):
                 found.append((score, i, verb, t))
         return found
 
     def band(self):
         """Return the score up to which candidates were looked at closely."""
-        return self.candidates.best + col.NEAR
+        return self.near.best + col.NEAR

@@ -16,6 +16,8 @@ cdef class Tables:
     cdef int *taglist
     cdef int *active
     cdef double *merged
+    cdef double *weights
+    cdef int *spreads
     cdef int actives
     cdef int *paths
     cdef int *reach

@@ -16,7 +16,7 @@ class Tables:
     Parameters
     ----------
     arrays
-        Seven arrays:
+        Nine arrays:
 
         rows : ((n + 3) * W,)
             Columns of each node, then three rows of scratch.
@@ -31,6 +31,11 @@ class Tables:
         active, merged : (a,), the first of int
             Spread metrics that differ, the reserve first, and the weight of each
             with its equals.
+        weights : (G,)
+            Of the metrics, in their order; those that are no spread are named in
+            `moorage.htools.kernel.columns`.
+        spreads : (K,) of int
+            Which metrics the spreads are.
     sizes : tuple of int
         Nodes in view, instances that may move, exclusion tags, storage units, and how
         many of these, the first ones, are part of the score.
@@ -46,6 +51,7 @@ class Tables:
         self.peers, self.tagged = self.doubles(arrays[2]), self.doubles(arrays[3])
         self.taglist, self.active = self.integers(arrays[4]), self.integers(arrays[5])
         self.merged, self.actives = self.doubles(arrays[6]), len(arrays[5])
+        self.weights, self.spreads = self.doubles(arrays[7]), self.integers(arrays[8])
         self.barred = self.bounded = self.classed = False
         self.places = 0
 

@@ -27,7 +27,7 @@ from moorage.htools.placement.placer import Placer, Scored, Shelf, Spot
 from moorage.htools.spots import Half, Placement, on_one, on_pair, place_one
 from moorage.htools.state import State
 from moorage.htools.sums import Sums
-from moorage.htools.words import Fail, Mirror
+from moorage.htools.words import PAIRED, Fail, Mirror
 
 __all__ = [
     "DEFAULT_ASKING",
@@ -278,5 +278,5 @@ def _placed(state: State, inst: Inst, spot: Spot, force: bool) -> Moved:
 def as_drbd(inst: Inst) -> Inst:
     """Return a local instance as it would be with a second copy."""
     return replace(
-        inst, template="drbd", mirror=Mirror.INTERNAL, local=True, movable=True
+        inst, template=PAIRED, mirror=Mirror.INTERNAL, local=True, movable=True
     )

@@ -158,7 +158,7 @@ def _open(state: State, group: int, closed: set[int]) -> list[int]:
 def _send(state: State, at: int, way: _Way) -> tuple[Away, State]:
     """Return how an instance gets away, and the state afterwards."""
     inst = state.insts[at]
-    if inst.template in ("plain", "file"):
+    if inst.mirror is Mirror.NONE:
         raise _Stuck(f"Instances of type {inst.template} cannot be relocated")
     if inst.mirror is not Mirror.INTERNAL:
         if way.mode == SECONDARY:

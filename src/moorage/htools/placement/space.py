@@ -22,7 +22,7 @@ from moorage.htools.placement.placer import Shelf
 from moorage.htools.placement.requests import newcomer
 from moorage.htools.state import State
 from moorage.htools.survival.redundancy import Guard
-from moorage.htools.words import Fail
+from moorage.htools.words import Fail, Mirror
 
 BIG_STEP: Final = 10
 HUGE_STEP: Final = 20
@@ -149,7 +149,7 @@ def fill(state: State, inst: Inst, how: Filling) -> Filled:
 
 def fill_on(start: Filled, inst: Inst, how: Filling) -> Filled:
     """Return a filling carried on with an instance of some size."""
-    if how.safe is None or inst.template == "drbd":
+    if how.safe is None or inst.mirror is Mirror.INTERNAL:
         return _one_by_one(start, inst, replace(how, safe=None))
     if how.limit != 0:
         first = try_next(start.state, inst, len(start.new), how)

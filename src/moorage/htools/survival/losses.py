@@ -15,12 +15,13 @@ from moorage.htools.grid import (
     plain_nodes,
 )
 from moorage.htools.inst import Inst
+from moorage.htools.kernel.columns import CAN_F, CAN_FA
 from moorage.htools.node import Node
 from moorage.htools.policy import breach
 from moorage.htools.state import State
 from moorage.htools.words import Mirror
+from moorage.model.templates import FACTS
 
-_FAILOVER, _ELSEWHERE = 1, 2
 _SPARE = 256
 
 
@@ -45,7 +46,7 @@ def in_order(state: State, lost: int) -> list[Inst]:
 
 def is_shared(inst: Inst) -> bool:
     """Say whether the instance moves as it is; block devices are set up anew."""
-    return inst.mirror is Mirror.EXTERNAL and inst.template != "blockdev"
+    return inst.mirror is Mirror.EXTERNAL and not FACTS[inst.template].by_hand
 
 
 class Losses:
@@ -289,7 +290,7 @@ def _can_run(node: Node, mem: int) -> bool:
 
 
 def _mask(inst: Inst) -> int:
-    return _FAILOVER if inst.mirror is Mirror.INTERNAL else _ELSEWHERE
+    return CAN_F if inst.mirror is Mirror.INTERNAL else CAN_FA
 
 
 def is_movable(inst: Inst) -> bool:

@@ -241,7 +241,7 @@ def _no_way(
 
 def _never(inst: Inst, mode: str) -> str:
     """Return why an instance cannot leave at all, whatever the room."""
-    if inst.template in ("plain", "file"):
+    if inst.mirror is Mirror.NONE:
         return "data on one node only"
     no_second = inst.mirror is not Mirror.INTERNAL and mode == SECONDARY
     return "no second copy" if no_second else ""

@@ -13,6 +13,7 @@ from moorage.htools.state import State
 from moorage.htools.survival.redundancy import Guard
 from moorage.htools.why.explain import Explanation, mended, refusal_reasons, unchecked
 from moorage.htools.why.reason import Reason, named, of_group
+from moorage.htools.words import PAIRED
 
 
 def explain_full(
@@ -36,8 +37,8 @@ def explain_full(
         spindle_use=spindle_use,
         disks=(Disk(size.disk, size.spindles),),
     )
-    request = Allocate(row, 2 if template == "drbd" else 1)
-    safe = None if template == "drbd" else how.safe
+    request = Allocate(row, 2 if template == PAIRED else 1)
+    safe = None if template == PAIRED else how.safe
     fits = _fits(how, safe)
     if fits(done.state, request):
         return Explanation((), None, row.name, refused=False)
@@ -59,7 +60,7 @@ def _fits(how: Filling, safe: Predicate | None) -> Callable[[State, Allocate], b
 
 def _told(state: State, request: Allocate, how: Filling) -> list[Reason]:
     inst = newcomer(state, request.inst)
-    safe = None if inst.template == "drbd" else how.safe
+    safe = None if inst.template == PAIRED else how.safe
     found = try_allocate(state, inst, how.places, Asking(), safe)
     guard = _guard(safe) if isinstance(safe, Safety) else None
     return [

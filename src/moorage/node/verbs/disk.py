@@ -237,8 +237,7 @@ def _template(at: Station, args: OnDisk[object]) -> Template:
         Site(
             node=at.name,
             hypervisor=args.hypervisor,
-            shared_file_dir=args.shared_file_dir,
-            file_dir=args.file_dir,
+            settings=args.settings,
             providers=usable(at.machine.providers()) if needed else {},
         )
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
@@ -16,6 +16,7 @@ from moorage.model import (
     Provider,
     Unit,
 )
+from moorage.node.commands import drive
 from moorage.protocol import (
     GetDevices,
     GetFacts,
@@ -26,14 +27,12 @@ from moorage.protocol import (
     Report,
     TryAccelerator,
 )
+from moorage.storage import Site
 from moorage.storage.provider import usable
-from moorage.storage.templates import TEMPLATES
+from moorage.storage.templates import TEMPLATES, template_named
 from moorage.units import Mib
 
 from .station import Station
-
-_PROVIDED = sorted(n for n, one in TEMPLATES.items() if one.capabilities.provider)
-"""Templates whose work scripts of providers do."""
 
 
 async def facts(at: Station, args: GetFacts, _report: Report) -> NodeFacts:
@@ -47,7 +46,7 @@ async def facts(at: Station, args: GetFacts, _report: Report) -> NodeFacts:
         memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
-        units=(*at.machine.units(dict(args.directories)), *_provided(at)),
+        units=tuple([unit async for unit in _units(at, args)]),
         allowed_directories=at.machine.allowed_directories(),
         extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
@@ -98,12 +97,18 @@ async def _held(at: Station) -> AsyncIterator[Held]:
             yield held
 
 
-def _provided(at: Station) -> Iterator[Unit]:
-    """Yield a unit for each valid provider; how much room it has, nobody knows."""
-    for name, provider in sorted(usable(at.machine.providers()).items()):
-        if provider.valid:
-            for template in _PROVIDED:
-                yield Unit(template=template, key=name)
+async def _units(at: Station, args: GetFacts) -> AsyncIterator[Unit]:
+    """Yield what this node has of the templates that need no settings, or got them."""
+    free = [
+        name for name, one in TEMPLATES.items() if not one.capabilities.facts.settings
+    ]
+    for name, settings in (*args.settings, *((name, ()) for name in free)):
+        kind = template_named(name)
+        needed = kind.capabilities.provider
+        providers = usable(at.machine.providers()) if needed else {}
+        site = Site(node=at.name, settings=dict(settings), providers=providers)
+        for unit in await drive(kind(site).room(), at.run):
+            yield unit
 
 
 async def accelerator(

@@ -9,12 +9,10 @@ from moorage.model import Cluster, Config, Disk, Node, NodeFacts
 from moorage.ops.reach import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.protocol import GetFacts
+from moorage.storage import TEMPLATES
 from moorage.storage.words import check_image_directory
 
 from .checks_storage import is_forbidden
-
-_OLD = "old "
-"""Marks the directory that was set before, in what nodes are asked."""
 
 
 def tidy(wanted: str) -> str:
@@ -24,10 +22,21 @@ def tidy(wanted: str) -> str:
 
 def asked_on(config: Config, node: Node, given: Mapping[str, str]) -> Ask[NodeFacts]:
     """Ask a node for directories that are to be set, and for those they replace."""
-    pairs = [(setting, tidy(given[setting])) for setting in given]
-    pairs += [(_OLD + one, getattr(config.cluster, one)) for one in given]
-    where = tuple((name, path) for name, path in pairs if path)
-    return Ask(node.uuid, GetFacts(brief=True, directories=where))
+    new = {setting: tidy(given[setting]) for setting in given}
+    old = {setting: str(getattr(config.cluster, setting)) for setting in given}
+    return Ask(node.uuid, asking(new, old))
+
+
+def asking(*directories: Mapping[str, str]) -> GetFacts:
+    """Return what asks for the room of templates in their directories, by setting."""
+    where = [
+        (name, ((setting, path),))
+        for each in directories
+        for setting, path in each.items()
+        for name, kind in TEMPLATES.items()
+        if path and setting == setting_of(kind)
+    ]
+    return GetFacts(brief=True, settings=tuple(dict.fromkeys(where)))
 
 
 def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
@@ -42,7 +51,8 @@ def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
         path = tidy(wanted)
         _check_form(setting, path)
         check_image_directory(setting, path)
-        if not _is_lost(told, setting):
+        old = str(getattr(view.config.cluster, setting))
+        if not _is_lost(told, old, path):
             _check_left(view.config, setting, path)
         for node, facts in told:
             if path:
@@ -81,10 +91,10 @@ def _check_form(setting: str, path: str) -> None:
         )
 
 
-def _is_lost(told: list[tuple[Node, NodeFacts]], setting: str) -> bool:
-    """Whether every node was asked for the old directory, and none has it."""
-    seen = [unit.template for _, facts in told for unit in facts.units]
-    return bool(told) and setting in seen and _OLD + setting not in seen
+def _is_lost(told: list[tuple[Node, NodeFacts]], old: str, new: str) -> bool:
+    """Whether nodes were asked for both directories, and have the new one alone."""
+    seen = {unit.key for _, facts in told for unit in facts.units}
+    return new in seen and old not in seen
 
 
 def _check_left(config: Config, setting: str, path: str) -> None:
@@ -100,7 +110,7 @@ def _check_left(config: Config, setting: str, path: str) -> None:
 
 
 def _check_there(node: Node, facts: NodeFacts, setting: str, path: str) -> None:
-    if setting not in {unit.template for unit in facts.units}:
+    if path not in {unit.key for unit in facts.units}:
         raise WrongState(
             f"node {node.name} has no directory {path}",
             hint=f"mount it on {node.name}, then: "
@@ -117,4 +127,4 @@ def _check_there(node: Node, facts: NodeFacts, setting: str, path: str) -> None:
         )
 
 
-__all__ = ["SETTINGS", "asked_on", "check", "check_there", "of", "tidy"]
+__all__ = ["SETTINGS", "asked_on", "asking", "check", "check_there", "of", "tidy"]

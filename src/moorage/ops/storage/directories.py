@@ -1,34 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which of the cluster's directories a disk template keeps its files in.
+"""What of the cluster's settings disk templates need: directories, so far."""
 
-Templates are asked, not named: each one is given marked directories and shows in its
-volumes' names which one it took.
-"""
-
-from functools import cache
-
-from moorage.errors import MoorageError
 from moorage.model import Cluster
-from moorage.storage import TEMPLATES, Birth, Template
+from moorage.ops.calls import settings
+from moorage.storage import TEMPLATES, Template
 
-SETTINGS = ("file_storage_dir", "shared_file_storage_dir")
-"""The cluster's fields that hold directories."""
+Measured = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Templates by name, each with its settings as pairs of name and value."""
+SETTINGS = tuple(
+    sorted(
+        {name for one in TEMPLATES.values() for name in one.capabilities.facts.settings}
+    )
+)
+"""The cluster's fields that templates need."""
 
 
-@cache
 def setting_of(kind: type[Template]) -> str | None:
     """Return the cluster's field with the directory that a template needs, if any."""
-    born = Birth(
-        unique="x",
-        file_dir=f"/{SETTINGS[0]}",
-        shared_file_dir=f"/{SETTINGS[1]}",
-    )
-    try:
-        volume = str(kind.logical_id(born)[-1])
-    except MoorageError:
-        return None  # it wants a provider or a device: no directory of ours
-    first = volume.split("/")[1:2]
-    return first[0] if first and first[0] in SETTINGS else None
+    images = kind.capabilities.images
+    return kind.capabilities.facts.settings[0] if images else None
 
 
 def directories(cluster: Cluster) -> dict[str, str]:
@@ -44,3 +34,10 @@ def directories(cluster: Cluster) -> dict[str, str]:
         if directory:
             found[name] = directory
     return found
+
+
+def measured(cluster: Cluster) -> Measured:
+    """Return what a node must know to tell the room of each enabled template."""
+    return tuple(
+        (name, tuple(settings(cluster, name).items())) for name in directories(cluster)
+    )

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.model import Cluster, Disk
+from moorage.storage import Can
 from moorage.storage.templates import template_named
 
-from .directories import directories, setting_of
+from .directories import directories
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("sharedfile", "/srv/shared")``."""
@@ -41,7 +42,7 @@ def is_provided(unit: Named) -> bool:
 
 def has_room(template: str) -> bool:
     """Whether nodes can measure the room of a template's units."""
-    return setting_of(template_named(template)) is not None
+    return Can.ROOM in template_named(template).capabilities.can
 
 
 def sunit(name: Named) -> list[Any]:

@@ -2,8 +2,8 @@
 """The disk templates we ship: one file, one class, and one line here."""
 
 from moorage.errors import NotFound
-from moorage.model import DISKLESS
-from moorage.storage.base import Mirror, Template
+from moorage.model.templates import FACTS, Mirror
+from moorage.storage.base import Template
 
 from .blockdev import BlockDevice
 from .ext import Ext
@@ -42,7 +42,7 @@ def ext_mirror() -> frozenset[str]:
 
     An instance without disks has no data to lose, so ``diskless`` is among them.
     """
-    return _mirrored_by(Mirror.EXTERNAL) | {DISKLESS}
+    return _mirrored_by(Mirror.EXTERNAL)
 
 
 def mirrored() -> frozenset[str]:
@@ -51,5 +51,6 @@ def mirrored() -> frozenset[str]:
 
 
 def _mirrored_by(kind: Mirror) -> frozenset[str]:
-    found = TEMPLATES.items()
-    return frozenset(name for name, one in found if one.capabilities.mirror is kind)
+    without = [one for one in FACTS.values() if not one.has_disks]
+    found = [*(one.capabilities.facts for one in TEMPLATES.values()), *without]
+    return frozenset(one.name for one in found if one.mirror is kind)

@@ -7,6 +7,7 @@ from typing import Any
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
+from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
     Can,
@@ -14,8 +15,6 @@ from moorage.storage.base import (
     Command,
     Finding,
     Measuring,
-    Mirror,
-    Reach,
     Steps,
     Template,
     Where,
@@ -32,9 +31,7 @@ class BlockDevice(Template):
     """Devices that are adopted and given back; their data is never touched."""
 
     name = "blockdev"
-    capabilities = Capabilities(
-        mirror=Mirror.EXTERNAL, reach=Reach.GROUP, can=Can.ADOPT
-    )
+    capabilities = Capabilities(facts=FACTS["blockdev"], can=Can.ADOPT)
 
     @classmethod
     def logical_id(cls, born: Birth) -> tuple[Any, ...]:

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Provider
+from moorage.model import Disk, Provider, Unit
+from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
     Can,
     Capabilities,
     Command,
     Finding,
-    Mirror,
     Outcome,
-    Reach,
     Steps,
+    Surveying,
     Template,
     Where,
     nothing,
@@ -48,8 +48,7 @@ class Ext(Template):
 
     name = "ext"
     capabilities = Capabilities(
-        mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
+        facts=FACTS["ext"],
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT
@@ -111,6 +110,12 @@ class Ext(Template):
         return check_provider_name(str(provider))
 
     # -- verbs --------------------------------------------------------------------
+
+    def room(self) -> Surveying:
+        """Return a unit for each valid provider; how much room it has, nobody knows."""
+        valid = sorted(one.name for one in self.site.providers.values() if one.valid)
+        return tuple(Unit(template=self.name, key=name) for name in valid)
+        yield  # what makes this a generator
 
     def create(self, disk: Disk) -> Steps:
         """Run ``create``."""

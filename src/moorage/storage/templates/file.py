@@ -5,8 +5,11 @@ from collections.abc import Generator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec.structs import replace
+
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk
+from moorage.model import Disk, Unit
+from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Birth,
     Can,
@@ -14,17 +17,16 @@ from moorage.storage.base import (
     Command,
     Finding,
     Measuring,
-    Mirror,
     Opened,
     Outcome,
     Output,
-    Reach,
     Steps,
+    Surveying,
     Template,
     Where,
     nothing,
 )
-from moorage.storage.words import check_name, flag
+from moorage.storage.words import check_name
 from moorage.units import Mib
 
 _MIB = 1024 * 1024
@@ -43,9 +45,8 @@ class File(Template):
 
     name = "file"
     capabilities = Capabilities(
-        mirror=Mirror.NONE,
-        reach=Reach.NODE,
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
+        facts=FACTS["file"],
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
         images=True,
     )
 
@@ -55,18 +56,9 @@ class File(Template):
     def logical_id(cls, born: Birth) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
         name = f"{born.unique}.{cls.name}.disk{born.index}"
-        root = cls._root_at_birth(born)
+        root = cls._root_of(born.settings)
         folder = PurePosixPath(root, born.folder, born.instance or _NOBODY)
         return (_DRIVER, cls._inside(f"{folder}/{name}", root))
-
-    @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``preallocate`` as a boolean, if it was given."""
-        rest = {key: value for key, value in given.items() if key != "preallocate"}
-        kept = super().parameters(rest)
-        if "preallocate" in given:
-            kept["preallocate"] = flag("preallocate", given["preallocate"])
-        return kept
 
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
@@ -80,11 +72,12 @@ class File(Template):
         return Where(path=disk.volume)
 
     @classmethod
-    def _root_at_birth(cls, born: Birth) -> str:
-        return born.file_dir
+    def _root_of(cls, settings: Mapping[str, str]) -> str:
+        (name,) = cls.capabilities.facts.settings
+        return settings.get(name, "")
 
     def _root(self) -> str:
-        return self.site.file_dir
+        return self._root_of(self.site.settings)
 
     @classmethod
     def _inside(cls, path: str, root: str) -> str:
@@ -180,6 +173,22 @@ class File(Template):
         if size is None:
             raise self._missing(path)
         return Mib(size // _MIB)
+
+    def room(self) -> Surveying:
+        """Ask the file system of the directory, if that is there."""
+        root = self._root()
+        if not root:
+            return ()
+        asked = ("stat", "--file-system", "--format=%S %b %a", "--", f"{root}/.")
+        told = yield Command(asked, check=False)
+        if told.code:
+            return ()
+        unit = Unit(template=self.name, key=root)
+        if told.stdout.strip():
+            block, total, free = map(int, told.stdout.split())
+            sizes = (Mib(blocks * block // _MIB) for blocks in (total, free))
+            unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
+        return (unit,)
 
     # -- parts of verbs -----------------------------------------------------------
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``sharedfile``: raw images on a file system that every node mounts."""
 
-from moorage.storage.base import Birth, Can, Capabilities, Mirror, Reach
+from moorage.model.templates import FACTS
+from moorage.storage.base import Can, Capabilities
 
 from .file import File
 
@@ -11,15 +12,7 @@ class SharedFile(File):
 
     name = "sharedfile"
     capabilities = Capabilities(
-        mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT,
+        facts=FACTS["sharedfile"],
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
         images=True,
     )
-
-    @classmethod
-    def _root_at_birth(cls, born: Birth) -> str:
-        return born.shared_file_dir
-
-    def _root(self) -> str:
-        return self.site.shared_file_dir

@@ -24,7 +24,7 @@ from . import secrecy
 from .drives import layout
 from .gate import Gate, knock, listen
 from .home import Home
-from .monitor import Monitor, Refusal
+from .monitor import Monitor
 
 UNDER_WAY = frozenset(
     {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}
@@ -128,27 +128,18 @@ async def _followed(
 ) -> dict[str, Any]:
     """Tell of a migration's progress, and return QEMU's last figures.
 
-    A destination that takes the connection and then says nothing is given up. Nothing
-    of the guest has been sent by then, so it can run nowhere else.
+    A destination that takes the connection and then says nothing is hung up on: QEMU
+    itself would wait for ever. Nothing of the guest has been sent by then, so it can
+    run nowhere else.
     """
     clock = asyncio.get_running_loop().time
     end = clock() + SETUP
     async for stats in _progress(talk):
         _tell(stats, report)
-        if stats.get("status") == "setup" and clock() > end:
-            await _hang_up(talk, connection)
-            end = clock() + SETUP
+        if connection and stats.get("status") == "setup" and clock() > end:
+            with suppress(OSError):  # it ended this very moment
+                connection.shutdown(SHUT_RDWR)
     return stats
-
-
-async def _hang_up(talk: Talk, connection: socket | None) -> None:
-    """End a migration whose connection says nothing; QEMU itself waits for ever."""
-    if connection:
-        with suppress(OSError):  # it ended this very moment
-            connection.shutdown(SHUT_RDWR)
-    async with talk() as monitor:
-        with suppress(Refusal):
-            await monitor.ask("migrate_cancel")
 
 
 async def _is_under_way(monitor: Monitor) -> bool:

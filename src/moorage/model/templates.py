@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The disk templates, Ganeti's nine: what is true of each, whoever asks.
+
+Storage, the planner and the command line read it here. What a template *can* do, its
+class declares; most of them have none yet, and the planner knows them all the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mirror(StrEnum):
+    """Who keeps a second copy of the data."""
+
+    NONE = "none"
+    INTERNAL = "internal"
+    """The cluster does (DRBD): a secondary node is needed."""
+    EXTERNAL = "external"
+    """The storage does, or it is shared: every node that reaches it may run it."""
+
+
+class Reach(StrEnum):
+    """Where a volume can be used: its mobility domain."""
+
+    NODE = "node"
+    PAIR = "pair"
+    GROUP = "group"
+    """Every node of the groups that see the storage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a disk.
+
+    Attributes
+    ----------
+    kind
+        ``bool``, or ``str`` for text.
+    """
+
+    name: str
+    kind: type[bool] | type[str]
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateFacts:
+    """What is true of a template.
+
+    Attributes
+    ----------
+    rank
+        Place in the instance policy of a new cluster, from 1; 0 for a template that
+        this version does not drive.
+    spellings
+        What else it is called, in files of Ganeti's tools.
+    has_disks
+        Whether its instances have disks at all.
+    unit
+        The type of its storage units; empty if it has none.
+    pooled
+        Whether a disk may be in any unit of that type: it says itself in which.
+    node_disk
+        Whether a node's total of disk space counts for it.
+    by_hand
+        Whether its devices are set up anew on each node, by somebody else.
+    settings
+        The fields of the cluster that it needs; of image files, their directory.
+    parameters
+        What its disks take; a provider's own ones come on top.
+    """
+
+    name: str
+    mirror: Mirror
+    reach: Reach
+    rank: int = 0
+    spellings: tuple[str, ...] = ()
+    has_disks: bool = True
+    unit: str = ""
+    pooled: bool = False
+    node_disk: bool = False
+    by_hand: bool = False
+    settings: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+
+    @property
+    def movable(self) -> bool:
+        """Whether instances with such disks get to another node with their data."""
+        return self.has_disks and self.mirror is not Mirror.NONE
+
+
+PREALLOCATE = Parameter(
+    "preallocate", bool, "Whether all its blocks are allocated when it is made."
+)
+ACCESS = Parameter(
+    "access", str, "``kernelspace``, or ``userspace`` to reach it by its URI."
+)
+VG = Parameter("vg", str, "The volume group; the cluster's if it names none.")
+
+_TABLE = (
+    TemplateFacts(
+        name="diskless",
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        rank=5,
+        has_disks=False,
+    ),
+    TemplateFacts(
+        name="file",
+        mirror=Mirror.NONE,
+        reach=Reach.NODE,
+        rank=4,
+        unit="file",
+        settings=("file_storage_dir",),
+        parameters=(PREALLOCATE,),
+    ),
+    TemplateFacts(
+        name="sharedfile",
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        rank=1,
+        unit="sharedfile",
+        settings=("shared_file_storage_dir",),
+        parameters=(PREALLOCATE,),
+    ),
+    TemplateFacts(
+        name="plain",
+        mirror=Mirror.NONE,
+        reach=Reach.NODE,
+        unit="lvm-vg",
+        node_disk=True,
+        settings=("volume_group_name",),
+        parameters=(VG,),
+    ),
+    TemplateFacts(
+        name="blockdev",
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        rank=3,
+        by_hand=True,
+    ),
+    TemplateFacts(
+        name="drbd",
+        mirror=Mirror.INTERNAL,
+        reach=Reach.PAIR,
+        spellings=("drbd8",),
+        unit="drbd8",
+        node_disk=True,
+        settings=("volume_group_name",),
+        parameters=(
+            VG,
+            Parameter("metavg", str, "The volume group of DRBD's metadata."),
+        ),
+    ),
+    TemplateFacts(
+        name="rbd",
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        unit="rbd",
+        pooled=True,
+        parameters=(Parameter("pool", str, "The pool of images."), ACCESS),
+    ),
+    TemplateFacts(
+        name="ext",
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        rank=2,
+        unit="ext",
+        pooled=True,
+        parameters=(
+            Parameter("provider", str, "The ExtStorage provider: it must be named."),
+            ACCESS,
+        ),
+    ),
+    TemplateFacts(
+        name="gluster",
+        mirror=Mirror.EXTERNAL,
+        reach=Reach.GROUP,
+        unit="gluster",
+        pooled=True,
+        settings=("gluster_storage_dir",),
+        parameters=(
+            Parameter("host", str, "A server of the volume."),
+            Parameter("port", str, "Its port."),
+            Parameter("volume", str, "The volume's name."),
+            ACCESS,
+        ),
+    ),
+)
+
+FACTS: dict[str, TemplateFacts] = {one.name: one for one in _TABLE}
+"""Every template by its name, in Ganeti's order."""
+
+
+def driven() -> list[str]:
+    """Return the templates that this version drives, best first."""
+    found = [one for one in FACTS.values() if one.rank]
+    return [one.name for one in sorted(found, key=lambda one: one.rank)]
+
+
+def standing_for(names: Iterable[str]) -> str:
+    """Return the template that an instance counts for whose disks have several.
+
+    It moves as one where all of them are on shared storage, else it stays.
+    """
+    found = [FACTS[name] for name in names]
+    ranked = [FACTS[name] for name in driven()]
+    if found and all(one.movable and one.mirror is Mirror.EXTERNAL for one in found):
+        return next(one.name for one in ranked if one.pooled)
+    return next(one.name for one in ranked if one.mirror is Mirror.NONE)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The table of templates, and those who read it."""
+
+import pytest
+from msgspec.structs import fields
+
+from moorage.errors import BadInput
+from moorage.htools import units, words
+from moorage.htools.formats import sunit
+from moorage.model import Cluster
+from moorage.model.ipolicy import DEFAULT
+from moorage.model.templates import FACTS, driven, standing_for
+from moorage.storage import TEMPLATES
+
+FIELDS = {one.name for one in fields(Cluster)}
+
+
+def test_what_is_driven_has_a_class_and_the_cluster_its_settings() -> None:
+    assert {*TEMPLATES, "diskless"} == {*driven()}
+    for name, kind in TEMPLATES.items():
+        facts = kind.capabilities.facts
+        assert facts is FACTS[name]
+        assert kind.name == name
+        assert {*facts.settings} <= FIELDS
+        assert all(one.meaning for one in facts.parameters)
+
+
+def test_the_policy_of_a_new_cluster_names_them_in_order() -> None:
+    assert DEFAULT["disk-templates"] == [
+        "sharedfile",
+        "ext",
+        "blockdev",
+        "file",
+        "diskless",
+    ]
+
+
+def test_the_planner_knows_all_nine_as_ganeti_does() -> None:
+    nine = "diskless file sharedfile plain blockdev drbd rbd ext gluster"
+    assert tuple(nine.split()) == words.TEMPLATES
+    assert words.SPELLINGS["drbd8"] == words.PAIRED == "drbd"
+    assert {"drbd", "plain"} == words.LOCAL
+    assert {*words.TEMPLATES} - words.MOVABLE == {"diskless", "file", "plain"}
+    assert units.TYPE_OF == {
+        "drbd": "drbd8",
+        "plain": "lvm-vg",
+        "file": "file",
+        "sharedfile": "sharedfile",
+    }
+    assert {"ext", "rbd", "gluster"} == units.POOLED
+    assert {"sharedfile", "gluster", "rbd", "ext"} == sunit.SHARED_TYPES
+    assert sunit.unit_name(("drbd", "xenvg")) == ("drbd8", "xenvg")
+
+
+@pytest.mark.parametrize(
+    ("names", "one"),
+    [
+        (["ext", "sharedfile"], "ext"),
+        (["ext", "file"], "file"),
+        (["drbd", "ext"], "file"),
+        (["blockdev", "rbd"], "ext"),
+        ([], "file"),
+    ],
+)
+def test_disks_of_several_count_by_what_they_can_do(names: list[str], one: str) -> None:
+    assert standing_for(names) == one
+
+
+def test_a_parameter_is_read_as_the_table_says() -> None:
+    file = TEMPLATES["file"]
+    assert file.parameters({"preallocate": "yes"}) == {"preallocate": True}
+    with pytest.raises(BadInput, match="is yes or no, not 'perhaps'"):
+        file.parameters({"preallocate": "perhaps"})
+    with pytest.raises(BadInput, match="template 'file' has no parameter 'vg'"):
+        file.parameters({"preallocate": "yes", "vg": "x"})
