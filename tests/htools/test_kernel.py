@@ -188,11 +188,11 @@ sys.path_importer_cache.clear()
 PLANS = """
 import sys
 from moorage.htools import Rules, Searcher, balance, evacuate, grid, load, sample
-from moorage.htools.placement import refuges
+from moorage.htools.placement import evacuation_kernel
 from moorage.htools.plans import search
 
 sys.stderr.write(str(grid.COMPILED))
-search.COMPILED = refuges.COMPILED = True  # slow, but it works
+search.COMPILED = evacuation_kernel.COMPILED = True  # slow, but it works
 for seed in range(3):
     fleet = sample.cluster(seed, sample.Shape(nodes=6, instances=20, oddity=0.05))
     state = load(fleet).state.group_view(0)

@@ -189,19 +189,24 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
     await cluster.stop()
 
 
+def changing(cluster: SimCluster) -> dict[str, int]:
+    """Return how many commands ran on each node that may change something."""
+    nodes = cluster.nodes.nodes.items()
+    return {name: sum(not one.reads for one in node.machine.ran) for name, node in nodes}
+
+
 async def refused(
     cluster: SimCluster, sentence: str, op_id: str, **fields: Any
 ) -> Refused:
     """Run what must be refused; fail unless it says why and nothing has changed."""
     before, config = await picture(cluster), cluster.config
-    ran = {name: len(one.machine.ran) for name, one in cluster.nodes.nodes.items()}
+    ran = changing(cluster)
     error = await cluster.refused(op_id, **fields)
     assert sentence in str(error)
     assert isinstance(error, Refused)
     assert cluster.config is config
     assert (await picture(cluster)).differences(before) == []
-    now = {name: len(one.machine.ran) for name, one in cluster.nodes.nodes.items()}
-    assert now == ran
+    assert changing(cluster) == ran
     return error
 
 
