@@ -105,6 +105,7 @@ def test_version(typed) -> None:
         ("gnt-disk attach", "nothing was given", "gnt-disk attach --help"),
         ("gnt-disk detach a b", "takes DISK only: what is 'b'?", "--help"),
         ("gnt-cluster info x", "takes no names: what is 'x'?", "--help"),
+        ("gnt-job list --json=1", "--json takes no value: what is '1'?", "--help"),
         ("gnt-disk attach a b --index x", "--index does not take 'x'", ""),
         ("gnt-disk list --units q", "--units is one of h, m, g, t, not 'q'", ""),
         ("gnt-disk list --separator", "--separator needs a value", ""),

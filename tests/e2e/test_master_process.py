@@ -201,9 +201,12 @@ def test_keys_that_are_away_are_said_to_be_so(town: Scratch, hands: Typist) -> N
     hands.type("moorage master stop")
     kept = town.master.root.with_name("kept-keys")
     town.master.keys.rename(kept)
+    with town.master.log.open("a") as log:
+        log.write("words of an earlier master\n")
     try:
         said = refused(hands, "moorage master start")
         assert f"the cluster's keys in {town.master.keys} cannot be read" in said
+        assert "an earlier master" not in said
         refused(hands, "gnt-cluster destroy --yes-do-it")
     finally:
         kept.rename(town.master.keys)

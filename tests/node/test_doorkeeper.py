@@ -3,6 +3,7 @@
 
 import asyncio
 import errno
+import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -100,6 +101,21 @@ async def test_who_is_slow_gives_way_to_those_who_wait(
     with ExitStack() as stack:
         await strangers(stack, served, 32)
         await ask(served, nodes)
+
+
+async def test_strangers_get_a_quarter_of_the_descriptors(served: Any) -> None:
+    """The others are for verbs, guests and scripts."""
+    await serve(served, Limits(greeted=4, waiting=1024, handshake=60.0, hurry=60.0))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    try:
+        with ExitStack() as stack:
+            many = await strangers(stack, served, 110)
+            await ended(many[2])
+            with pytest.raises(BlockingIOError):
+                many[-90].recv(1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_a_lack_of_descriptors_passes(

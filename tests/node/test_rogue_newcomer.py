@@ -74,6 +74,20 @@ async def test_a_door_that_answers_anything_is_one_sentence(
     assert "\n" not in caught.value.message
 
 
+async def test_nothing_that_a_door_shows_is_unpacked(
+    tmp_path: Path, authority: Authority
+) -> None:
+    certificate = tls.pem(tls.self_signed(tls.new_key(), "newcomer")).decode()
+    said = json.encode({"certificate": certificate})
+    for body, more in ((said, ()), (gzip.compress(said), (b"Content-Encoding: gzip",))):
+        async with door(tmp_path, head(len(body), *more) + body) as token:
+            if not more:  # the same in clear is taken
+                await join.let_in(authority, token, "node9")
+                continue
+            with pytest.raises(MoorageError, match="no certificate"):
+                await join.let_in(authority, token, "node9")
+
+
 async def test_a_door_leads_nowhere_else(tmp_path: Path, authority: Authority) -> None:
     asked = asyncio.Event()
     elsewhere = await asyncio.start_server(lambda *_: asked.set(), "127.0.0.1", 0)

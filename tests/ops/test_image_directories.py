@@ -49,6 +49,10 @@ async def test_a_directory_outside_of_a_nodes_list_is_refused_and_found(sim):
     error = await sim.refused("OP_CLUSTER_SET_PARAMS", **other)
     assert "node node3 does not allow disks in /srv/other" in error.message
     await sim.run("OP_CLUSTER_SET_PARAMS", file_storage_dir="/srv/images/local")
+    sim.nodes.nodes["node3"].machine.allowed = ()
+    error = await sim.refused("OP_CLUSTER_SET_PARAMS", **other)
+    assert "is empty, or not believed because others" in error.message
+    assert "which is root's (mode 644)" in error.hint
 
 
 @pytest.mark.requirement("S0-18")

@@ -6,16 +6,22 @@ Options and operands mix freely, an option's value may begin with a dash
 """
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from .declaration import Command, Operand, Option, Options, Usage
+
+_NO_VALUE = re.compile(r"argument (\S+): ignored explicit argument (.*)", re.DOTALL)
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving."""
 
     def error(self, message: str) -> NoReturn:
+        found = _NO_VALUE.fullmatch(message)
+        if found:
+            message = f"{found[1]} takes no value: what is {found[2]}?"
         raise Usage(f"{self.prog}: {message}", hint=f"{self.prog} --help")
 
 

@@ -229,6 +229,7 @@ def start(places: MasterPlaces) -> int:
     """
     check_cluster(places)
     claim(places.root, KEPT)
+    said = _length(places.log)
     supervisor = process.holder(places.supervisor)
     if supervisor:
         os.kill(supervisor, signal.SIGHUP)
@@ -244,9 +245,15 @@ def start(places: MasterPlaces) -> int:
     process.wait_until(settled, _START)
     pid = process.holder(places.lock)
     if pid is None or not _answers(places):
-        words = places.log.read_text(errors="replace").splitlines()[-5:]
+        with places.log.open(errors="replace") as log:
+            log.seek(said if said <= _length(places.log) else 0)
+            words = log.read().splitlines()[-5:]
         raise Failed("the master does not come up:\n" + "\n".join(words))
     return pid
+
+
+def _length(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
 
 
 def _answers(places: MasterPlaces) -> bool:

@@ -73,12 +73,25 @@ def _lacking(node: Node, path: str) -> Finding:
 
 
 def _forbidden(node: Node, facts: NodeFacts, path: str, *, warning: bool) -> Finding:
-    allowed = ", ".join(facts.allowed_directories or ()) or "nothing"
+    told, hint = listed(node, facts)
     return Finding(
         f"node {node.name}",
-        f"it does not allow disks in {path}: its list of directories has {allowed}",
-        f"add it to file-storage-paths on {node.name}",
+        f"it does not allow disks in {path}: {told}",
+        hint,
         warning=warning,
+    )
+
+
+def listed(node: Node, facts: NodeFacts) -> tuple[str, str]:
+    """Return what a node's list of directories has, and what to do about it."""
+    file = f"file-storage-paths on {node.name}"
+    allowed = ", ".join(facts.allowed_directories or ())
+    if allowed:
+        return f"its list of directories has {allowed}", f"add it to {file}"
+    told = "is empty, or not believed because others than root may write it"
+    return (
+        f"its list of directories {told}",
+        f"add it to {file}, which is root's (mode 644), as the directories on the way",
     )
 
 

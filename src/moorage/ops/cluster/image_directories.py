@@ -12,7 +12,7 @@ from moorage.protocol import GetFacts
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
-from .checks_storage import is_forbidden
+from .checks_storage import is_forbidden, listed
 
 
 def tidy(wanted: str) -> str:
@@ -118,11 +118,10 @@ def _check_there(node: Node, facts: NodeFacts, setting: str, path: str) -> None:
             node=node.name,
         )
     if is_forbidden(facts, path):
-        allowed = ", ".join(facts.allowed_directories or ()) or "nothing"
+        told, hint = listed(node, facts)
         raise WrongState(
-            f"node {node.name} does not allow disks in {path}: its list of "
-            f"directories has {allowed}",
-            hint=f"add it to file-storage-paths on {node.name}",
+            f"node {node.name} does not allow disks in {path}: {told}",
+            hint=hint,
             node=node.name,
         )
 
