@@ -33,6 +33,14 @@ def test_guests_never_share_a_user(tmp_path):
 
 
 @root
+def test_what_a_guest_inherits_of_its_lock_fills_no_file_system(tmp_path):
+    user = take(tmp_path)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.write(user.lock, b"x")
+    os.close(user.lock)
+
+
+@root
 def test_a_user_is_the_guests_as_long_as_its_process_lives(tmp_path):
     """The process inherits the lock; whoever took the user may be long gone."""
     user = take(tmp_path, ((2_100_500_000, 2_100_500_000),))

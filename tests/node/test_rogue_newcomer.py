@@ -82,10 +82,10 @@ async def test_nothing_that_a_door_shows_is_unpacked(
     for body, more in ((said, ()), (gzip.compress(said), (b"Content-Encoding: gzip",))):
         async with door(tmp_path, head(len(body), *more) + body) as token:
             if not more:  # the same in clear is taken
-                await join.let_in(authority, token, "node9")
+                await enrolment.let_in(authority, token, "node9")
                 continue
             with pytest.raises(MoorageError, match="no certificate"):
-                await join.let_in(authority, token, "node9")
+                await enrolment.let_in(authority, token, "node9")
 
 
 async def test_a_door_leads_nowhere_else(tmp_path: Path, authority: Authority) -> None:

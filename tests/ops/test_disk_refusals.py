@@ -192,7 +192,9 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
 def changing(cluster: SimCluster) -> dict[str, int]:
     """Return how many commands ran on each node that may change something."""
     nodes = cluster.nodes.nodes.items()
-    return {name: sum(not one.reads for one in node.machine.ran) for name, node in nodes}
+    return {
+        name: sum(not one.reads for one in node.machine.ran) for name, node in nodes
+    }
 
 
 async def refused(

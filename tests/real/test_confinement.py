@@ -87,6 +87,17 @@ async def test_a_guest_is_an_unprivileged_user_of_its_own_in_a_sandbox(lab, on_t
         assert user(lab.one, first) != user(lab.two, second)
 
 
+async def test_nothing_of_the_agents_environment(lab, on_two, monkeypatch):
+    monkeypatch.setenv("MOORAGE_SECRET", "4711")
+    async with on_two() as guests:
+        spec = lab.spec()
+        await guests.start(lab.one, spec)
+        pid = lab.one._home(spec.uuid).pid()
+        found = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    names = {one.partition(b"=")[0] for one in found if one}
+    assert names <= {b"PATH", b"TZ", b"CEPH_ARGS", b"CEPH_CONF", b"LC_ALL", b"PWD"}
+
+
 async def test_the_agents_user_without_its_capabilities(lab, on_two):
     """`security_model=none` is Ganeti's old way."""
     async with on_two() as guests:

@@ -4,9 +4,11 @@
 QEMU appends to a log, so it can be cut while QEMU has it open.
 """
 
+import logging
 import os
 from pathlib import Path
 
+_LOG = logging.getLogger(__name__)
 LARGEST = 1 << 20
 """Bytes of a log, before it is cut."""
 KEPT = 1 << 18
@@ -21,8 +23,8 @@ def cut(run_dir: Path) -> None:
         try:
             if log.stat().st_size > LARGEST:
                 _cut(log)
-        except FileNotFoundError:  # the guest ended meanwhile
-            continue
+        except OSError as error:  # the guest ended meanwhile, or QEMU cut its log, too
+            _LOG.debug("%s was not cut: %s", log, error)
 
 
 def _cut(log: Path) -> None:

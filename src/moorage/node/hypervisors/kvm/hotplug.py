@@ -13,14 +13,15 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
-from . import blockdev
+from . import blockdev, shapes
 from .blockdev import Data
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
 from .openings import Images, opened
+from .shapes import FdSet
 
 _PERIPHERAL = "/machine/peripheral"
-_PORT = re.compile(r"/port(\d+)(?:/|$)")
+_PORT = re.compile(r"/port(\d{1,3})(?:/|$)", re.ASCII)
 _POLL = 0.02
 _RELEASE = 5.0
 
@@ -33,14 +34,16 @@ async def layout(monitor: Monitor) -> dict[str, int]:
 
 async def plugged(monitor: Monitor) -> list[str]:
     """Return the disks that are plugged."""
-    listed = await monitor.ask("qom-list", path=_PERIPHERAL)
-    return [disk for item in listed if (disk := blockdev.disk_of(item["name"]))]
+    listed = await monitor.read(shapes.Children, "qom-list", path=_PERIPHERAL)
+    return [disk for item in listed if (disk := blockdev.disk_of(item.name))]
 
 
 async def _port_of(monitor: Monitor, disk: str) -> int | None:
     path = f"{_PERIPHERAL}/{blockdev.device_name(disk)}"
     try:
-        bus = await monitor.ask("qom-get", path=path, property="parent_bus")
+        bus = await monitor.read(
+            shapes.Path, "qom-get", path=path, property="parent_bus"
+        )
     except Refusal:  # the guest let go of it just now
         return None
     found = _PORT.search(bus)
@@ -111,7 +114,8 @@ async def plug(
 
 async def _hand_over(monitor: Monitor, drive: Drive, images: Images | None) -> Data:
     """Open a drive's data, and give them to QEMU."""
-    taken = (one["fdset-id"] for one in await monitor.ask("query-fdsets"))
+    sets = await monitor.read(list[FdSet], "query-fdsets")
+    taken = (one.fdset_id for one in sets)
     numbers = count(1 + max(taken, default=0))
     found = await asyncio.to_thread(opened, drive, images, numbers, "connection")
     try:
@@ -130,8 +134,10 @@ async def _add(monitor: Monitor, node: dict[str, object]) -> None:
 
 async def _sizes(monitor: Monitor) -> dict[str, int]:
     """Return the size in bytes of every block node, by name."""
-    nodes = await monitor.ask("query-named-block-nodes", flat=True)
-    return {node["node-name"]: node["image"]["virtual-size"] for node in nodes}
+    nodes = await monitor.read(
+        list[shapes.BlockNode], "query-named-block-nodes", flat=True
+    )
+    return {node.node_name: node.image.virtual_size for node in nodes}
 
 
 async def let_go(monitor: Monitor, disk: str) -> None:
@@ -146,9 +152,9 @@ async def let_go(monitor: Monitor, disk: str) -> None:
                 if loop.time() > end:
                     raise
                 await asyncio.sleep(_POLL)
-    for one in await monitor.ask("query-fdsets"):
-        if any(file.get("opaque") == disk for file in one["fds"]):
-            await monitor.ask("remove-fd", fdset_id=one["fdset-id"])
+    for one in await monitor.read(list[FdSet], "query-fdsets"):
+        if any(file.opaque == disk for file in one.fds):
+            await monitor.ask("remove-fd", fdset_id=one.fdset_id)
 
 
 async def ask_to_unplug(monitor: Monitor, disk: str, within: float) -> bool:

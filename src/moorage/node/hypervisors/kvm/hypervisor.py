@@ -38,6 +38,8 @@ _CLAIMS, _CLAIM_PAUSE = 10, 0.02
 _BUTTON = 5.0
 _UNPLUG_TRY = 1.0
 _WATCH = 5.0
+_LOOK = 30.0
+"""Seconds that a guest may take to say how it is: the others are told of with it."""
 _CUTTING = 5.0
 """Seconds between two looks at the consoles' logs."""
 _VERDICTS = "accelerator.json"
@@ -113,10 +115,11 @@ class Kvm:
         spec = home.spec()
         state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
         try:
-            async with conversation(home) as monitor:
+            async with asyncio.timeout(_LOOK), conversation(home) as monitor:
                 state, cause = await migration.standing(monitor)
                 ports = await hotplug.layout(monitor)
-        except Failed:
+        except (Failed, TimeoutError):
+            state, cause = "paused", NO_ANSWER
             if not home.has_process():
                 return None
         return GuestState(

@@ -13,24 +13,28 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from socket import AF_INET, AF_INET6, SHUT_RDWR, socket
-from typing import Any, Protocol
+from typing import Protocol
 
 from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.standstill import told
+from moorage.node.text import clean
 from moorage.protocol import Door, Moved, Report
 
-from . import tls_psk
+from . import shapes, tls_psk
 from .gate import Gate, knock, listen
 from .guest_dir import Home
 from .hotplug import layout
 from .monitor import Monitor
+from .shapes import Migration
 
 UNDER_WAY = frozenset(
     {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}
 )
 SETUP = 30.0
 """Seconds that a destination may take for its TLS; it needs milliseconds."""
+_SAID = 2000
+"""Characters of QEMU's reason."""
 _POLL = 0.05
 _MIB = 20
 _PORTS, _TRIES = 1 << 16, 256
@@ -51,10 +55,10 @@ async def state(monitor: Monitor) -> str:
 
 async def standing(monitor: Monitor) -> tuple[str, str]:
     """Return what the guest does, and QEMU's word for why a paused one stands still."""
-    status = str((await monitor.ask("query-status"))["status"])
+    status = (await monitor.read(shapes.Status, "query-status")).status
     if status == "postmigrate":
-        migration = await monitor.ask("query-migrate")
-        if migration.get("status") == "completed":
+        migration = await monitor.read(Migration, "query-migrate")
+        if migration.status == "completed":
             return "moved", ""
     known = {"running": "running", "finish-migrate": "running", "inmigrate": "incoming"}
     found = known.get(status, "paused")
@@ -123,9 +127,7 @@ async def send(talk: Talk, way: Way, report: Report) -> Moved:
     return await _result(talk, stats, way)
 
 
-async def _followed(
-    talk: Talk, connection: socket | None, report: Report
-) -> dict[str, Any]:
+async def _followed(talk: Talk, connection: socket | None, report: Report) -> Migration:
     """Tell of a migration's progress, and return QEMU's last figures.
 
     A destination that takes the connection and then says nothing is hung up on: QEMU
@@ -136,14 +138,15 @@ async def _followed(
     end = clock() + SETUP
     async for stats in _progress(talk):
         _tell(stats, report)
-        if connection and stats.get("status") == "setup" and clock() > end:
+        if connection and stats.status == "setup" and clock() > end:
             with suppress(OSError):  # it ended this very moment
                 connection.shutdown(SHUT_RDWR)
     return stats
 
 
 async def _is_under_way(monitor: Monitor) -> bool:
-    return (await monitor.ask("query-migrate")).get("status") in UNDER_WAY
+    found = await monitor.read(Migration, "query-migrate")
+    return found.status in UNDER_WAY
 
 
 async def _begin(monitor: Monitor, way: Way) -> socket:
@@ -198,35 +201,34 @@ def _label(ports: dict[str, int]) -> str:
     return ",".join(f"{disk}@{port}" for disk, port in sorted(ports.items())) or "none"
 
 
-async def _progress(talk: Talk) -> AsyncIterator[dict[str, Any]]:
+async def _progress(talk: Talk) -> AsyncIterator[Migration]:
     """Yield QEMU's figures, the last time when the migration is no longer under way."""
     while True:
         async with talk() as monitor:
-            stats = await monitor.ask("query-migrate")
+            stats = await monitor.read(Migration, "query-migrate")
         yield stats
-        if stats.get("status") not in UNDER_WAY:
+        if stats.status not in UNDER_WAY:
             return
         await asyncio.sleep(_POLL)
 
 
-def _tell(stats: dict[str, Any], report: Report) -> None:
-    ram = stats.get("ram")
+def _tell(stats: Migration, report: Report) -> None:
+    ram = stats.ram
     if ram:
-        total, left = ram["total"] >> _MIB, ram["remaining"] >> _MIB
-        report(total - left, total, "MiB", f"pass {ram.get('dirty-sync-count', 1)}")
+        total, left = ram.total >> _MIB, ram.remaining >> _MIB
+        report(total - left, total, "MiB", f"pass {ram.dirty_sync_count}")
 
 
-async def _result(talk: Talk, stats: dict[str, Any], way: Way) -> Moved:
-    if stats.get("status") == "completed":
+async def _result(talk: Talk, stats: Migration, way: Way) -> Moved:
+    if stats.status == "completed":
         return Moved(
-            total_ms=stats.get("total-time", 0),
-            downtime_ms=stats.get("downtime", 0),
-            transferred=stats.get("ram", {}).get("transferred", 0) >> _MIB,
+            total_ms=stats.total_time,
+            downtime_ms=stats.downtime,
+            transferred=(stats.ram or shapes.NO_RAM).transferred >> _MIB,
         )
     async with talk() as monitor:
         await run_again(monitor)
-        cause = stats.get("error-desc", stats.get("status"))
-        raise _stays(monitor, way, str(cause))
+        raise _stays(monitor, way, clean(stats.error_desc[:_SAID]) or stats.status)
 
 
 def _stays(monitor: Monitor, way: Way, cause: str) -> Failed:

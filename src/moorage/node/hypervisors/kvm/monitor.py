@@ -4,23 +4,38 @@
 A monitor serves one client at a time, and there may be several agents, or tools of a
 person. So a conversation is short: it is opened for a few commands, waits its turn,
 and never lasts as long as a guest or a migration takes.
+
+QEMU may be its guest's by now. So what it says is bounded, must have the shape that is
+asked for, and comes in time; whatever it says else is a `Failed` of this guest alone.
 """
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from qemu.qmp import ExecuteError, QMPClient, QMPError
+from msgspec import ValidationError, convert
+from qemu.qmp import ExecuteError, Message, QMPClient, QMPError
 from qemu.qmp.protocol import ConnectError
 
 from moorage.errors import Failed
+from moorage.node.text import clean
 
 from .guest_dir import Home
 from .sockets import short_path
 
+T = TypeVar("T")
+
 _RETRY = 0.02
+_ANSWER = 60.0
+"""Seconds that QEMU may take for one command."""
+_FAREWELL = 5.0
+"""Seconds that the end of a conversation may take."""
+_SAID = 2000
+"""Characters of a refusal."""
+_LINE = 1 << 20
+"""Bytes of one answer: 16 drives take a fiftieth of it."""
 
 logging.getLogger("qemu.qmp").setLevel(
     logging.CRITICAL
@@ -54,13 +69,36 @@ class Monitor:
         """
         given = {name.replace("_", "-"): value for name, value in arguments.items()}
         try:
-            return await self._client.execute(command, given or None)
+            async with asyncio.timeout(_ANSWER):
+                return await self._client.execute(command, given or None)
         except ExecuteError as error:
-            raise Refusal(self.guest, command, str(error)) from None
+            said = str(error)[:_SAID]
+            raise Refusal(self.guest, command, clean(said)) from None
+        except TimeoutError:
+            raise Failed(
+                f"QEMU of guest {self.guest} gave no answer to {command} in "
+                f"{_ANSWER:.0f} s"
+            ) from None
         except QMPError as error:
             raise Failed(
                 f"QEMU of guest {self.guest} ended during {command}"
             ) from error
+
+    async def read(self, kind: type[T], command: str, **arguments: object) -> T:
+        """Return what QEMU answers, if it has the shape that is wanted.
+
+        Raises
+        ------
+        Failed
+            If it has not, or as :meth:`ask` does.
+        """
+        answer = await self.ask(command, **arguments)
+        try:
+            return convert(answer, kind)
+        except (ValidationError, RecursionError):
+            raise Failed(
+                f"QEMU of guest {self.guest} does not answer {command} as QEMU does"
+            ) from None
 
     async def give(self, name: str, connection: int) -> None:
         """Give QEMU the descriptor of an open connection, under a name."""
@@ -98,8 +136,7 @@ async def conversation(home: Home, patience: float = 30.0) -> AsyncIterator[Moni
     try:
         yield Monitor(client, name)
     finally:
-        with suppress(QMPError, EOFError, OSError):
-            await client.disconnect()
+        await _hang_up(client)
 
 
 async def _connected(home: Home, name: str, patience: float) -> QMPClient:
@@ -120,12 +157,24 @@ async def _connected(home: Home, name: str, patience: float) -> QMPClient:
 
 
 async def _attempt(home: Home, name: str, left: float) -> QMPClient | None:
-    client = QMPClient(name)
+    client = QMPClient(name, _LINE)
+    client.events.event_filter = _nothing  # else they are kept, however many come
     try:
         with short_path(home.file("monitor")) as path:
             await asyncio.wait_for(client.connect(path), left)
     except (ConnectError, TimeoutError, OSError):
-        with suppress(QMPError, EOFError, OSError):
-            await client.disconnect()
+        await _hang_up(client)
         return None
     return client
+
+
+def _nothing(_event: Message) -> bool:
+    """Let no event through."""
+    return False
+
+
+async def _hang_up(client: QMPClient) -> None:
+    # What broke the conversation is told here again, and may be anything.
+    with suppress(Exception):
+        async with asyncio.timeout(_FAREWELL):
+            await client.disconnect()

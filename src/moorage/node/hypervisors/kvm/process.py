@@ -22,6 +22,8 @@ _COMING_UP = 60.0
 _FLUSHING = 10.0
 _DETACHED = ("setsid", "--fork", "sh", "-c", f'{NOTE} && exec "$@"', "guest")
 """Starts a program that is nobody's child, and notes which process it is."""
+_HANDED_ON = ("PATH", "TZ", "CEPH_ARGS", "CEPH_CONF")
+"""Of the agent's environment: the rest may hold secrets."""
 _PROGRAM = re.compile(r"\A(?:\S*qemu\S*|setpriv): ")
 
 
@@ -48,6 +50,11 @@ async def launch(
             raise Failed(f"guest {name} did not start: {_last_words(home)}")
 
 
+def _environment() -> dict[str, str]:
+    given = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    return given | {"LC_ALL": "C"}
+
+
 async def _detach(home: Home, argv: Sequence[str], keep: Sequence[int]) -> None:
     log = home.log("log")
     try:
@@ -57,6 +64,7 @@ async def _detach(home: Home, argv: Sequence[str], keep: Sequence[int]) -> None:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=log,
             pass_fds=keep,
+            env=_environment(),
             cwd=home.path,
         )
         await parent.wait()

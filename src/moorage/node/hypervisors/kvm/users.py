@@ -157,8 +157,11 @@ def _alive(entry: os.DirEntry[str]) -> bool:
 
 
 def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds a lock; None if somebody has it."""
-    found = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Return a descriptor that holds a lock; None if somebody has it.
+
+    QEMU inherits it, and could fill the file system if it could write to it.
+    """
+    found = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What QEMU answers: the shape, and how much of it.
+
+A guest may have taken its QEMU over: what does not fit is not believed.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+_Word = Annotated[str, Meta(pattern=r"\A[a-z0-9-]{0,40}\Z")]
+_Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+_Name = Annotated[str, Meta(max_length=255)]
+Path = Annotated[str, Meta(max_length=1000)]
+"""A place in QEMU's tree of objects."""
+
+
+class Status(Struct, frozen=True):
+    """What a guest does."""
+
+    status: _Word
+
+
+class Child(Struct, frozen=True):
+    """An object in QEMU's tree."""
+
+    name: _Name
+
+
+Children = Annotated[list[Child], Meta(max_length=256)]
+"""Those of one place: 16 drives, their ports, 8 cards, and what else there is."""
+
+
+class Opened(Struct, frozen=True):
+    """A descriptor that QEMU was given."""
+
+    opaque: str = ""
+
+
+class FdSet(Struct, frozen=True, rename="kebab"):
+    """Descriptors of one file."""
+
+    fdset_id: Annotated[int, Meta(ge=0, lt=1 << 31)]
+    fds: list[Opened]
+
+
+class Image(Struct, frozen=True, rename="kebab"):
+    """The data of a block node."""
+
+    virtual_size: _Count
+
+
+class BlockNode(Struct, frozen=True, rename="kebab"):
+    """A block node."""
+
+    image: Image
+    node_name: str
+
+
+class Ram(Struct, frozen=True, rename="kebab"):
+    """How much of a guest's memory has been sent."""
+
+    total: _Count = 0
+    remaining: _Count = 0
+    transferred: _Count = 0
+    dirty_sync_count: _Count = 1
+
+
+class Migration(Struct, frozen=True, rename="kebab"):
+    """How far a migration is."""
+
+    status: _Word = ""
+    total_time: _Count = 0
+    downtime: _Count = 0
+    ram: Ram | None = None
+    error_desc: str = ""
+
+
+NO_RAM = Ram()
+"""Before anything was sent."""
