@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
-from moorage.node.hypervisors.kvm.home import _BOOT, _START, Home
 
 from moorage.errors import Failed
 from moorage.model import GuestState
 from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.kvm import Kvm, hypervisor, monitor
+from moorage.node.hypervisors.kvm.guest_dir import _BOOT, _START, Home
 from moorage.node.hypervisors.kvm.shapes import Migration, Ram
 from moorage.units import Mib
 
