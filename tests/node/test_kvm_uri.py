@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """URIs of providers, as QEMU's block options."""
 
+from pathlib import Path
+
 import pytest
 
 from moorage.errors import BadInput, NotSupported
+from moorage.model.hvparams import Parameters
+from moorage.node.hypervisors.kvm.home import Home
+from moorage.node.hypervisors.kvm.migration import Way
 from moorage.node.hypervisors.kvm.uri import inet, protocol_node
+from moorage.protocol import Door
 
 UNIX = {"type": "unix", "path": "/run/x.sock"}
 IQN = "iqn.2026-01.org.example:disks"
@@ -123,3 +129,25 @@ def test_what_kvm_does_not_know_is_refused_in_one_sentence(uri):
 def test_a_uri_that_lacks_a_part_is_bad_input(uri):
     with pytest.raises(BadInput, match="is not a valid"):
         protocol_node(uri)
+
+
+KEY = "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("address", "door"),
+    [
+        ("exec:/bin/sh", Door(port=1, key=KEY)),
+        ("node2", Door(port=1, key=KEY)),
+        ("fe80::1%eth0", Door(port=1, key=KEY)),
+        ("10.0.0.2", Door(port=1)),
+        ("10.0.0.2", Door(port=1, key=KEY, place="exec:/bin/sh")),
+    ],
+)
+def test_a_guest_goes_to_a_port_behind_a_key_and_nowhere_else(
+    tmp_path: Path, address: str, door: Door
+) -> None:
+    home = Home(tmp_path, "u")
+    assert Way(home, "10.0.0.2", Door(port=1, key=KEY), Parameters())
+    with pytest.raises(BadInput, match=r"a guest (goes|does not go) to"):
+        Way(home, address, door, Parameters())

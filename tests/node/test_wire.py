@@ -145,6 +145,10 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     await runner.cleanup()
 
 
+def test_a_sign_of_life_may_be_lost() -> None:
+    assert 3 * wire.BEAT <= wire.SILENCE <= 60
+
+
 async def test_both_ends_notice_a_dead_connection() -> None:
     """Accepted connections inherit what the listening socket was told."""
     listening = server._bound("127.0.0.1", 0)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import BadInput, Unreachable, WrongState
-from moorage.jobs import View
+from moorage.jobs import Commit, View
 from moorage.model import GuestState, load
+from moorage.model.token import Token, to_text
+from moorage.ops.node.add import NodeAdd
 from moorage.ops.node.remove import NodeRemove
 from moorage.ops.node.residents import guests_on
 from moorage.ops.node.set_params import NodeSetParams
@@ -222,6 +224,20 @@ async def test_a_node_is_asked_before_it_comes_back(sim):
     del sim.nodes.san.guests["node2 gone"]
     await sim.run("OP_NODE_SET_PARAMS", offline=False, **node)
     assert not sim.config.node("node2").offline
+
+
+def test_a_node_that_is_let_in_again_is_known_by_its_new_key_alone() -> None:
+    builder = ClusterBuilder(1).node("node2", offline=True, pins=("a" * 64, "b" * 64))
+    view = View(load(1, builder.objects.values()))
+    operation = NodeAdd(node_name="node2", readd=True)
+    with pytest.raises(BadInput) as caught:
+        operation.check(view)
+    assert "when its directory keys is emptied" in caught.value.hint
+    token = to_text(Token("10.0.0.2", 1811, "c" * 64, "secret"))
+    recorded, _ = NodeAdd(node_name="node2", readd=True, token=token).tasks(view)
+    assert isinstance(recorded, Commit)
+    ((_, node),) = recorded.change["put"]
+    assert list(node["pins"]) == ["c" * 64]
 
 
 async def test_roles_and_parameters(sim):
