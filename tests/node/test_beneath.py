@@ -82,6 +82,6 @@ def test_a_new_file_is_made_where_it_belongs(root):
     os.close(top)
 
 
-def test_a_null_character_does_not_end_a_name(root: Path, opened) -> None:
+def test_a_null_character_does_not_end_a_name(opened) -> None:
     with pytest.raises((OSError, ValueError), match="null"):
         opened("web1/disk0\0.new")

@@ -28,8 +28,8 @@ class Calm(logging.Filter):
     """Lets each place in the source write only so much in a minute.
 
     Whoever can make a daemon complain could fill its disk. What is critical is written
-    all the same: it ends the daemon, and nobody outside can bring it about. How many records were left
-    out is told with the next one that is let through.
+    all the same: it ends the daemon, and nobody outside can bring it about. How many
+    records were left out is told with the next one that is let through.
 
     Parameters
     ----------
