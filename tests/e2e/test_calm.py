@@ -48,3 +48,12 @@ def test_after_a_while_it_complains_again(
         now[0] += 61
     assert len(log.records) == 120
     assert log.records[60].getMessage() == "(40 messages were left out) again 1"
+
+
+def test_what_ends_a_daemon_is_told_whatever_came_before(
+    log: pytest.LogCaptureFixture,
+) -> None:
+    for number in range(100):
+        level = logging.CRITICAL if number == 99 else logging.WARNING
+        logging.getLogger("x").log(level, "line %s", number)
+    assert "(39 messages were left out) line 99" in log.text

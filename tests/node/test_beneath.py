@@ -80,3 +80,8 @@ def test_a_new_file_is_made_where_it_belongs(root):
     with pytest.raises(FileExistsError):
         open_beneath(top, "web1/disk2", flags)
     os.close(top)
+
+
+def test_a_null_character_does_not_end_a_name(opened) -> None:
+    with pytest.raises((OSError, ValueError), match="null"):
+        opened("web1/disk0\0.new")

@@ -121,6 +121,20 @@ async def test_both_keys_are_believed_while_one_follows_the_other(
     await call(nodes, replace(node, pins=("0" * 64, *node.pins)))
 
 
+async def test_the_key_that_a_node_showed_is_known_whatever_is_asked_meanwhile(
+    served: Served, nodes: HttpNodes
+) -> None:
+    """Its record would name no key at all, and nobody could speak with it again."""
+    node = known(served)
+    for way in ({}, {"any_key": True}):
+        asked = asyncio.create_task(call(nodes, node, "authority.request", **way))
+        while not asked.done():
+            await asyncio.sleep(0)
+            await call(nodes, node, "authority.facts")
+            nodes._way(node, convert({"verb": "facts"}, Call))
+        assert (await asked).shown == pin_of(served.keys)
+
+
 async def test_a_person_can_say_that_the_certificate_is_enough(
     served: Served, nodes: HttpNodes, other_authority: Authority, tmp_path: Path
 ) -> None:

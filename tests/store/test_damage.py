@@ -100,6 +100,7 @@ async def test_a_flipped_bit_changes_nothing_in_silence(file: Path) -> None:
         ("DELETE FROM head", "it has 0 heads"),
         ("DROP TABLE records", "no such table"),
         ("PRAGMA user_version = 7", "of a later Moorage"),
+        ("PRAGMA user_version = -1", "its format -1 is no Moorage's"),
     ],
 )
 async def test_damage_is_told_in_words(file: Path, statement: str, said: str) -> None:

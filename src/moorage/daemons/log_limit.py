@@ -27,8 +27,9 @@ def write_log() -> None:
 class Calm(logging.Filter):
     """Lets each place in the source write only so much in a minute.
 
-    Whoever can make a daemon complain could fill its disk. How many records were left
-    out is told with the next one that is let through.
+    Whoever can make a daemon complain could fill its disk. What is critical is written
+    all the same: it ends the daemon, and nobody outside can bring it about. How many
+    records were left out is told with the next one that is let through.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Calm(logging.Filter):
             self._written.clear()
         place = record.pathname, record.lineno
         self._written[place] += 1
-        if self._written[place] > _RECORDS:
+        if self._written[place] > _RECORDS and record.levelno < logging.CRITICAL:
             self._left_out += 1
             return False
         if self._left_out:

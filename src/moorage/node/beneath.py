@@ -51,6 +51,8 @@ def open_beneath(root: int, path: str, flags: int, mode: int = 0o600) -> int:
         directory is asked for), ``EXDEV`` if the path leads out; else as for
         :func:`os.open`.
     """
+    if "\0" in path:  # the system would stop reading there, and open something else
+        raise OSError(errno.EINVAL, "a null character is in its name", path)
     flags |= os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         return _openat2(root, path, flags, mode)

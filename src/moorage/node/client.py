@@ -89,15 +89,18 @@ class HttpNodes:
             return cast("R", await self._expel(node, term, report))
         node = key_issuing.believed(node, call)
         asked = key_issuing.outgoing(self._authority, node.name, call)
-        result = await self._tried(node, asked, term, report)
-        shown = self._way(node, asked).shown
+        way = self._way(node, asked)
+        result = await self._tried(node, asked, term, report, way)
+        shown = way.shown  # by then others may have asked for another way
         pin = shown.pin if shown else ""
         return cast("R", key_issuing.incoming(node.name, call, result, pin))
 
-    async def _tried(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
+    async def _tried(
+        self, node: Node, call: Verb[R], term: int, report: Report, way: Way
+    ) -> R:
         for attempt in range(1, _TRIES + 1):
             try:
-                return await self._ask(node, call, term, report)
+                return await self._ask(node, call, term, report, way)
             except Unreachable as error:
                 if error.facts.get("sent") or attempt == _TRIES:
                     raise
@@ -115,7 +118,8 @@ class HttpNodes:
         """Wait until a node that was let in serves with its new certificate."""
         for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
-                return await self._ask(node, GetFacts(), term, report)
+                way = self._way(node, GetFacts())
+                return await self._ask(node, GetFacts(), term, report, way)
             except Unreachable as error:
                 if not left:
                     error.facts["sent"] = True  # it has its keys: that is to be undone
@@ -131,7 +135,8 @@ class HttpNodes:
         """
         for last in (False, True):
             try:
-                await self._ask(node, LeaveCluster(), term, report)
+                way = self._way(node, LeaveCluster())
+                await self._ask(node, LeaveCluster(), term, report, way)
             except Unreachable as error:
                 if error.facts.get("foreign") is not True:
                     raise
@@ -166,7 +171,9 @@ class HttpNodes:
             self._ways[node.uuid, dated] = way
         return way
 
-    async def _ask(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
+    async def _ask(
+        self, node: Node, call: Verb[R], term: int, report: Report, way: Way
+    ) -> R:
         verb, args = to_wire(call)
         asked = {
             "verb": verb,
@@ -178,7 +185,6 @@ class HttpNodes:
         limits = aiohttp.ClientTimeout(
             total=call.limit, connect=self._connect, sock_read=self._silence
         )
-        way = self._way(node, call)
         try:
             async with self._open().post(
                 f"https://{node.primary_ip}:{node.port}/call",

@@ -94,4 +94,6 @@ def _read(database: sqlite3.Connection, found: Inspection) -> None:
 def _why(number: int) -> str:
     if number > FORMAT:
         return "it is a later Moorage's"
+    if number < 0:
+        return "it is no Moorage's"
     return "it is from before checksums, and the next master adds them"

@@ -129,6 +129,8 @@ class SqliteStore:
         found = format_of(database)
         if found > FORMAT:
             raise damaged(self.path, f"its format {found} is of a later Moorage")
+        if found < 0:
+            raise damaged(self.path, f"its format {found} is no Moorage's")
         if found < FORMAT:
             database.executescript(_SCHEMA)
             with _at_once(database):
