@@ -4,10 +4,10 @@
 from pathlib import Path
 
 import pytest
-from moorage.node.hypervisors.kvm.home import Home
 
 from moorage.errors import BadInput, NotSupported
 from moorage.model.hvparams import Parameters
+from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.migration import Way
 from moorage.node.hypervisors.kvm.uri import inet, protocol_node
 from moorage.protocol import Door
