@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The way through a program: usage, help, errors, exit status."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -164,6 +165,7 @@ def test_output_that_cannot_be_written(streams: str, status: int, said: str) -> 
     typed = "import sys; from moorage.cli.gnt_disk import main; sys.exit(main())"
     done = subprocess.run(  # streams of a process of its own are the claim
         ["sh", "-c", f'exec "$@" {streams}', "sh", sys.executable, "-c", typed, "help"],
+        env={k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"},
         capture_output=True,
         text=True,
         check=False,

@@ -68,7 +68,8 @@ def test_sockets_work_at_paths_of_any_length(tmp_path):
 
 
 LETS_GO = (
-    "import fcntl,sys; fcntl.flock(int(sys.argv[1]), 8); print(); sys.stdin.read()"
+    "import fcntl, sys; fcntl.flock(int(sys.argv[1]), 8);"
+    "print(flush=True); sys.stdin.read()"
 )
 
 

@@ -108,7 +108,7 @@ def _unknown_command(program: Program, name: str) -> Usage:
 
 
 def _deaf() -> int:
-    """End in silence: whoever read the output has left."""
+    """End in silence: nobody can be given the output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 
@@ -119,6 +119,10 @@ def _system(error: OSError, terminal: Terminal) -> int:
         raise error
     where = f"{error.filename}: " if error.filename else ""
     show(Failed(f"{where}{error.strerror or error}"), terminal)
+    try:
+        terminal.out.flush()
+    except OSError:  # said already; Python would try again, and complain
+        return _deaf()
     return 1
 
 

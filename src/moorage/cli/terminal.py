@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Self, TextIO, cast
 
@@ -77,7 +78,8 @@ class Terminal:
     def talk(self, line: str, *, red: bool = False) -> None:
         """Write a line of talk; what was printed before stands before it."""
         text = visible(line)
-        self.out.flush()
+        with suppress(OSError):  # it is told at the end that this could not be written
+            self.out.flush()
         self.err.write((self._red(text) if red else text) + "\n")
         self.err.flush()
 
