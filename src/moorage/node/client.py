@@ -113,6 +113,8 @@ class HttpNodes:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+            # TLS ends in the background; a loop that ended first would leave it open.
+            await asyncio.sleep(0.1)
 
     async def _first_words(self, node: Node, term: int, report: Report) -> NodeFacts:
         """Wait until a node that was let in serves with its new certificate."""
