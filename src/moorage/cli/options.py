@@ -104,3 +104,8 @@ def overridden(call: Call) -> dict[str, bool]:
     """Return the fields of the overrides that were given."""
     names = ("ignore_ipolicy", "ignore_capacity")
     return {name: True for name in names if call.option(name)}
+
+
+def forced(call: Call) -> dict[str, bool]:
+    """Return the field that lets unlisted parameters pass, if it was asked for."""
+    return {"force_params": True} if call.option("force_params") else {}

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gnt-storage: ExtStorage providers, where they are and what they know."""
+"""ExtStorage providers: where they are, and what they know."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.follow import fetch
+from moorage.cli.options import DEBUG, JSON
 from moorage.errors import Failed, NotFound
-
-from .command import Call, Command, Example, Operand, Program
-from .follow import fetch
-from .main import run
-from .options import DEBUG, JSON
 
 _FIELDS = ("name", "node_status", "nodegroup_status", "parameters")
 Provider = Mapping[str, Any]
@@ -114,30 +112,21 @@ def described(provider: Provider) -> Iterator[str]:
 
 _SOME = (Operand("PROVIDER", 0, None),)
 
-PROGRAM = Program(
-    "gnt-storage",
-    "look at the ExtStorage providers",
-    (
-        Command(
-            "diagnose",
-            diagnose,
-            "Say of each provider where it is, and what is wrong with it",
-            _SOME,
-            (JSON, DEBUG),
-            examples=(Example("gnt-storage diagnose", "all of them"),),
-        ),
-        Command(
-            "info",
-            info,
-            "Say of each provider which groups may use it, and its parameters",
-            _SOME,
-            (JSON, DEBUG),
-            ("show",),
-        ),
+COMMANDS = (
+    Command(
+        "diagnose",
+        diagnose,
+        "Say of each provider where it is, and what is wrong with it",
+        _SOME,
+        (JSON, DEBUG),
+        examples=(Example("gnt-storage diagnose", "all of them"),),
+    ),
+    Command(
+        "info",
+        info,
+        "Say of each provider which groups may use it, and its parameters",
+        _SOME,
+        (JSON, DEBUG),
+        ("show",),
     ),
 )
-
-
-def main() -> int:
-    """Run gnt-storage."""
-    return run(PROGRAM)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-disk: disks as citizens of their own, with or without an instance."""
+
+from moorage.cli.command import Program
+from moorage.cli.main import run
+
+from . import add, attach, change, info, remove
+
+PROGRAM = Program(
+    "gnt-disk",
+    "make, attach, move, grow and remove disks",
+    (
+        add.COMMAND,
+        *info.LISTING.commands("gnt-disk", 'status == "detached"'),
+        *info.COMMANDS,
+        *attach.COMMANDS,
+        *change.COMMANDS,
+        *remove.COMMANDS,
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-disk."""
+    return run(PROGRAM)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Make a disk that belongs to nobody."""
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.follow import perform
+from moorage.cli.option_syntax import text_values
+from moorage.cli.options import (
+    FORCE_PARAMS,
+    IGNORE_CAPACITY,
+    JOB,
+    forced,
+    names,
+    overridden,
+)
+from moorage.errors import BadInput
+from moorage.units import parse_size
+
+from .options import MODE, PARAM, merged
+
+
+def add(call: Call) -> int:
+    """Make a disk that belongs to nobody."""
+    name = _only_name(call)
+    fields = call.given(
+        disk_template="disk_template",
+        provider="provider",
+        access="access",
+        adopt="adopt",
+        size="size",
+        mode="mode",
+        node="node",
+        group="node_group",
+        tags="tags",
+    )
+    if "disk_template" not in fields:
+        raise BadInput(
+            "a new disk needs a template", hint="add -t ext, -t sharedfile ..."
+        )
+    if "size" not in fields and "adopt" not in fields:
+        raise BadInput(
+            "a new disk needs a size", hint="add -s 10G (or --adopt to take data over)"
+        )
+    params = merged(call.option("param"))
+    uuid = perform(
+        call,
+        "OP_DISK_ADD",
+        **fields,
+        **({"name": name} if name else {}),
+        **({"params": text_values(params)} if params else {}),
+        **forced(call),
+        **overridden(call),
+    )
+    call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
+    return 0
+
+
+def _only_name(call: Call) -> str | None:
+    """Return the new disk's name: the operand, or ``--name``."""
+    given = {*call.words, *filter(None, [call.option("name")])}
+    if len(given) > 1:
+        raise BadInput("a disk has one name", hint="drop either --name or the operand")
+    return next(iter(given), None)
+
+
+COMMAND = Command(
+    "add",
+    add,
+    "Make a disk that belongs to no instance yet",
+    (Operand("NAME", 0),),
+    (
+        Option(
+            ("-t", "--disk-template"),
+            "how the disk is stored: ext, sharedfile...",
+            "NAME",
+        ),
+        Option(("-s", "--size"), "its size: 512M, 10G, 1.5T", "SIZE", parse_size),
+        Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME"),
+        PARAM,
+        Option(
+            ("--access",),
+            "how a guest reaches it",
+            "HOW",
+            choices=("kernelspace", "userspace"),
+        ),
+        Option(("--adopt",), "take over what is there already", "PATH"),
+        Option(("--name",), "the disk's name, as the operand", "NAME"),
+        Option(("-n", "--node"), "the node that is to hold it", "NODE"),
+        Option(("-g", "--node-group"), "the node group that is to reach it", "GROUP"),
+        MODE,
+        FORCE_PARAMS,
+        Option(("--tags",), "tags, with commas", "TAGS", names),
+        IGNORE_CAPACITY,
+        *JOB,
+    ),
+    examples=(
+        Example(
+            "gnt-disk add -t ext -p san -s 10G data1", "10 GiB on the provider san"
+        ),
+        Example(
+            "gnt-disk add -t ext -p san -s 10G -D pool=fast,trim data2",
+            "with parameters for the provider",
+        ),
+        Example(
+            "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5",
+            "a device that is there already",
+        ),
+    ),
+)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-storage: where disks can be, and who drives it."""
+
+from moorage.cli.command import Program
+from moorage.cli.main import run
+
+from . import providers
+
+PROGRAM = Program(
+    "gnt-storage",
+    "look at the ExtStorage providers",
+    providers.COMMANDS,
+)
+
+
+def main() -> int:
+    """Run gnt-storage."""
+    return run(PROGRAM)
