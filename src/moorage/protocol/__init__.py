@@ -85,6 +85,7 @@ from .verb import (
     fitting,
     name_of,
     one_disk,
+    silent,
     to_wire,
 )
 
@@ -165,5 +166,6 @@ __all__ = [
     "fitting",
     "name_of",
     "one_disk",
+    "silent",
     "to_wire",
 ]

@@ -90,6 +90,28 @@ class Opened(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How a program tells how far it is.
+
+    Attributes
+    ----------
+    note
+        What it does, in words for whoever waits.
+    total, unit
+        What 100 percent stand for; ``MiB`` is shown as a size.
+    variable
+        The variable that names a file to which it may write lines, each the latest
+        word: ``DONE TOTAL [UNIT]``, or ``NN%``. Empty for a program that prints
+        percentages, as ``qemu-img -p`` does.
+    """
+
+    note: str = ""
+    total: int = 100
+    unit: str = "%"
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """One program to run on a node.
 
@@ -116,6 +138,10 @@ class Command:
     reads
         Whether it changes nothing: then nobody has to wait for its end, or to end it,
         when the agent that started it has died.
+    progress
+        How it tells how far it is; None if it does not.
+    limit
+        Seconds that it may last; None for the usual limit of the node.
     """
 
     argv: tuple[str, ...]
@@ -126,6 +152,8 @@ class Command:
     failure: str = ""
     images: Mapping[str, Opened] = field(default_factory=dict)
     reads: bool = False
+    progress: Progress | None = None
+    limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from moorage.storage.base import (
     Command,
     Finding,
     Outcome,
+    Progress,
     Steps,
     Surveying,
     Template,
@@ -33,6 +34,8 @@ from moorage.units import Mib
 
 KERNELSPACE = "kernelspace"
 USERSPACE = "userspace"
+PROGRESS = "VOL_PROGRESS"
+"""The variable that names the file where a script may write how far it is."""
 
 _log = logging.getLogger(__name__)
 _NOT_METADATA = re.compile(r"^[^A-Za-z0-9_+.]|[^A-Za-z0-9_+.-]")
@@ -212,6 +215,7 @@ class Ext(Template):
             cwd=provider.path,
             log="" if reads else f"{action}-{provider.name}-{disk.volume}",
             failure=f"External storage's {action} script",
+            progress=Progress(f"{action} disk {disk.label}", variable=PROGRESS),
         )
 
     def _provider(self, disk: Disk) -> Provider:
