@@ -72,6 +72,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
+from .storage import Listed, ListVolumes, Place
 from .verb import (
     AtMaster,
     OnDisk,
@@ -124,6 +125,8 @@ __all__ = [
     "ListGuests",
     "ListProviders",
     "ListSystems",
+    "ListVolumes",
+    "Listed",
     "MakeRequest",
     "Moved",
     "NoteDisk",
@@ -132,6 +135,7 @@ __all__ = [
     "OnSlot",
     "OpenDisk",
     "Pause",
+    "Place",
     "PlugDisk",
     "PrepareAuthority",
     "PrepareMigration",
