@@ -72,6 +72,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
+from .storage import Listed, ListVolumes, Place
 from .verb import (
     AtMaster,
     OnDisk,
@@ -125,6 +126,8 @@ __all__ = [
     "ListGuests",
     "ListProviders",
     "ListSystems",
+    "ListVolumes",
+    "Listed",
     "MakeRequest",
     "Moved",
     "NoteDisk",
@@ -133,6 +136,7 @@ __all__ = [
     "OnSlot",
     "OpenDisk",
     "Pause",
+    "Place",
     "PlugDisk",
     "PrepareAuthority",
     "PrepareMigration",

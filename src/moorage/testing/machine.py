@@ -33,7 +33,7 @@ def provider(name: str, *optional: str, **parameters: str) -> Provider:
 
 
 PROVIDERS = (
-    provider("san", "snapshot", "open", "close", tier="ssd or hdd"),
+    provider("san", "snapshot", "open", "close", "list", tier="ssd or hdd"),
     provider("plainsan"),
     provider("usersan", "snapshot", "open", "close"),
 )
