@@ -14,6 +14,7 @@ from .facts import (
     Os,
     Provider,
     Unit,
+    Volume,
 )
 from .objects import (
     DISKLESS,
@@ -51,6 +52,7 @@ __all__ = [
     "Os",
     "Provider",
     "Unit",
+    "Volume",
     "apply",
     "load",
     "nice",

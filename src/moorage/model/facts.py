@@ -5,6 +5,8 @@ The configuration says what should be; these records say what one node's agent s
 it was asked. Sizes are MiB.
 """
 
+from typing import Any
+
 from msgspec import Struct, field
 
 from moorage.units import Mib
@@ -90,6 +92,24 @@ class Unit(Struct, frozen=True, kw_only=True):
     def name(self) -> tuple[str, str]:
         """What tells it apart on its node: type and key."""
         return self.template, self.key
+
+
+class Volume(Struct, frozen=True, kw_only=True):
+    """A volume that a storage tells of, whoever made it.
+
+    Attributes
+    ----------
+    logical_id
+        Where it is, as the record of a disk would say.
+    size
+        In whole MiB, rounded up; None where the storage does not tell.
+    note
+        What else the storage has to say about it.
+    """
+
+    logical_id: tuple[Any, ...]
+    size: Mib | None = None
+    note: str = ""
 
 
 class Device(Struct, frozen=True, kw_only=True):

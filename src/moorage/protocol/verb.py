@@ -22,6 +22,11 @@ Report = Callable[[int, int, str, str], None]
 """Progress: done, total, unit, note. A note of the unit ``log`` is for the log."""
 
 
+def silent(done: int, total: int, unit: str, note: str) -> None:
+    """Take progress that nobody waits for."""
+    del done, total, unit, note
+
+
 class Verb(
     Struct,
     Generic[R_co],
