@@ -10,6 +10,7 @@ from .facts import (
     Device,
     GuestState,
     Held,
+    MirrorState,
     NodeFacts,
     Os,
     Provider,
@@ -27,6 +28,7 @@ from .objects import (
     NodeGroup,
     successor,
 )
+from .pair import Pair, pair_of
 
 __all__ = [
     "DISKLESS",
@@ -44,15 +46,18 @@ __all__ = [
     "GuestState",
     "Held",
     "Instance",
+    "MirrorState",
     "Nic",
     "Node",
     "NodeFacts",
     "NodeGroup",
     "Os",
+    "Pair",
     "Provider",
     "Unit",
     "apply",
     "load",
     "nice",
+    "pair_of",
     "successor",
 ]
