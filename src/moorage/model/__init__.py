@@ -10,6 +10,7 @@ from .facts import (
     Device,
     GuestState,
     Held,
+    MirrorState,
     NodeFacts,
     Os,
     Provider,
@@ -28,6 +29,7 @@ from .objects import (
     NodeGroup,
     successor,
 )
+from .pair import Pair, pair_of
 
 __all__ = [
     "DISKLESS",
@@ -45,16 +47,19 @@ __all__ = [
     "GuestState",
     "Held",
     "Instance",
+    "MirrorState",
     "Nic",
     "Node",
     "NodeFacts",
     "NodeGroup",
     "Os",
+    "Pair",
     "Provider",
     "Unit",
     "Volume",
     "apply",
     "load",
     "nice",
+    "pair_of",
     "successor",
 ]

@@ -214,6 +214,22 @@ class Where(Struct, frozen=True):
         )
 
 
+class Holder(Struct, frozen=True):
+    """A node that keeps a copy of a mirrored disk, as the others must know it.
+
+    Attributes
+    ----------
+    address
+        Where it listens for the others.
+    offline
+        Whether somebody said that it is off: nobody waits for it.
+    """
+
+    name: str
+    address: str
+    offline: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What a template must know of the node that its commands run on.
@@ -222,12 +238,15 @@ class Site:
     ----------
     settings
         The fields of the cluster that the template needs, by their names.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     node: str
     hypervisor: str = "kvm"
     settings: Mapping[str, str] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    holders: Sequence[Holder] = ()
 
 
 Steps = Generator[Command, Output, Outcome]

@@ -248,6 +248,7 @@ def _template(at: NodeContext, args: OnDisk[object]) -> Template:
             hypervisor=args.hypervisor,
             settings=args.settings,
             providers=usable(at.machine.providers()) if needed else {},
+            holders=args.holders,
         )
     )
 
