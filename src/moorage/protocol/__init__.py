@@ -72,6 +72,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
+from .storage import ExamineStorage, Listed, ListVolumes
 from .verb import (
     AtMaster,
     OnDisk,
@@ -85,6 +86,7 @@ from .verb import (
     fitting,
     name_of,
     one_disk,
+    silent,
     to_wire,
 )
 
@@ -109,6 +111,7 @@ __all__ = [
     "DiscardGuest",
     "Door",
     "EnrolNode",
+    "ExamineStorage",
     "ExpelNode",
     "FindConsole",
     "ForgetDisk",
@@ -124,6 +127,8 @@ __all__ = [
     "ListGuests",
     "ListProviders",
     "ListSystems",
+    "ListVolumes",
+    "Listed",
     "MakeRequest",
     "Moved",
     "NoteDisk",
@@ -165,5 +170,6 @@ __all__ = [
     "fitting",
     "name_of",
     "one_disk",
+    "silent",
     "to_wire",
 ]
