@@ -160,6 +160,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         node, wanted = self.where(view), self.wish()
         disk = disk_spec.bear(view, wanted, node)
         if not wanted.adopt:
+            yield from node_tasks.verify(view.config, disk, node)
             yield node_tasks.create(view.config, disk, node)
         yield node_tasks.attach(view.config, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
