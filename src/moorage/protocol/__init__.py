@@ -73,7 +73,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
-from .storage import Listed, ListVolumes, Place
+from .storage import ExamineStorage, Listed, ListVolumes
 from .verb import (
     AtMaster,
     OnDisk,
@@ -112,6 +112,7 @@ __all__ = [
     "DiscardGuest",
     "Door",
     "EnrolNode",
+    "ExamineStorage",
     "ExpelNode",
     "FindConsole",
     "ForgetDisk",
@@ -137,7 +138,6 @@ __all__ = [
     "OnSlot",
     "OpenDisk",
     "Pause",
-    "Place",
     "PlugDisk",
     "PrepareAuthority",
     "PrepareMigration",

@@ -155,13 +155,14 @@ class San:
 
     def _script(self, node: str, script: PurePosixPath, env: dict[str, str]) -> Output:
         provider = script.parent.name
-        if script.name == "list":
-            return self._listed(provider)
-        if script.name == "capacity":
-            return Output(self.capacity.get(provider, "nobody knows\n"))
+        asking = {
+            "list": lambda: self._listed(provider),
+            "capacity": lambda: Output(self.capacity.get(provider, "nobody knows\n")),
+            "verify": lambda: self._verified(env),
+        }
+        if script.name in asking:
+            return asking[script.name]()
         volume = env["VOL_NAME"]
-        if script.name == "verify":
-            return self._verified(env)
         if script.name == "create":
             new = {"size": int(env["VOL_SIZE"]), "provider": provider, "data": ""}
             self.volumes.setdefault(volume, new)
