@@ -19,6 +19,7 @@ from .disk import (
     RemoveDisk,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
 )
 from .guest import (
     AbortGuest,
@@ -161,6 +162,7 @@ __all__ = [
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",
+    "VerifyDisk",
     "VerifySystem",
     "Whole",
     "WithDisks",
