@@ -16,6 +16,7 @@ from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
 from moorage.node import cgroup, durable, enrolment, server
 from moorage.node.agent import Agent
+from moorage.node.exports import Exports
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import LIST, Images
@@ -133,7 +134,7 @@ async def _serve(
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
     runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
-    for sign in (places.serving, places.pid):  # not before the address is ours
+    for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
@@ -216,12 +217,14 @@ def _parts(
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(name, Path(settings.file_storage_paths), [places.root])
+    scripts = _scripts(places)
     machine = LocalMachine(
         places.logs,
         extstorage,
         [Path(one) for one in settings.os_path],
         images,
-        _scripts(places),
+        scripts,
+        Exports.where_possible(places.run / "exports", scripts),
     )
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 

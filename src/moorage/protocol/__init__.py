@@ -72,7 +72,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
-from .storage import Listed, ListVolumes, Place
+from .storage import ExamineStorage, Listed, ListVolumes
 from .verb import (
     AtMaster,
     OnDisk,
@@ -86,6 +86,7 @@ from .verb import (
     fitting,
     name_of,
     one_disk,
+    silent,
     to_wire,
 )
 
@@ -110,6 +111,7 @@ __all__ = [
     "DiscardGuest",
     "Door",
     "EnrolNode",
+    "ExamineStorage",
     "ExpelNode",
     "FindConsole",
     "ForgetDisk",
@@ -135,7 +137,6 @@ __all__ = [
     "OnSlot",
     "OpenDisk",
     "Pause",
-    "Place",
     "PlugDisk",
     "PrepareAuthority",
     "PrepareMigration",
@@ -169,5 +170,6 @@ __all__ = [
     "fitting",
     "name_of",
     "one_disk",
+    "silent",
     "to_wire",
 ]

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider, Unit, Volume
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
 from moorage.storage.validation import flag, looks_ours, text
 from moorage.units import Mib
@@ -60,6 +60,10 @@ class Capabilities:
 
     facts: TemplateFacts
     can: Can
+    programs: tuple[str, ...] = ()
+    """What must be installed on a node."""
+    modules: tuple[str, ...] = ()
+    """What the kernel of a node must have."""
     provider: bool = False
     """Whether scripts of a provider, named by a parameter, do the work."""
     images: bool = False
@@ -92,6 +96,28 @@ class Opened(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How a program tells how far it is.
+
+    Attributes
+    ----------
+    note
+        What it does, in words for whoever waits.
+    total, unit
+        What 100 percent stand for; ``MiB`` is shown as a size.
+    variable
+        The variable that names a file to which it may write lines, each the latest
+        word: ``DONE TOTAL [UNIT]``, or ``NN%``. Empty for a program that prints
+        percentages, as ``qemu-img -p`` does.
+    """
+
+    note: str = ""
+    total: int = 100
+    unit: str = "%"
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """One program to run on a node.
 
@@ -118,6 +144,10 @@ class Command:
     reads
         Whether it changes nothing: then nobody has to wait for its end, or to end it,
         when the agent that started it has died.
+    progress
+        How it tells how far it is; None if it does not.
+    limit
+        Seconds that it may last; None for the usual limit of the node.
     whole
         Whether all that it prints is wanted; else the first MiB of it is.
     """
@@ -130,6 +160,8 @@ class Command:
     failure: str = ""
     images: Mapping[str, Opened] = field(default_factory=dict)
     reads: bool = False
+    progress: Progress | None = None
+    limit: float | None = None
     whole: bool = False
 
 
@@ -186,6 +218,22 @@ class Where(Struct, frozen=True):
         )
 
 
+class Holder(Struct, frozen=True):
+    """A node that keeps a copy of a mirrored disk, as the others must know it.
+
+    Attributes
+    ----------
+    address
+        Where it listens for the others.
+    offline
+        Whether somebody said that it is off: nobody waits for it.
+    """
+
+    name: str
+    address: str
+    offline: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What a template must know of the node that its commands run on.
@@ -194,12 +242,21 @@ class Site:
     ----------
     settings
         The fields of the cluster that the template needs, by their names.
+    params
+        To measure a storage unit: what its disks have, as a volume group's name.
+    pool
+        Name of the storage pool that the disk is in; empty for none.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     node: str
     hypervisor: str = "kvm"
     settings: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    pool: str = ""
+    holders: Sequence[Holder] = ()
 
 
 Steps = Generator[Command, Output, Outcome]
@@ -208,6 +265,8 @@ Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
 Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
+Examining = Generator[Command, Output, tuple[Need, ...]]
+"""Yield commands, receive outputs, return what is needed, and whether it is there."""
 Surveying = Generator[Command, Output, tuple[Unit, ...]]
 """Yield commands, receive outputs, return what storage units there are."""
 Listing = Generator[Command, Output, tuple[Volume, ...]]
@@ -370,8 +429,16 @@ class Template(ABC):
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
 
+    def examine(self) -> Examining:
+        """Ask whether this node has what disks need, besides programs and modules.
+
+        It looks where `site`'s settings and parameters say, as :meth:`room` does.
+        """
+        return ()
+        yield  # what makes this a generator
+
     def room(self) -> Surveying:
-        """Ask which storage units of the template this node has, and their room.
+        """Ask which storage unit this node has by `site`'s settings and parameters.
 
         Room that the storage cannot tell is None; a template that can tell it
         declares `Can.ROOM`.
@@ -421,7 +488,10 @@ class VolumeRequest:
     settings
         The fields of the cluster that the template needs, by their names.
     params
-        All the parameters that were given, before :meth:`Template.parameters`.
+        All the parameters that hold for it, before :meth:`Template.parameters`: the
+        cluster's, the group's, its storage pool's, and its own.
+    volume
+        What it is to be called, where its storage pool has a pattern; else empty.
     """
 
     unique: str
@@ -430,6 +500,11 @@ class VolumeRequest:
     folder: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    volume: str = ""
+
+    def name(self, template: str) -> str:
+        """Return the name of the volume, without a directory."""
+        return self.volume or f"{self.unique}.{template}.disk{self.index}"
 
 
 def nothing() -> Steps:
