@@ -16,6 +16,7 @@ from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
 from moorage.node import cgroup, durable, enrolment, server
 from moorage.node.agent import Agent
+from moorage.node.exports import Exports
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import LIST, Images
@@ -216,12 +217,14 @@ def _parts(
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(name, Path(settings.file_storage_paths), [places.root])
+    scripts = _scripts(places)
     machine = LocalMachine(
         places.logs,
         extstorage,
         [Path(one) for one in settings.os_path],
         images,
-        _scripts(places),
+        scripts,
+        Exports.where_possible(places.run / "exports", scripts),
     )
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 

@@ -10,10 +10,12 @@ from .facts import (
     Device,
     GuestState,
     Held,
+    MirrorState,
     NodeFacts,
     Os,
     Provider,
     Unit,
+    Volume,
 )
 from .objects import (
     DISKLESS,
@@ -27,6 +29,7 @@ from .objects import (
     NodeGroup,
     successor,
 )
+from .pair import Pair, pair_of
 
 __all__ = [
     "DISKLESS",
@@ -44,15 +47,19 @@ __all__ = [
     "GuestState",
     "Held",
     "Instance",
+    "MirrorState",
     "Nic",
     "Node",
     "NodeFacts",
     "NodeGroup",
     "Os",
+    "Pair",
     "Provider",
     "Unit",
+    "Volume",
     "apply",
     "load",
     "nice",
+    "pair_of",
     "successor",
 ]

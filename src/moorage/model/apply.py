@@ -3,7 +3,8 @@
 
 The rules that no commit can break: an object is replaced only by its successor; a name
 stands for one object of its kind; a disk has at most one owner; an epoch never falls;
-no reference dangles. Disks that shared a name before this was a rule may keep it.
+no two disks share a port or a node's minor; no reference dangles. Disks that shared a
+name before this was a rule may keep it.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
@@ -19,6 +20,7 @@ from moorage.errors import Conflict
 from .change import KIND_OF, KINDS, Change
 from .config import NO_UUIDS, Config, Uuids
 from .objects import Disk, Entity, Instance, Node, NodeGroup
+from .pair import pair_of
 
 K = TypeVar("K")
 
@@ -119,7 +121,7 @@ def _unindexed(config: Config, old: Entity) -> Config:
     if isinstance(old, Node):
         members = _without(config.members, old.group, old.uuid)
         config = replace(config, members=members)
-    return config
+    return _unpaired(config, old) if isinstance(old, Disk) else config
 
 
 def _indexed(config: Config, new: Entity) -> Config:
@@ -135,7 +137,37 @@ def _indexed(config: Config, new: Entity) -> Config:
     if isinstance(new, Node):
         members = _with(config.members, new.group, new.uuid)
         config = replace(config, members=members)
-    return config
+    return _paired(config, new) if isinstance(new, Disk) else config
+
+
+def _paired(config: Config, disk: Disk) -> Config:
+    pair = pair_of(disk)
+    if pair is None:
+        return config
+    mirrors, holdings = config.mirrors, config.holdings
+    for one in pair.reserved():
+        if one in mirrors:
+            what = f"minor {one[1]} of node {one[0]}" if one[0] else f"port {one[1]}"
+            other = _word(config.objects[mirrors[one]])
+            raise Conflict(
+                f"{_word(disk)} and {other} would share {what}", disk=disk.uuid
+            )
+        mirrors = mirrors.insert(one, disk.uuid)
+    for node in pair.nodes:
+        holdings = _with(holdings, node, disk.uuid)
+    return replace(config, mirrors=mirrors, holdings=holdings)
+
+
+def _unpaired(config: Config, disk: Disk) -> Config:
+    pair = pair_of(disk)
+    if pair is None:
+        return config
+    mirrors, holdings = config.mirrors, config.holdings
+    for one in pair.reserved():
+        mirrors = mirrors.discard(one)
+    for node in pair.nodes:
+        holdings = _without(holdings, node, disk.uuid)
+    return replace(config, mirrors=mirrors, holdings=holdings)
 
 
 def _owners(config: Config, instance: Instance) -> HashTrieMap[str, str]:
@@ -164,6 +196,9 @@ def _check_references(config: Config, entity: Entity) -> None:
         wanted = (*entity.disks, entity.primary_node)
     elif isinstance(entity, Node):
         wanted = (entity.group,)
+    elif isinstance(entity, Disk):
+        pair = pair_of(entity)
+        wanted = pair.nodes if pair else ()
     for uuid in wanted:
         if uuid not in config.objects:
             raise Conflict(f"{_word(entity)} refers to {uuid}, which is not there")
@@ -182,6 +217,7 @@ def _check_unused(config: Config, entity: Entity) -> None:
     if (
         entity.uuid in config.owners
         or config.residents.get(entity.uuid)
+        or config.holdings.get(entity.uuid)
         or (isinstance(entity, NodeGroup) and config.members.get(entity.uuid))
     ):
         raise Conflict(f"{_word(entity)} is still in use")

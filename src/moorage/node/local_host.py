@@ -4,17 +4,19 @@
 import asyncio
 import os
 import stat
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed
 from moorage.model import Device, Os, Provider
+from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import commands, oses, providers
+from .exports import Exports
 from .host import Memory, memory_of
 from .images import Images
 from .scripts import Scripts
@@ -38,6 +40,8 @@ class LocalMachine:
         Opens the image files that commands name.
     scripts
         Notes the commands that run.
+    exports
+        Serves as files what has a URI only; None where that cannot be.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class LocalMachine:
         os_path: Sequence[Path],
         images: Images,
         scripts: Scripts | None = None,
+        exports: Exports | None = None,
     ) -> None:
         self._images = images
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
@@ -55,9 +60,12 @@ class LocalMachine:
         self._extstorage_path = extstorage_path
         self._os_path = os_path
         self._scripts = scripts
+        self._exports = exports
         self._ran = count()
 
-    async def run(self, command: Command, limit: float) -> Output:
+    async def run(
+        self, command: Command, limit: float, report: Report = silent
+    ) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
         at = Path(command.cwd)
         of_os = any(at.is_relative_to(path) for path in self._os_path)
@@ -76,7 +84,17 @@ class LocalMachine:
                 timeout=limit,
                 scripts=None if command.reads else self._scripts,
                 handed=handed,
+                report=report,
             )
+
+    @asynccontextmanager
+    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+        """Serve what is at a URI as a file meanwhile; None where that cannot be."""
+        if self._exports is None:
+            yield None
+            return
+        async with self._exports.served(uri, writable=writable) as path:
+            yield path
 
     async def settle(self, objects: Collection[str]) -> None:
         """Wait for the end of commands on `objects` that an earlier agent left."""

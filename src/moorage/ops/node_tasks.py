@@ -21,6 +21,7 @@ from moorage.model import (
     NodeFacts,
     Os,
     Provider,
+    pair_of,
 )
 from moorage.model.uidpool import UidPool
 from moorage.protocol import (
@@ -41,6 +42,7 @@ from moorage.protocol import (
     UnmakeDisk,
     UnplugDisk,
 )
+from moorage.storage import Holder
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -73,6 +75,7 @@ class OfDisk(TypedDict):
     disk: Disk
     hypervisor: str
     settings: dict[str, str]
+    holders: tuple[Holder, ...]
 
 
 class OfGuest(TypedDict):
@@ -100,7 +103,15 @@ def of_disk(config: Config, disk: Disk) -> OfDisk:
         "disk": disk,
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
+        "holders": holders(config, disk),
     }
+
+
+def holders(config: Config, disk: Disk) -> tuple[Holder, ...]:
+    """Return the nodes that keep a mirrored disk; none of any other."""
+    pair = pair_of(disk)
+    nodes = map(config.node, pair.nodes) if pair else ()
+    return tuple(Holder(one.name, one.secondary_ip, one.offline) for one in nodes)
 
 
 def of_guest(instance: Instance) -> OfGuest:

@@ -72,6 +72,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
+from .storage import Listed, ListVolumes, Place
 from .verb import (
     AtMaster,
     OnDisk,
@@ -85,6 +86,7 @@ from .verb import (
     fitting,
     name_of,
     one_disk,
+    silent,
     to_wire,
 )
 
@@ -124,6 +126,8 @@ __all__ = [
     "ListGuests",
     "ListProviders",
     "ListSystems",
+    "ListVolumes",
+    "Listed",
     "MakeRequest",
     "Moved",
     "NoteDisk",
@@ -132,6 +136,7 @@ __all__ = [
     "OnSlot",
     "OpenDisk",
     "Pause",
+    "Place",
     "PlugDisk",
     "PrepareAuthority",
     "PrepareMigration",
@@ -165,5 +170,6 @@ __all__ = [
     "fitting",
     "name_of",
     "one_disk",
+    "silent",
     "to_wire",
 ]

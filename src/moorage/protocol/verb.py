@@ -9,6 +9,7 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.model import Disk
+from moorage.storage import Holder
 
 R_co = TypeVar("R_co", covariant=True)
 Node = TypeVar("Node")
@@ -20,6 +21,11 @@ _NAME = "verb"
 
 Report = Callable[[int, int, str, str], None]
 """Progress: done, total, unit, note. A note of the unit ``log`` is for the log."""
+
+
+def silent(done: int, total: int, unit: str, note: str) -> None:
+    """Take progress that nobody waits for."""
+    del done, total, unit, note
 
 
 class Verb(
@@ -111,11 +117,14 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
         Of the guest that has it, or may have it.
     settings
         The fields of the cluster that the template needs, by their names.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     disk: Disk
     hypervisor: str = "kvm"
     settings: dict[str, str] = {}
+    holders: tuple[Holder, ...] = ()
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disk."""

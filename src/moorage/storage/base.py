@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider, Unit
+from moorage.model import Disk, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
-from moorage.storage.validation import flag, text
+from moorage.storage.validation import flag, looks_ours, text
 from moorage.units import Mib
 
 _VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
@@ -44,6 +44,8 @@ class Can(Flag):
     """Keep a note beside the volume."""
     ROOM = auto()
     """Tell how much room its storage units have on a node."""
+    LIST = auto()
+    """Tell which volumes its storage has, whoever made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,28 @@ class Opened(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How a program tells how far it is.
+
+    Attributes
+    ----------
+    note
+        What it does, in words for whoever waits.
+    total, unit
+        What 100 percent stand for; ``MiB`` is shown as a size.
+    variable
+        The variable that names a file to which it may write lines, each the latest
+        word: ``DONE TOTAL [UNIT]``, or ``NN%``. Empty for a program that prints
+        percentages, as ``qemu-img -p`` does.
+    """
+
+    note: str = ""
+    total: int = 100
+    unit: str = "%"
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """One program to run on a node.
 
@@ -116,6 +140,12 @@ class Command:
     reads
         Whether it changes nothing: then nobody has to wait for its end, or to end it,
         when the agent that started it has died.
+    progress
+        How it tells how far it is; None if it does not.
+    limit
+        Seconds that it may last; None for the usual limit of the node.
+    whole
+        Whether all that it prints is wanted; else the first MiB of it is.
     """
 
     argv: tuple[str, ...]
@@ -126,6 +156,9 @@ class Command:
     failure: str = ""
     images: Mapping[str, Opened] = field(default_factory=dict)
     reads: bool = False
+    progress: Progress | None = None
+    limit: float | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +214,22 @@ class Where(Struct, frozen=True):
         )
 
 
+class Holder(Struct, frozen=True):
+    """A node that keeps a copy of a mirrored disk, as the others must know it.
+
+    Attributes
+    ----------
+    address
+        Where it listens for the others.
+    offline
+        Whether somebody said that it is off: nobody waits for it.
+    """
+
+    name: str
+    address: str
+    offline: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What a template must know of the node that its commands run on.
@@ -189,12 +238,15 @@ class Site:
     ----------
     settings
         The fields of the cluster that the template needs, by their names.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     node: str
     hypervisor: str = "kvm"
     settings: Mapping[str, str] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    holders: Sequence[Holder] = ()
 
 
 Steps = Generator[Command, Output, Outcome]
@@ -205,6 +257,8 @@ Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
 Surveying = Generator[Command, Output, tuple[Unit, ...]]
 """Yield commands, receive outputs, return what storage units there are."""
+Listing = Generator[Command, Output, tuple[Volume, ...]]
+"""Yield commands, receive outputs, return which volumes there are."""
 
 
 class Template(ABC):
@@ -298,6 +352,14 @@ class Template(ABC):
         return None
 
     @classmethod
+    def is_ours(cls, volume: Volume) -> bool:
+        """Whether a volume is named as those are that a cluster like this one makes.
+
+        What is named otherwise is somebody else's. What is, may be another cluster's.
+        """
+        return looks_ours(str(volume.logical_id[-1]))
+
+    @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:
         """Refuse the words that only templates with a certain capability know."""
         if "provider" in given and not cls.capabilities.provider:
@@ -363,6 +425,23 @@ class Template(ABC):
         """
         return ()
         yield  # what makes this a generator
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Ask which volumes a storage has here, whoever made them.
+
+        A template that can tell declares `Can.LIST`. What it returns is complete, or
+        it fails: what is not in it is taken for missing.
+
+        Parameters
+        ----------
+        params
+            Those of a disk that would be in that storage: they say which one is meant,
+            where the template has several (a volume group, a pool, a provider).
+        """
+        del params
+        raise NotSupported(
+            f"disk template '{self.name}' does not tell which volumes there are"
+        )
 
     def _lacks(self, what: str, disk: Disk) -> NotSupported:
         return NotSupported(

@@ -2,11 +2,13 @@
 """A simulated machine: it answers commands from shared simulated storage."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Os, Provider
 from moorage.node.host import Memory
+from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -31,7 +33,7 @@ def provider(name: str, *optional: str, **parameters: str) -> Provider:
 
 
 PROVIDERS = (
-    provider("san", "snapshot", "open", "close", tier="ssd or hdd"),
+    provider("san", "snapshot", "open", "close", "list", tier="ssd or hdd"),
     provider("plainsan"),
     provider("usersan", "snapshot", "open", "close"),
 )
@@ -58,6 +60,8 @@ class SimMachine:
         Directories that are not there.
     allowed
         The only directories for image files; None if all are allowed.
+    served
+        Every URI that was made a file, in order.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -70,12 +74,15 @@ class SimMachine:
         self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
         self.allowed: tuple[str, ...] | None = None
+        self.served: list[str] = []
         self._san = san
         self._memory = memory
 
-    async def run(self, command: Command, limit: float) -> Output:
+    async def run(
+        self, command: Command, limit: float, report: Report = silent
+    ) -> Output:
         """Answer a command; other tasks get a turn before and after, as in life."""
-        del limit
+        del limit, report
         await asyncio.sleep(0)
         self.ran.append(command)
         if self.refuse(self.node, command):
@@ -98,6 +105,13 @@ class SimMachine:
         if self.room is None:
             return Output()
         return Output(f"{MIB} {self.room} {max(0, self.room - self.used())}\n")
+
+    @asynccontextmanager
+    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+        """Pretend that a URI is a file."""
+        del writable
+        self.served.append(uri)
+        yield f"/sim/served/{len(self.served)}"
 
     async def settle(self, objects: Collection[str]) -> None:
         """Wait for nothing: simulated commands end with their agent."""

@@ -123,6 +123,7 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
     _on("web1", "OP_INSTANCE_REMOVE"),
     _on("web1", "OP_INSTANCE_REMOVE", "remove at any price", ignore_failures=True),
     _on("web3", "OP_INSTANCE_REMOVE"),

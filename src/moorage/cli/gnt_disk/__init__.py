@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-disk: disks as citizens of their own, with or without an instance."""
 
+from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
@@ -16,6 +17,7 @@ PROGRAM = Program(
         *attach.COMMANDS,
         *change.COMMANDS,
         *remove.COMMANDS,
+        *tags.commands("gnt-disk"),
     ),
 )
 

@@ -2,7 +2,8 @@
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from types import MappingProxyType
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
@@ -32,6 +33,7 @@ from moorage.protocol import (
     Whole,
     WithSystem,
 )
+from moorage.storage import Where
 
 from .context import NodeContext
 
@@ -140,25 +142,39 @@ async def console(at: NodeContext, args: FindConsole, _report: Report) -> str:
 
 async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> None:
     """Let an OS definition look at its parameters."""
-    await oses.verify(oses.usable(at.machine.oses()), _told(at, args), at.run)
+    places = [at.where(disk) for disk in args.disks]
+    await oses.verify(oses.usable(at.machine.oses()), _told(at, args, places), at.run)
 
 
-async def install(at: NodeContext, args: InstallSystem, _report: Report) -> None:
+async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
-    await oses.create(oses.usable(at.machine.oses()), _told(at, args), at.run)
+    async with AsyncExitStack() as stack:
+        local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
+        places = [await stack.enter_async_context(one) for one in local]
+        told = _told(at, args, places)
+        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
 
 
-def _told(at: NodeContext, args: WithSystem[None]) -> oses.Install:
-    """Return what an OS script is told; the disks must be attached here."""
+def _told(
+    at: NodeContext, args: WithSystem[None], places: Sequence[Where]
+) -> oses.Install:
+    """Return what an OS script is told.
+
+    Parameters
+    ----------
+    places
+        Where the disks are on this node.
+    """
     disks = tuple(
         oses.OsDisk(
             uuid=disk.uuid,
             size=disk.size,
-            where=at.where(disk),
+            where=where,
+            served=where != at.where(disk),
             mode=disk.mode,
             name=disk.name,
         )
-        for disk in args.disks
+        for disk, where in zip(args.disks, places, strict=True)
     )
     return oses.Install(
         instance=args.name,

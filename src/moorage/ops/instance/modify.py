@@ -27,7 +27,15 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import disk_spec, identity, node_tasks, osparams, placement, policy
+from moorage.ops import (
+    copies,
+    disk_spec,
+    identity,
+    node_tasks,
+    osparams,
+    placement,
+    policy,
+)
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk_access import (
@@ -319,11 +327,11 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         disk = disk_spec.bear(view, wanted, node, index=index, instance=instance.name)
         disk = with_fields(disk, epoch=1)
         if not wanted.adopt:
-            yield node_tasks.create(config, disk, node)
-        yield node_tasks.attach(config, disk, node)
+            yield from copies.create(config, disk, node)
+        yield from copies.attach(config, disk, node)
         yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
         if not (hot or instance.disks_active):
-            yield node_tasks.detach(config, disk, node)
+            yield from copies.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
         change = Change((disk, successor(instance, view.now, disks=disks)))
         what = f"give disk {disk.label} to {instance.name}"
@@ -357,7 +365,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             home = view.config.node(self.instance(view).primary_node)
             node, hint = remover(view, last, home), forgetting(last)
             away = elsewhere(last, node)
-            yield node_tasks.remove(view.config, last, node, sought=away, hint=hint)
+            yield from copies.remove(view.config, last, node, sought=away, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Provider, Unit
+from moorage.model import Disk, Provider, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
     Finding,
+    Listing,
     Outcome,
+    Progress,
     Steps,
     Surveying,
     Template,
@@ -33,6 +35,8 @@ from moorage.units import Mib
 
 KERNELSPACE = "kernelspace"
 USERSPACE = "userspace"
+PROGRESS = "VOL_PROGRESS"
+"""The variable that names the file where a script may write how far it is."""
 
 _log = logging.getLogger(__name__)
 _NOT_METADATA = re.compile(r"^[^A-Za-z0-9_+.]|[^A-Za-z0-9_+.-]")
@@ -54,7 +58,8 @@ class Ext(Template):
         | Can.SNAPSHOT
         | Can.USERSPACE
         | Can.OPEN
-        | Can.SETINFO,
+        | Can.SETINFO
+        | Can.LIST,
         provider=True,
     )
 
@@ -197,6 +202,25 @@ class Ext(Template):
         """Run ``setinfo``."""
         return self._script("setinfo", disk, VOL_METADATA=plain(text))
 
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Run ``list``, where the provider has one, with the parameters of a disk."""
+        provider = self._called(self._provider_of(params))
+        if "list" not in provider.optional:
+            raise NotSupported(
+                f"ExtStorage provider '{provider.name}' does not tell which volumes "
+                "there are: it has no script 'list'"
+            )
+        kept = {"provider": provider.name} | dict(params)
+        told = yield Command(
+            (f"{provider.path}/list",),
+            env={**_variables(kept), "VOL_NODE": self.site.node},
+            cwd=provider.path,
+            failure="External storage's list script",
+            reads=True,
+            whole=True,
+        )
+        return parse_list(provider.name, told.stdout)
+
     # -- parts of verbs -----------------------------------------------------------
 
     def _script(self, action: str, disk: Disk, **more: str) -> Steps:
@@ -212,10 +236,13 @@ class Ext(Template):
             cwd=provider.path,
             log="" if reads else f"{action}-{provider.name}-{disk.volume}",
             failure=f"External storage's {action} script",
+            progress=Progress(f"{action} disk {disk.label}", variable=PROGRESS),
         )
 
     def _provider(self, disk: Disk) -> Provider:
-        name = str(disk.logical_id[0])
+        return self._called(str(disk.logical_id[0]))
+
+    def _called(self, name: str) -> Provider:
         provider = self.site.providers.get(name)
         if provider is None:
             raise Failed(not_found(name), node=self.site.node)
@@ -288,6 +315,31 @@ def parse_attach(provider: str, printed: str) -> Where:
             "a device nor a URI"
         )
     return Where(path=path.strip() or None, block=bool(path.strip()), uris=uris)
+
+
+def parse_list(provider: str, printed: str) -> tuple[Volume, ...]:
+    """Return what a provider's ``list`` printed.
+
+    A line is a volume: its name, its size in MiB (or ``-``), and what else there is to
+    say about it. Empty lines are ignored.
+
+    Raises
+    ------
+    Failed
+        If a line is of another form: a list that is half understood is none.
+    """
+    found = []
+    for line in filter(str.strip, printed.split("\n")):
+        name, size, note = (*line.split(None, 2), "", "")[:3]
+        if size != "-" and not size.isdecimal():
+            raise Failed(
+                f"list of ExtStorage provider '{provider}' printed a line that is not "
+                f"NAME SIZE: '{line.strip()[:80]}'"
+            )
+        measured = None if size == "-" else Mib(int(size))
+        volume = Volume(logical_id=(provider, name), size=measured, note=note.strip())
+        found.append(volume)
+    return tuple(found)
 
 
 def metadata(instance: str) -> str:

@@ -8,13 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit
+from moorage.model import Disk, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
     Finding,
+    Listing,
     Measuring,
     Opened,
     Outcome,
@@ -46,7 +47,7 @@ class File(Template):
     name = "file"
     capabilities = Capabilities(
         facts=FACTS["file"],
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM | Can.LIST,
         images=True,
     )
 
@@ -200,6 +201,28 @@ class File(Template):
             sizes = (Mib(blocks * block // _MIB) for blocks in (total, free))
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Return the regular files below the directory; no link is followed."""
+        del params
+        root = self._root()
+        if not root:
+            return ()
+        shown = ("-type", "f", "-printf", "%s %P\\0")
+        told = yield Command(
+            ("find", "-H", root, "-ignore_readdir_race", *shown),
+            images={root: Opened.DIRECTORY},
+            reads=True,
+            whole=True,
+        )
+        lines = (line.split(" ", 1) for line in told.stdout.split("\0") if line)
+        return tuple(
+            Volume(
+                logical_id=(_DRIVER, f"{root}/{path}"),
+                size=Mib(-(-int(size) // _MIB)),
+            )
+            for size, path in lines
+        )
 
     # -- parts of verbs -----------------------------------------------------------
 

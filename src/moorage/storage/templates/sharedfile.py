@@ -13,6 +13,6 @@ class SharedFile(File):
     name = "sharedfile"
     capabilities = Capabilities(
         facts=FACTS["sharedfile"],
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM | Can.LIST,
         images=True,
     )

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
-
-from .uri import Node, protocol_node
+from moorage.storage.uri import Node, protocol_node
 
 _DEVICE = "disk-"
 _SERIAL = 20

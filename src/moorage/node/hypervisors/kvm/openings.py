@@ -18,11 +18,11 @@ from typing import Any, Protocol
 
 from moorage.errors import Failed
 from moorage.node.hypervisors.base import Drive
+from moorage.storage.uri import Node
 
 from . import blockdev
 from .blockdev import Data
 from .sockets import short_path
-from .uri import Node
 
 _PATIENCE = 5.0
 """Seconds for a storage daemon to accept a connection."""
