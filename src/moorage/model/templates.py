@@ -36,11 +36,11 @@ class Parameter:
     Attributes
     ----------
     kind
-        ``bool``, or ``str`` for text.
+        ``bool``, ``int`` for a number from 1 on, or ``str`` for text.
     """
 
     name: str
-    kind: type[bool] | type[str]
+    kind: type[bool] | type[int] | type[str]
     meaning: str
 
 
@@ -128,10 +128,16 @@ _TABLE = (
         name="plain",
         mirror=Mirror.NONE,
         reach=Reach.NODE,
+        rank=6,
         unit="lvm-vg",
         node_disk=True,
         settings=("volume_group_name",),
-        parameters=(VG,),
+        parameters=(
+            VG,
+            Parameter(
+                "stripes", int, "Over how many physical volumes its blocks are spread."
+            ),
+        ),
     ),
     TemplateFacts(
         name="blockdev",
@@ -182,7 +188,7 @@ _TABLE = (
         settings=("gluster_storage_dir",),
         parameters=(
             Parameter("host", str, "A server of the volume."),
-            Parameter("port", str, "Its port."),
+            Parameter("port", int, "Its port."),
             Parameter("volume", str, "The volume's name."),
             ACCESS,
         ),

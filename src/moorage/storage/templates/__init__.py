@@ -8,10 +8,11 @@ from moorage.storage.base import Template
 from .blockdev import BlockDevice
 from .ext import Ext
 from .file import File
+from .plain import Plain
 from .sharedfile import SharedFile
 
 TEMPLATES: dict[str, type[Template]] = {
-    template.name: template for template in (BlockDevice, Ext, File, SharedFile)
+    template.name: template for template in (BlockDevice, Ext, File, Plain, SharedFile)
 }
 """Every template by its name."""
 

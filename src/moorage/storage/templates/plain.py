@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``plain``: logical volumes of LVM, on the disks of one node."""
 
-import json
 import re
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
@@ -9,13 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit
+from moorage.model import Disk, Unit, Volume
 from moorage.model.templates import FACTS
+from moorage.storage import lvm
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
     Finding,
+    Listing,
     Measuring,
     Outcome,
     Output,
@@ -32,14 +33,11 @@ from moorage.units import Mib
 from .ext import plain as plain_note
 
 _MIB = 1024 * 1024
-_NAME = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")
-"""What LVM takes as the name of a group or volume."""
 _NOTE = re.compile(r"(originstname|disk)\+")
 """How the notes begin that Ganeti and we leave as tags."""
 
-Row = Mapping[str, str]
-"""One line of a report of LVM's."""
-Reporting = Generator[Command, Output, list[Row]]
+_POOLS = ("thin,pool", "cache,pool")
+"""Layouts of volumes that hold no data of a disk."""
 
 
 class Plain(Template):
@@ -57,7 +55,8 @@ class Plain(Template):
         | Can.SNAPSHOT
         | Can.ADOPT
         | Can.SETINFO
-        | Can.ROOM,
+        | Can.ROOM
+        | Can.LIST,
     )
 
     # -- pure questions -----------------------------------------------------------
@@ -80,22 +79,20 @@ class Plain(Template):
         """Return the parameters; an adopted volume is the identity, and is none."""
         kept = super().parameters({k: v for k, v in given.items() if k != "adopt"})
         if "vg" in kept:
-            _check_lvm("volume group", kept["vg"])
-        if "stripes" in kept and not _is_count(kept["stripes"]):
-            raise BadInput(f"stripes is a number from 1 on, not '{kept['stripes']}'")
+            lvm.check_name("volume group", kept["vg"])
         return kept
 
     @classmethod
     def adoptable(cls, volume: str) -> str:
         """Return the name of a logical volume of the disk's group."""
-        return _check_lvm("logical volume", volume)
+        return lvm.check_name("logical volume", volume)
 
     @classmethod
     def adopted_at(
         cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
     ) -> str:
         """Return the device of a volume of the disk's group."""
-        return _device(cls._group_of(settings, params), volume)
+        return lvm.device(cls._group_of(settings, params), volume)
 
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
@@ -140,7 +137,7 @@ class Plain(Template):
         if not found:
             return Outcome.UNCHANGED
         group, name = disk.logical_id
-        copies = yield from self._report(group, f"origin={name}", "lv_name")
+        copies = yield from lvm.report("lvs", f"origin={name}", "lv_name", group)
         if copies:
             names = ", ".join(sorted(row["lv_name"] for row in copies))
             raise Failed(
@@ -157,7 +154,7 @@ class Plain(Template):
         yield from self._there(disk)
         group, name = disk.logical_id
         yield Command(("lvchange", "--activate", "y", f"{group}/{name}"))
-        return Where(path=_device(group, name), block=True)
+        return Where(path=lvm.device(group, name), block=True)
 
     def detach(self, disk: Disk) -> Steps:
         """Do nothing: a device that nobody has open does no harm."""
@@ -167,7 +164,7 @@ class Plain(Template):
     def grow(self, disk: Disk, to: Mib) -> Steps:
         """Extend the volume to `to` MiB, on its own physical volumes with spindles."""
         found = yield from self._there(disk)
-        if _bytes(found) >= to * _MIB:
+        if lvm.size_of(found) >= to * _MIB:
             return Outcome.UNCHANGED
         if found["origin"]:
             raise Failed(
@@ -176,7 +173,7 @@ class Plain(Template):
                 disk=disk.uuid,
             )
         group, name = disk.logical_id
-        own = sorted(_devices(found)) if disk.spindles else ()
+        own = lvm.devices_of(found) if disk.spindles else ()
         yield Command(("lvextend", "--size", f"{to}m", f"{group}/{name}", *own))
         return Outcome.CHANGED
 
@@ -186,14 +183,14 @@ class Plain(Template):
         It is as large as the volume: LVM knows no other size of a snapshot.
         """
         copy = replace(disk, logical_id=self.snapshot_id(disk, name))
-        there = yield from self._look(copy)
-        if there:
+        if (yield from self._look(copy)):
             return Outcome.UNCHANGED
         found = yield from self._there(disk)
-        if _bytes(found) < size * _MIB:
+        there = lvm.size_of(found) // _MIB
+        if there < size:
             raise Failed(
-                f"disk {disk.label} has {_bytes(found) // _MIB} MiB: a snapshot of it "
-                f"cannot have {size} MiB",
+                f"disk {disk.label} has {there} MiB: a snapshot of it cannot have "
+                f"{size} MiB",
                 disk=disk.uuid,
             )
         group, origin = disk.logical_id
@@ -204,7 +201,7 @@ class Plain(Template):
     def setinfo(self, disk: Disk, text: str) -> Steps:
         """Keep the note as a tag, in place of the one before."""
         found = yield from self._there(disk)
-        wanted, tags = plain_note(text), _words(found["lv_tags"])
+        wanted, tags = plain_note(text), lvm.words(found["lv_tags"])
         gone = [one for one in tags if _NOTE.match(one) and one != wanted]
         if wanted in tags and not gone:
             return Outcome.UNCHANGED
@@ -217,16 +214,15 @@ class Plain(Template):
     def measure(self, disk: Disk) -> Measuring:
         """Return the volume's size."""
         found = yield from self._there(disk)
-        return Mib(_bytes(found) // _MIB)
+        return Mib(lvm.size_of(found) // _MIB)
 
     def room(self) -> Surveying:
         """Ask LVM for the volume group; a node without it has no such unit."""
         group = self._group_of(self.site.settings, {})
         if not group:
             return ()
-        ask = ("-o", "vg_size,vg_free", "--select", f"vg_name={group}")
         try:
-            told = yield _reading("vgs", *ask)
+            rows = yield from lvm.report("vgs", f"vg_name={group}", "vg_size,vg_free")
         except Failed:  # no LVM here
             return ()
         return tuple(
@@ -236,29 +232,39 @@ class Plain(Template):
                 total=Mib(int(row["vg_size"]) // _MIB),
                 free=Mib(int(row["vg_free"]) // _MIB),
             )
-            for row in _rows(told, "vg")
+            for row in rows
+        )
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Return the logical volumes of a group, but for those of LVM's own."""
+        group = self._group_of(self.site.settings, params)
+        fields = "lv_name,lv_size,lv_layout,lv_tags"
+        rows = yield from lvm.report("lvs", "", fields, group, whole=True)
+        return tuple(
+            Volume(
+                logical_id=(group, row["lv_name"]),
+                size=Mib(-(-lvm.size_of(row) // _MIB)),
+                note=row["lv_tags"],
+            )
+            for row in rows
+            if row["lv_layout"] not in _POOLS
         )
 
     # -- parts of verbs -----------------------------------------------------------
 
-    def _report(self, group: str, which: str, fields: str) -> Reporting:
-        ask = ("-o", fields, "--select", which, group)
-        told = yield _reading("lvs", *ask)
-        return _rows(told, "lv")
-
-    def _look(self, disk: Disk) -> Generator[Command, Output, Row | None]:
+    def _look(self, disk: Disk) -> Generator[Command, Output, lvm.Row | None]:
         """Return what LVM tells of the volume; None if there is none."""
         group, name = disk.logical_id
-        _check_lvm("volume group", group)
-        _check_lvm("logical volume", name)
+        lvm.check_name("volume group", group)
+        lvm.check_name("logical volume", name)
         fields = "lv_name,lv_size,lv_tags,origin,vg_extent_size,devices"
-        rows = yield from self._report(group, f"lv_name={name}", fields)
+        rows = yield from lvm.report("lvs", f"lv_name={name}", fields, group)
         if not rows:
             return None
         # A volume on several devices has a line for each of them.
         return {**rows[0], "devices": ",".join(row["devices"] for row in rows)}
 
-    def _there(self, disk: Disk) -> Generator[Command, Output, Row]:
+    def _there(self, disk: Disk) -> Generator[Command, Output, lvm.Row]:
         found = yield from self._look(disk)
         if found is None:
             told = "/".join(disk.logical_id)
@@ -268,105 +274,26 @@ class Plain(Template):
             )
         return found
 
-    def _its_own(self, disk: Disk, found: Row) -> Outcome:
+    def _its_own(self, disk: Disk, found: lvm.Row) -> Outcome:
         """Refuse a volume that was not made for the disk."""
-        more = _bytes(found) - disk.size * _MIB
+        more = lvm.size_of(found) - disk.size * _MIB
         if not 0 <= more < int(found["vg_extent_size"]):
             raise Failed(
                 f"logical volume {'/'.join(disk.logical_id)} exists with "
-                f"{_bytes(found) // _MIB} MiB instead of {disk.size}: it is not "
+                f"{lvm.size_of(found) // _MIB} MiB instead of {disk.size}: it is not "
                 "overwritten",
                 disk=disk.uuid,
             )
         return Outcome.UNCHANGED
 
-    def _layout(self, disk: Disk) -> Generator[Command, Output, "_Layout"]:
+    def _layout(self, disk: Disk) -> Generator[Command, Output, lvm.Layout]:
         """Say over which physical volumes a new volume is to be spread."""
         wanted = int(disk.params.get("stripes", 1))
         if wanted == 1 and not disk.spindles:
-            return _Layout()
-        group = disk.logical_id[0]
-        fields = "pv_name,pv_size,pv_free,pv_used"
-        told = yield _reading("pvs", "-o", fields, "--select", f"vg_name={group}")
+            return lvm.Layout()
+        group, fields = disk.logical_id[0], "pv_name,pv_free,pv_used"
+        devices = yield from lvm.report("pvs", f"vg_name={group}", fields)
         if disk.spindles:
-            return _alone(disk, _rows(told, "pv"))
-        stripes = min(wanted, len(_rows(told, "pv")))  # as many as there can be
-        return _Layout(("--stripes", f"{stripes}"))
-
-
-class _Layout:
-    """How lvcreate is told to spread a volume, and over which devices."""
-
-    def __init__(
-        self, options: tuple[str, ...] = (), devices: tuple[str, ...] = ()
-    ) -> None:
-        self.options = options
-        self.devices = devices
-
-
-def _alone(disk: Disk, rows: list[Row]) -> _Layout:
-    """Return as many empty physical volumes as the disk has spindles.
-
-    Raises
-    ------
-    Failed
-        If there are not so many, or they are too small.
-    """
-    wanted = disk.spindles or 0
-    empty = sorted(
-        (row for row in rows if not int(row["pv_used"])), key=lambda row: row["pv_name"]
-    )
-    taken = empty[:wanted]
-    room = sum(int(row["pv_free"]) for row in taken)
-    if len(taken) < wanted:
-        raise Failed(
-            f"not enough empty physical volumes (spindles) for disk {disk.label}: "
-            f"{len(empty)} there, {wanted} needed",
-            disk=disk.uuid,
-        )
-    if room < disk.size * _MIB:
-        raise Failed(
-            f"{wanted} spindles are not enough for the {disk.size} MiB of disk "
-            f"{disk.label}: they have {room // _MIB} MiB",
-            disk=disk.uuid,
-        )
-    return _Layout((), tuple(row["pv_name"] for row in taken))
-
-
-def _reading(program: str, *ask: str) -> Command:
-    """Return a question to LVM, answered in bytes."""
-    form = ("--reportformat", "json", "--units", "b", "--nosuffix")
-    return Command((program, *form, *ask), reads=True)
-
-
-def _rows(told: Output, kind: str) -> list[Row]:
-    """Return the lines of a report."""
-    report = json.loads(told.stdout or "{}").get("report") or [{}]
-    return list(report[0].get(kind, []))
-
-
-def _bytes(row: Row) -> int:
-    return int(row["lv_size"])
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in text.split(",") if word]
-
-
-def _devices(row: Row) -> set[str]:
-    """Return the physical volumes of ``/dev/sda(0),/dev/sdb(12)``."""
-    return {word.partition("(")[0] for word in _words(row["devices"])}
-
-
-def _device(group: str, name: str) -> str:
-    return f"/dev/{group}/{name}"
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 1 <= int(text) <= 128
-
-
-def _check_lvm(what: str, name: str) -> str:
-    if not _NAME.fullmatch(name) or name in (".", ".."):
-        raise BadInput(f"'{name}' is not the name of a {what}")
-    return name
+            return lvm.alone(disk, disk.spindles, devices)
+        stripes = min(wanted, len(devices))  # as many as there can be
+        return lvm.Layout(("--stripes", f"{stripes}"))
