@@ -163,9 +163,15 @@ _TABLE = (
         name="rbd",
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
+        rank=7,
         unit="rbd",
         pooled=True,
-        parameters=(Parameter("pool", str, "The pool of images."), ACCESS),
+        parameters=(
+            Parameter("pool", str, "The Ceph pool of its image; ``rbd`` if none is."),
+            ACCESS,
+            Parameter("user-id", str, "The client of Ceph's that nodes are."),
+            Parameter("conf", str, "Ceph's configuration file on every node."),
+        ),
     ),
     TemplateFacts(
         name="ext",

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
 from moorage.storage.base import Command, Output
+from moorage.units import Mib
 
 Row = Mapping[str, str]
 """One line of a report; sizes in bytes."""
 
 _KINDS = {"lvs": "lv", "vgs": "vg", "pvs": "pv"}
 _MIB = 1024 * 1024
+_MISSING = "[unknown]"
 _NAME = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")
 
 
@@ -62,6 +64,15 @@ def size_of(row: Row) -> int:
     return int(row["lv_size"])
 
 
+def usable(row: Row) -> Mib:
+    """Return what is free of a volume group; without one of its devices LVM adds none.
+
+    >>> usable({"vg_free": "8388608", "vg_missing_pv_count": "0"})
+    8
+    """
+    return Mib(0 if int(row["vg_missing_pv_count"]) else int(row["vg_free"]) // _MIB)
+
+
 def words(text: str) -> list[str]:
     """Return what stands between commas."""
     return [word for word in text.split(",") if word]
@@ -98,7 +109,8 @@ def alone(disk: Disk, spindles: int, devices: Sequence[Row]) -> Layout:
     Failed
         If there are not so many, or they are too small.
     """
-    empty = sorted(row["pv_name"] for row in devices if not int(row["pv_used"]))
+    there = [row for row in devices if row["pv_name"] != _MISSING]
+    empty = sorted(row["pv_name"] for row in there if not int(row["pv_used"]))
     taken = empty[:spindles]
     if len(taken) < spindles:
         raise Failed(

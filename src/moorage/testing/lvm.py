@@ -73,7 +73,7 @@ class Lvm:
         total = sum(group["devices"].values())
         used = sum(one["size"] for one in self._in(name).values())
         sizes = {"vg_size": f"{total * MIB}", "vg_free": f"{(total - used) * MIB}"}
-        return _report("vg", [{"vg_name": name, **sizes}])
+        return _report("vg", [{**sizes, "vg_missing_pv_count": "0"}])
 
     def _pvs(self, options: Mapping[str, str], _operands: list[str]) -> Output:
         name = options["--select"].removeprefix("vg_name=")

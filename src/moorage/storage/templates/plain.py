@@ -153,7 +153,8 @@ class Plain(Template):
         """Let the node have the volume's device: after a boot it may have none."""
         yield from self._there(disk)
         group, name = disk.logical_id
-        yield Command(("lvchange", "--activate", "y", f"{group}/{name}"))
+        # A snapshot is activated with its origin; LVM would ask whether it may.
+        yield Command(("lvchange", "--yes", "--activate", "y", f"{group}/{name}"))
         return Where(path=lvm.device(group, name), block=True)
 
     def detach(self, disk: Disk) -> Steps:
@@ -222,7 +223,8 @@ class Plain(Template):
         if not group:
             return ()
         try:
-            rows = yield from lvm.report("vgs", f"vg_name={group}", "vg_size,vg_free")
+            fields = "vg_size,vg_free,vg_missing_pv_count"
+            rows = yield from lvm.report("vgs", f"vg_name={group}", fields)
         except Failed:  # no LVM here
             return ()
         return tuple(
@@ -230,7 +232,7 @@ class Plain(Template):
                 template=self.name,
                 key=group,
                 total=Mib(int(row["vg_size"]) // _MIB),
-                free=Mib(int(row["vg_free"]) // _MIB),
+                free=lvm.usable(row),
             )
             for row in rows
         )
