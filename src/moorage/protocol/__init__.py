@@ -72,7 +72,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
-from .storage import Listed, ListVolumes, Place
+from .storage import ExamineStorage, Listed, ListVolumes
 from .verb import (
     AtMaster,
     OnDisk,
@@ -111,6 +111,7 @@ __all__ = [
     "DiscardGuest",
     "Door",
     "EnrolNode",
+    "ExamineStorage",
     "ExpelNode",
     "FindConsole",
     "ForgetDisk",
@@ -136,7 +137,6 @@ __all__ = [
     "OnSlot",
     "OpenDisk",
     "Pause",
-    "Place",
     "PlugDisk",
     "PrepareAuthority",
     "PrepareMigration",

@@ -3,25 +3,9 @@
 
 from msgspec import Struct
 
-from moorage.model import Volume
+from moorage.model import Examined, Place, Volume
 
 from .verb import Reading
-
-
-class Place(Struct, frozen=True, kw_only=True):
-    """A storage of a disk template, as a node is told of it.
-
-    Attributes
-    ----------
-    settings
-        The fields of the cluster that the template needs, as pairs of name and value.
-    params
-        The parameters of a disk that would be in it, as pairs.
-    """
-
-    template: str
-    settings: tuple[tuple[str, str], ...] = ()
-    params: tuple[tuple[str, str], ...] = ()
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -45,4 +29,18 @@ class ListVolumes(Reading[list[Listed]], frozen=True, kw_only=True, tag="volumes
     long = True
     limit = 300.0  # a script may have to ask a storage system far away
 
+    places: tuple[Place, ...] = ()
+
+
+class ExamineStorage(Reading[list[Examined]], frozen=True, kw_only=True, tag="storage"):
+    """Say of some places whether this node has what disks there need, and their room.
+
+    Attributes
+    ----------
+    places
+        Where to look; the answers are in their order.
+    """
+
+    long = True
+    limit = 60.0  # a file server may be slow
     places: tuple[Place, ...] = ()

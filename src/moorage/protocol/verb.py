@@ -117,6 +117,8 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
         Of the guest that has it, or may have it.
     settings
         The fields of the cluster that the template needs, by their names.
+    pool
+        Name of the storage pool that it is in; empty for none.
     holders
         Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
@@ -124,6 +126,7 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
     disk: Disk
     hypervisor: str = "kvm"
     settings: dict[str, str] = {}
+    pool: str = ""
     holders: tuple[Holder, ...] = ()
 
     def fencing(self) -> tuple[Disk, ...]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider, Unit, Volume
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
 from moorage.storage.validation import flag, looks_ours, number, text
 from moorage.units import Mib
@@ -64,6 +64,10 @@ class Capabilities:
 
     facts: TemplateFacts
     can: Can
+    programs: tuple[str, ...] = ()
+    """What must be installed on a node."""
+    modules: tuple[str, ...] = ()
+    """What the kernel of a node must have."""
     provider: bool = False
     """Whether scripts of a provider, named by a parameter, do the work."""
     images: bool = False
@@ -242,6 +246,10 @@ class Site:
     ----------
     settings
         The fields of the cluster that the template needs, by their names.
+    params
+        To measure a storage unit: what its disks have, as a volume group's name.
+    pool
+        Name of the storage pool that the disk is in; empty for none.
     holders
         Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
@@ -249,7 +257,9 @@ class Site:
     node: str
     hypervisor: str = "kvm"
     settings: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    pool: str = ""
     holders: Sequence[Holder] = ()
 
 
@@ -259,6 +269,8 @@ Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
 Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
+Examining = Generator[Command, Output, tuple[Need, ...]]
+"""Yield commands, receive outputs, return what is needed, and whether it is there."""
 Surveying = Generator[Command, Output, tuple[Unit, ...]]
 """Yield commands, receive outputs, return what storage units there are."""
 Listing = Generator[Command, Output, tuple[Volume, ...]]
@@ -429,8 +441,16 @@ class Template(ABC):
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
 
+    def examine(self) -> Examining:
+        """Ask whether this node has what disks need, besides programs and modules.
+
+        It looks where `site`'s settings and parameters say, as :meth:`room` does.
+        """
+        return ()
+        yield  # what makes this a generator
+
     def room(self) -> Surveying:
-        """Ask which storage units of the template this node has, and their room.
+        """Ask which storage unit this node has by `site`'s settings and parameters.
 
         Room that the storage cannot tell is None; a template that can tell it
         declares `Can.ROOM`.
@@ -480,7 +500,10 @@ class VolumeRequest:
     settings
         The fields of the cluster that the template needs, by their names.
     params
-        All the parameters that were given, before :meth:`Template.parameters`.
+        All the parameters that hold for it, before :meth:`Template.parameters`: the
+        cluster's, the group's, its storage pool's, and its own.
+    volume
+        What it is to be called, where its storage pool has a pattern; else empty.
     """
 
     unique: str
@@ -489,6 +512,11 @@ class VolumeRequest:
     folder: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    volume: str = ""
+
+    def name(self, template: str) -> str:
+        """Return the name of the volume, without a directory."""
+        return self.volume or f"{self.unique}.{template}.disk{self.index}"
 
 
 def nothing() -> Steps:

@@ -17,6 +17,7 @@ from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from .lvm import PROGRAMS, Lvm
+from .rbd import Rbd
 
 Records = MutableMapping[str, dict[str, Any]]
 
@@ -290,6 +291,10 @@ class San:
         lvm = Lvm(node, self.logical, self.groups)
         return lvm.answer(PurePosixPath(command.argv[0]).name, command.argv)
 
+    def _rbd(self, node: str, _operands: list[str], command: Command) -> Output:
+        ceph = Rbd(node, self.volumes, self.attached)
+        return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
 
@@ -316,4 +321,5 @@ _TOOLS: dict[str, _Tool] = {
     "find": San._find,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
     **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
+    **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
 }

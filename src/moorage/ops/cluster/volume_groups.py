@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Ask, View
-from moorage.model import Config, Disk, Node, NodeFacts
+from moorage.model import Config, Disk, Node, NodeFacts, Place
 from moorage.ops.disk_access import template
 from moorage.protocol import GetFacts
 from moorage.storage import TEMPLATES, Template
@@ -17,8 +17,8 @@ SETTING = "volume_group_name"
 def asking(name: str) -> GetFacts:
     """Return what asks a node for a volume group."""
     users = (one for one, kind in TEMPLATES.items() if _needs(kind))
-    where = tuple((one, ((SETTING, name),)) for one in users)
-    return GetFacts(brief=True, settings=where)
+    at = tuple(Place(template=one, settings=((SETTING, name),)) for one in users)
+    return GetFacts(brief=True, places=at)
 
 
 def ask(nodes: Iterable[Node], wanted: str | None) -> Iterator[Ask[NodeFacts]]:

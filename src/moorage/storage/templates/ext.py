@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Provider, Unit, Volume
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
     Listing,
     Outcome,
@@ -68,7 +69,7 @@ class Ext(Template):
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``."""
         provider = cls._provider_of(born.params)
-        return (provider, f"{born.unique}.{cls.name}.disk{born.index}")
+        return (provider, born.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,6 +121,16 @@ class Ext(Template):
         return check_provider_name(str(provider))
 
     # -- verbs --------------------------------------------------------------------
+
+    def examine(self) -> Examining:
+        """Look for the provider that is named, if one is."""
+        name = self.site.params.get("provider")
+        if not name:
+            return ()
+        found = self.site.providers.get(name)
+        why = found.problem if found else f"there is no ExtStorage provider '{name}'"
+        return (Need(kind="provider", name=name, problem=why),)
+        yield  # what makes this a generator
 
     def room(self) -> Surveying:
         """Return a unit for each valid provider; how much room it has, nobody knows."""
@@ -257,9 +268,14 @@ class Ext(Template):
         return False
 
     def _environment(self, disk: Disk) -> dict[str, str]:
-        """Return the variables of every script; the last two go beyond Ganeti's."""
+        """Return the variables of every script; the last three go beyond Ganeti's.
+
+        A provider that has a parameter ``pool`` of its own sees what that was given.
+        """
         named = {"VOL_CNAME": disk.known_as} if disk.known_as else {}
-        params = {"provider": disk.logical_id[0], "access": KERNELSPACE} | disk.params
+        pool = {"pool": self.site.pool} if self.site.pool else {}
+        usual = {"provider": disk.logical_id[0], "access": KERNELSPACE, **pool}
+        params = usual | disk.params
         return {
             "VOL_NAME": disk.volume,
             "VOL_UUID": disk.uuid,
@@ -267,6 +283,7 @@ class Ext(Template):
             **_variables(params),
             "VOL_EPOCH": f"{disk.epoch}",
             "VOL_NODE": self.site.node,
+            **({"VOL_POOL": self.site.pool} if self.site.pool else {}),
         }
 
     def _check_userspace(self, disk: Disk, where: Where) -> None:

@@ -71,8 +71,9 @@ class Plain(Template):
                 hint="gnt-cluster modify --vg-name=NAME, or with the disk: vg=NAME",
             )
         adopted = born.params.get("adopt")
-        name = cls.adoptable(adopted) if adopted else f"{born.unique}.disk{born.index}"
-        return (group, name)
+        if adopted:
+            return (group, cls.adoptable(adopted))
+        return (group, born.volume or f"{born.unique}.disk{born.index}")
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,7 +220,7 @@ class Plain(Template):
 
     def room(self) -> Surveying:
         """Ask LVM for the volume group; a node without it has no such unit."""
-        group = self._group_of(self.site.settings, {})
+        group = self._group_of(self.site.settings, self.site.params)
         if not group:
             return ()
         try:

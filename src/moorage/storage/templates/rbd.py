@@ -65,7 +65,7 @@ class Rbd(Template):
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
-        return (_DRIVER, f"{born.unique}.{cls.name}.disk{born.index}")
+        return (_DRIVER, born.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Rbd(Template):
 
     def room(self) -> Surveying:
         """Ask the cluster for the pool; a node that reaches none has no such unit."""
-        params: Mapping[str, Any] = {}
+        params = self.site.params
         ask = ("--connect-timeout", _PATIENCE, "df", "--format", "json")
         try:
             told = yield Command(("ceph", *_options(params), *ask), reads=True)

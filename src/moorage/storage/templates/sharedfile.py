@@ -4,7 +4,7 @@
 from moorage.model.templates import FACTS
 from moorage.storage.base import Can, Capabilities
 
-from .file import File
+from .file import PROGRAMS, File
 
 
 class SharedFile(File):
@@ -14,5 +14,6 @@ class SharedFile(File):
     capabilities = Capabilities(
         facts=FACTS["sharedfile"],
         can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM | Can.LIST,
+        programs=PROGRAMS,
         images=True,
     )
