@@ -40,7 +40,7 @@ class Rbd:
         if program == "ceph":
             return self._room()
         options, words = _parsed(argv)
-        two = words[0] in ("snap", "image-meta")
+        two = words[0] in ("snap", "image-meta", "namespace")
         verb = "-".join(words[: 1 + two])
         return _VERBS[verb](self, options, words[1 + two :])
 
@@ -139,6 +139,9 @@ class Rbd:
         ]
         return Output(json.dumps(found))
 
+    def _namespaces(self, _options: Mapping[str, str], _words: list[str]) -> Output:
+        return Output("[]")
+
     def _map(self, _options: Mapping[str, str], words: list[str]) -> Output:
         name, found = self._found(words[0])
         if found is None:
@@ -173,6 +176,7 @@ _VERBS: dict[str, _Verb] = {
     "unmap": Rbd._unmap,  # noqa: SLF001
     "showmapped": Rbd._showmapped,  # noqa: SLF001
     "image-meta-set": Rbd._note,  # noqa: SLF001
+    "namespace-ls": Rbd._namespaces,  # noqa: SLF001
     "snap-ls": Rbd._snap_ls,  # noqa: SLF001
     "snap-create": Rbd._snap_create,  # noqa: SLF001
     "snap-rm": Rbd._snap_rm,  # noqa: SLF001

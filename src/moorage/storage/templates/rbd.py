@@ -34,7 +34,7 @@ _DRIVER = "rbd"
 _POOL = "rbd"
 """The pool of those who name none, as in Ganeti."""
 _ABSENT = 2
-"""The exit status for an image that is not there."""
+"""The exit status for what is not there."""
 _PATIENCE = "10"
 """Seconds to look for a cluster that may be down."""
 _NOTE = "note"
@@ -225,13 +225,18 @@ class Rbd(Template):
     def _look(
         self, disk: Disk, name: str
     ) -> Generator[Command, Output, dict[str, Any] | None]:
-        """Return what Ceph tells of an image; None if there is none."""
+        """Return what Ceph tells of an image; None if there is none.
+
+        Whoever finds no cluster, or no pool, gets the same exit status. So the pool is
+        asked for, too: else an image would be taken for gone that is out of sight.
+        """
         told = yield self._asked(disk, "info", _image(disk, name), check=False)
         if told.code == _ABSENT:
+            yield self._asked(disk, "namespace", "ls", _pool(disk.params))
             return None
         if told.code:  # again, to be told why
             told = yield self._asked(disk, "info", _image(disk, name))
-        found: dict[str, Any] = json.loads(told.stdout)
+        found: dict[str, Any] = json.loads(told.stdout or '{"size": 0}')
         return found
 
     def _there(
