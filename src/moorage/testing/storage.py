@@ -16,6 +16,9 @@ from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
+from .lvm import PROGRAMS, Lvm
+from .rbd import Rbd
+
 Records = MutableMapping[str, dict[str, Any]]
 
 MIB = 1024 * 1024
@@ -80,6 +83,8 @@ class San:
         ``size`` in MiB, ``identity``, and ``number`` if it is not the path.
     capacity
         What the script of that name prints, by provider.
+    logical, groups
+        Logical volumes and volume groups of the nodes; see :mod:`moorage.testing.lvm`.
     unmounted
         Directories by node, below which it sees no shared files.
     broken
@@ -92,13 +97,16 @@ class San:
     guests: Records = field(default_factory=dict)
     devices: Records = field(default_factory=dict)
     capacity: dict[str, str] = field(default_factory=dict, init=False)
+    logical: Records = field(default_factory=dict)
+    groups: Records = field(default_factory=dict)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
     @classmethod
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
-        names = ("volumes", "files", "attached", "guests", "devices")
+        shared = ("volumes", "files", "attached", "guests", "devices")
+        names = (*shared, "logical", "groups")
         return cls(*(Files(directory / name) for name in names))
 
     def lose_power(self, node: str) -> None:
@@ -138,6 +146,9 @@ class San:
                 identity=found["identity"],
                 number=found.get("number", path),
             )
+        logical = self.logical.get(f"{node} {path.removeprefix('/dev/')}")
+        if logical:
+            return Device(kind="block", size=Mib(logical["size"]), number=path)
         volume = self.volumes.get(path.removeprefix("/dev/"))
         if volume:
             size = int(volume["real"] if "real" in volume else volume["size"])
@@ -289,6 +300,14 @@ class San:
         ]
         return Output("" if self._hidden(node, root) else "".join(found))
 
+    def _lvm(self, node: str, _operands: list[str], command: Command) -> Output:
+        lvm = Lvm(node, self.logical, self.groups)
+        return lvm.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
+    def _rbd(self, node: str, _operands: list[str], command: Command) -> Output:
+        ceph = Rbd(node, self.volumes, self.attached)
+        return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
 
@@ -314,4 +333,6 @@ _TOOLS: dict[str, _Tool] = {
     "rmdir": San._nothing,  # noqa: SLF001
     "find": San._find,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
+    **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
+    **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
 }
