@@ -7,6 +7,13 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .copying import (
+    CopyDisk,
+    DropMirror,
+    MirrorDisk,
+    SettleMirror,
+    SwitchMirror,
+)
 from .disk import (
     AttachDisk,
     CloseDisk,
@@ -105,10 +112,12 @@ __all__ = [
     "AwaitGuest",
     "Call",
     "CloseDisk",
+    "CopyDisk",
     "CreateDisk",
     "DetachDisk",
     "DiscardGuest",
     "Door",
+    "DropMirror",
     "EnrolNode",
     "ExpelNode",
     "FindConsole",
@@ -126,6 +135,7 @@ __all__ = [
     "ListProviders",
     "ListSystems",
     "MakeRequest",
+    "MirrorDisk",
     "Moved",
     "NoteDisk",
     "OnDisk",
@@ -145,11 +155,13 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
+    "SettleMirror",
     "SignKey",
     "SnapshotDisk",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
+    "SwitchMirror",
     "TakeCertificate",
     "TidyNode",
     "TrustAuthorities",

@@ -4,7 +4,7 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, info, remove
+from . import add, attach, change, convert, info, remove
 
 PROGRAM = Program(
     "gnt-disk",
@@ -15,6 +15,7 @@ PROGRAM = Program(
         *info.COMMANDS,
         *attach.COMMANDS,
         *change.COMMANDS,
+        *convert.COMMANDS,
         *remove.COMMANDS,
     ),
 )
