@@ -10,10 +10,6 @@ from moorage.testing.scenarios import LUN, harbour
 @pytest.fixture
 async def cluster(tmp_path):
     made = await harbour(tmp_path)
-    for volume in made.nodes.san.volumes.values():
-        volume["data"] = f"data of {volume['size']}"
-    for file in made.nodes.san.files.values():
-        file["data"] = "data of a file"
     yield made
     await made.stop()
 
@@ -46,7 +42,7 @@ async def convert(cluster, name, **fields):
 async def test_a_detached_disk_goes_to_a_file_and_stays_the_disk_that_it_is(cluster):
     old = disk(cluster, "spare")
     new = await convert(cluster, "spare", disk_template="sharedfile")
-    assert data(cluster, "spare") == "data of 1024"
+    assert data(cluster, "spare") == f"written to {old.volume}"
     assert (new.uuid, new.name, new.size) == (old.uuid, "spare", 1024)
     assert new.dev_type == "sharedfile"
     assert new.epoch == old.epoch + 1
@@ -55,18 +51,20 @@ async def test_a_detached_disk_goes_to_a_file_and_stays_the_disk_that_it_is(clus
 
 
 async def test_a_file_goes_to_a_provider_by_its_uri(cluster):
+    before = data(cluster, "spare")
     await convert(cluster, "spare", disk_template="sharedfile")
     new = await convert(
         cluster, "spare", disk_template="ext", provider="usersan", access="userspace"
     )
     assert new.params == {"provider": "usersan", "access": "userspace"}
-    assert data(cluster, "spare") == "data of 1024"
+    assert data(cluster, "spare") == before
 
 
 async def test_a_disk_goes_to_a_node_that_is_named(cluster):
+    before = data(cluster, "spare")
     new = await convert(cluster, "spare", disk_template="file", node="node2")
     assert new.nodes == ("node2",)
-    assert data(cluster, "spare") == "data of 1024"
+    assert data(cluster, "spare") == before
 
 
 @pytest.mark.parametrize("name", ["root1", "data1"])
@@ -86,9 +84,10 @@ async def test_a_running_guest_keeps_running(cluster, name):
 
 
 async def test_a_device_is_overwritten_if_it_is_large_enough(cluster):
+    before = data(cluster, "spare")
     new = await convert(cluster, "spare", disk_template="blockdev", adopt=LUN)
     assert (new.volume, new.size, new.identity) == (LUN, 2048, "wwn-1")
-    assert data(cluster, "spare") == "data of 1024"
+    assert data(cluster, "spare") == before
     again = await convert(cluster, "spare", disk_template="ext", provider="san")
     assert again.size == 2048
     assert LUN in cluster.nodes.san.devices
@@ -144,7 +143,12 @@ async def test_a_volume_that_cannot_be_removed_is_seen_in_quarantine(cluster):
     old = disk(cluster, "spare")
     for node in cluster.nodes.nodes.values():
         node.machine.refuse = lambda _node, one: one.argv[0].endswith("/remove")
-    new = await convert(cluster, "spare", disk_template="sharedfile")
+    told = await cluster.refused(
+        "OP_DISK_CONVERT", disk="spare", disk_template="sharedfile"
+    )
+    assert "the disk has its new volume" in told.hint
+    new = disk(cluster, "spare")
+    assert new.dev_type == "sharedfile"
     assert new.quarantine is None
     (left,) = [one for one in cluster.config.all(type(old)) if one.quarantine]
     assert left.logical_id == old.logical_id

@@ -34,7 +34,6 @@ from .disk_access import (
     ask_candidates,
     ask_reach,
     check_reach,
-    forgetting,
     group_of,
     worker,
 )
@@ -318,7 +317,8 @@ class _Step:
                     slot=guest.disks.index(new.uuid),
                     to=self.target,
                 ),
-                final=True,
+                tolerant=True,
+                patient=True,
             )
             yield node_tasks.detach(config, old, node, tolerant=True)
         elif self.held:
@@ -327,10 +327,11 @@ class _Step:
 
     def clear(self, old: Disk) -> Iterator[Task]:
         """Yield the end of the old volume; one that cannot be removed stays visible."""
-        config, hint = self.view.config, forgetting(old)
-        removed = node_tasks.remove(config, old, self.node, tolerant=True, hint=hint)
-        yield removed
-        what = f"forget the old volume of disk {self.disk.label}"
+        config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
+        hint = f"the disk has its new volume; the old one is disk {old.uuid}"
+        removed = node_tasks.remove(config, old, self.node, hint=hint)
+        yield replace(removed, what=f"remove {whose} on {self.node.name}")
+        what = f"forget {whose}"
         yield commit(what, Change((), (old,)), {}, final=True)
 
 

@@ -5,7 +5,7 @@ It answers the commands that templates yield, as the programs and providers woul
 """
 
 import json
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -270,6 +270,11 @@ class San:
         records, key = new
         records[key] = records[key] | {"data": old[0][old[1]].get("data", "")}
         return Output()
+
+    def data_of(self, volume: str, nodes: Sequence[str]) -> str:
+        """Return what a volume holds; empty for one that is not there."""
+        found = self._contents(nodes[0] if nodes else "", volume)
+        return str(found[0][found[1]].get("data", "")) if found else ""
 
     def _contents(self, node: str, path: str) -> tuple[Records, str] | None:
         """Return where the record of a volume, file or device is."""
