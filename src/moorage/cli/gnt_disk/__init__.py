@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, info, remove, story
+from . import add, attach, change, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
@@ -17,6 +17,7 @@ PROGRAM = Program(
         story.COMMAND,
         *attach.COMMANDS,
         *change.COMMANDS,
+        *convert.COMMANDS,
         *remove.COMMANDS,
         *tags.commands("gnt-disk"),
     ),
