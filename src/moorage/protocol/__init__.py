@@ -7,6 +7,7 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .disk import (
     AttachDisk,
     CloseDisk,
@@ -106,9 +107,11 @@ __all__ = [
     "AuthorityFacts",
     "AwaitGuest",
     "Call",
+    "ClearProvider",
     "CloseDisk",
     "CreateDisk",
     "DetachDisk",
+    "DigestProvider",
     "DiscardGuest",
     "Door",
     "EnrolNode",
@@ -135,6 +138,7 @@ __all__ = [
     "NoteDisk",
     "OnDisk",
     "OnGuest",
+    "OnProvider",
     "OnSlot",
     "OpenDisk",
     "Pause",
@@ -159,6 +163,7 @@ __all__ = [
     "TidyNode",
     "TrustAuthorities",
     "TryAccelerator",
+    "TryProvider",
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",
