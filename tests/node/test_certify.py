@@ -96,7 +96,6 @@ class Pair:
         if check.needs_two:
             await self.clear("node2", check.name, remove=False)
             await self.clear("node1", check.name)
-            await self.clear("node2", check.name)
         return earlier["verdict"], earlier.get("why", "")
 
     async def clear(self, node: str, check: str = "", *, remove: bool = True) -> Any:

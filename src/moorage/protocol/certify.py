@@ -71,7 +71,7 @@ class ClearProvider(
     Attributes
     ----------
     remove
-        Whether to remove them, too.
+        Whether to remove them, too: the node that made them does.
     """
 
     remove: bool = True

@@ -4,12 +4,12 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import providers
+from . import certify, providers
 
 PROGRAM = Program(
     "gnt-storage",
-    "look at the ExtStorage providers",
-    providers.COMMANDS,
+    "look at the ExtStorage providers, and certify them",
+    (*providers.COMMANDS, *certify.COMMANDS),
 )
 
 

@@ -96,11 +96,10 @@ async def _clear(
 ) -> tuple[str, ...]:
     disks = at.trials.of(args.run, bench.prefix())
     await drive(at, args.run, let_go(bench, disks), None)
-    if not remove:
-        return ()
-    left = await drive(at, args.run, removed(bench, disks), None)
-    gone = {disk.volume for disk in disks} - set(left)
-    at.trials.drop(args.run, gone)
+    left = tuple[str, ...]()
+    if remove:
+        left = await drive(at, args.run, removed(bench, disks), None)
+    at.trials.drop(args.run, {disk.volume for disk in disks} - set(left))
     return left
 
 

@@ -136,8 +136,13 @@ def early(at: Bench) -> Part:
 def late(at: Bench) -> Part:
     """Second node: take it over in a later one: the first node may be dead."""
     disk = replace((yield from _seen_here(at)), epoch=10)
-    yield from at.attached(disk)
-    yield from at.must("open", disk, exclusive=True)
+    for action, how in (("attach", {}), ("open", {"exclusive": True})):
+        seen = yield from at.script(action, disk, **how)
+        if not seen.ok:
+            raise NotApplicable(
+                "it does not look at VOL_EPOCH: what a dead node holds, somebody has "
+                f"to release ({seen.said})"
+            )
     return ""
 
 
