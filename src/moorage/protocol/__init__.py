@@ -7,6 +7,7 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .copying import (
     CopyDisk,
     DropMirror,
@@ -113,10 +114,12 @@ __all__ = [
     "AuthorityFacts",
     "AwaitGuest",
     "Call",
+    "ClearProvider",
     "CloseDisk",
     "CopyDisk",
     "CreateDisk",
     "DetachDisk",
+    "DigestProvider",
     "DiscardGuest",
     "Door",
     "DropMirror",
@@ -145,6 +148,7 @@ __all__ = [
     "NoteDisk",
     "OnDisk",
     "OnGuest",
+    "OnProvider",
     "OnSlot",
     "OpenDisk",
     "Pause",
@@ -171,6 +175,7 @@ __all__ = [
     "TidyNode",
     "TrustAuthorities",
     "TryAccelerator",
+    "TryProvider",
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",

@@ -5,6 +5,7 @@ It answers the commands that templates yield, as the programs and providers woul
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -221,7 +222,7 @@ class San:
             self.volumes[volume] = found | {"note": env["VOL_METADATA"]}
         elif action == "snapshot":
             size = int(env["VOL_SNAPSHOT_SIZE"])
-            self.volumes[env["VOL_SNAPSHOT_NAME"]] = found | {"size": size}
+            self.volumes.setdefault(env["VOL_SNAPSHOT_NAME"], found | {"size": size})
         return Output()
 
     def _open(self, key: str, volume: str, *, alone: bool) -> Output:
@@ -308,10 +309,6 @@ class San:
         ceph = Rbd(node, self.volumes, self.attached)
         return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
 
-    def _convert(self, node: str, operands: list[str], _command: Command) -> Output:
-        """Copy between any two volumes that are there: ``qemu-img convert``."""
-        return self.copy_data(node, *operands[-2:])
-
     def copy_data(self, node: str, source: str, target: str) -> Output:
         """Copy what is in one volume or file to another, which is large enough."""
         old, new = self._contents(node, source), self._contents(node, target)
@@ -340,6 +337,31 @@ class San:
         )
         return next((one for one in places if one[1] in one[0]), None)
 
+    def _qemu_img(self, node: str, operands: list[str], command: Command) -> Output:
+        """Copy between any two volumes that are there, or tell how large one is."""
+        if operands[0] == "convert":
+            return self.copy_data(node, *operands[-2:])
+        name = self._at(command.argv[-1])
+        size = int(self.volumes[name]["size"]) * MIB if name else 0
+        return Output(json.dumps({"virtual-size": size}), 0 if name else 1)
+
+    def _qemu_io(self, _node: str, _operands: list[str], command: Command) -> Output:
+        """Write a pattern to a volume, or look whether it is there."""
+        name = self._at(command.argv[-1])
+        verb, _, pattern, *_ = command.argv[command.argv.index("-c") + 1].split()
+        if not name:
+            return Output(code=1)
+        found = self.volumes[name]
+        if verb == "read":
+            return Output(code=0 if found.get("pattern") == pattern else 1)
+        self.volumes[name] = found | {"pattern": pattern}
+        return Output()
+
+    def _at(self, target: str) -> str:
+        """Return the name of the volume that a device or a URI leads to."""
+        words = set(re.split(r'[/"]', target))
+        return next((name for name in self.volumes if name in words), "")
+
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
 
@@ -354,6 +376,8 @@ def _operands(command: Command) -> list[str]:
 
 _Tool = Callable[[San, str, list[str], Command], Output]
 _TOOLS: dict[str, _Tool] = {
+    "qemu-img": San._qemu_img,  # noqa: SLF001
+    "qemu-io": San._qemu_io,  # noqa: SLF001
     "test": San._test,  # noqa: SLF001
     "stat": San._stat,  # noqa: SLF001
     "truncate": San._truncate,  # noqa: SLF001
@@ -367,5 +391,4 @@ _TOOLS: dict[str, _Tool] = {
     "blockdev": San._blockdev,  # noqa: SLF001
     **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
     **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
-    "qemu-img": San._convert,  # noqa: SLF001
 }
