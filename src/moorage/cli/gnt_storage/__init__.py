@@ -4,12 +4,12 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import providers
+from . import providers, reconcile
 
 PROGRAM = Program(
     "gnt-storage",
-    "look at the ExtStorage providers",
-    providers.COMMANDS,
+    "look at storage, and compare it with what the cluster knows",
+    (*providers.COMMANDS, reconcile.COMMAND),
 )
 
 

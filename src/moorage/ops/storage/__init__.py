@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Operations that look at storage and operating systems."""
+"""Operations on storage and operating systems as a whole."""
 
 from moorage.jobs import Operation
 
 from .ext_diagnose import ExtStorageDiagnose
 from .os_diagnose import OsDiagnose
+from .reconcile import StorageReconcile
 
-OPERATIONS: tuple[type[Operation], ...] = (ExtStorageDiagnose, OsDiagnose)
+OPERATIONS: tuple[type[Operation], ...] = (
+    ExtStorageDiagnose,
+    OsDiagnose,
+    StorageReconcile,
+)
