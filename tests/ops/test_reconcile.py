@@ -283,3 +283,74 @@ async def test_two_plans_at_once_make_one_disk(cluster: SimCluster) -> None:
 )
 def test_a_pool_knows_its_names(pattern: str, name: str, ours: bool) -> None:
     assert naming.could_be(pattern, "fast", name) is ours
+
+
+# -- adopting --------------------------------------------------------------------------
+
+HERS = {"size": 7, "provider": "san", "data": "hers"}
+
+
+async def test_a_strangers_volume_is_adopted_by_a_persons_word(
+    cluster: SimCluster,
+) -> None:
+    cluster.nodes.san.volumes["hers"] = dict(HERS)
+    asked = {"volume": "hers", "disk_template": "ext", "provider": "san"}
+    uuid = await cluster.run("OP_DISK_ADOPT", name="mine", **asked)
+    disk = cluster.config.disk("mine")
+    assert (disk.uuid, disk.logical_id, disk.size) == (uuid, ("san", "hers"), 7)
+    await cluster.run("OP_DISK_ATTACH", disk="mine", instance_name="web1")
+    assert cluster.nodes.san.volumes["hers"]["data"] == "hers"
+    taken = await cluster.refused("OP_DISK_ADOPT", **asked)
+    assert str(taken) == "volume 'hers' is that of disk mine"
+    (told,) = [one for one in await cluster.truth.story(uuid) if one.kind == "made"]
+    assert told.op == "DISK_ADOPT(hers)"
+
+
+async def test_a_file_is_adopted_by_its_path_on_its_node(cluster: SimCluster) -> None:
+    cluster.nodes.san.files["node2:/local/old.img"] = {"size": 5 << 20, "data": "x"}
+    asked = {"volume": "/local/old.img", "disk_template": "file"}
+    unnamed = await cluster.refused("OP_DISK_ADOPT", **asked)
+    assert unnamed.hint == "say which: -n NODE"
+    elsewhere = await cluster.refused("OP_DISK_ADOPT", node="node1", **asked)
+    assert str(elsewhere) == "node node1 sees no volume '/local/old.img'"
+    await cluster.run("OP_DISK_ADOPT", node="node2", name="old", **asked)
+    disk = cluster.config.disk("old")
+    assert (disk.size, disk.nodes) == (5, ("node2",))
+
+
+async def test_a_quarantined_volume_is_not_adopted_twice(cluster: SimCluster) -> None:
+    volume = f"{OURS}.ext.disk0"
+    cluster.nodes.san.volumes[volume] = dict(HERS)
+    await repaired(cluster)
+    asked = {"volume": volume, "disk_template": "ext", "provider": "san"}
+    error = await cluster.refused("OP_DISK_ADOPT", **asked)
+    (disk,) = [one for one in cluster.config.detached() if one.quarantine]
+    assert error.hint == f"gnt-disk modify --lift-quarantine {disk.uuid}"
+
+
+async def test_what_cannot_be_adopted_says_why(cluster: SimCluster) -> None:
+    for fields, words in (
+        ({"disk_template": "blockdev"}, "does not tell which volumes there are"),
+        ({"disk_template": "ext", "provider": "plainsan"}, "has no script 'list'"),
+        ({"disk_template": "ext", "provider": "san"}, "sees no volume 'x'"),
+        ({"disk_template": "ext", "provider": "san", "name": "s1"}, "exists already"),
+    ):
+        error = await cluster.refused("OP_DISK_ADOPT", volume="x", **fields)
+        assert words in str(error)
+
+
+# -- disks that an instance leaves -----------------------------------------------------
+
+
+@pytest.mark.requirement("S3-27")
+async def test_disks_stay_when_their_instance_goes(cluster: SimCluster) -> None:
+    for name in ("s1", "f1"):
+        await cluster.run("OP_DISK_ATTACH", disk=name, instance_name="web1")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web1", keep_disks=True)
+    assert {disk.name for disk in cluster.config.detached()} == {"s1", "s2", "f1", "l1"}
+    assert cluster.nodes.san.attached == {}
+    assert (await looked(cluster))["plan"] == []
+    await cluster.run("OP_DISK_ATTACH", disk="s1", instance_name="web2")
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web2")
+    assert {disk.name for disk in cluster.config.detached()} == {"s2", "f1", "l1"}

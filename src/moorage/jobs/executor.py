@@ -146,9 +146,9 @@ class Executor:
 
     async def _run(self, job: Job, op: Op, task: Run) -> object:
         call = _filled(task, op.results)
-        if task.tolerant:
+        if task.tolerant and not task.patient:
             return await self._asker.try_(job, op, task.node, call)
-        if not task.final:
+        if not (task.final or task.patient):
             return await self._asker.call(job, op, task.node, call)
         try:
             return await self._asker.insist(job, op, task.node, call)

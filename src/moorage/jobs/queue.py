@@ -66,13 +66,17 @@ class Queue:
         self._progress: dict[int, dict[str, Any]] = {}
 
     def load(self, records: Records) -> list[Job]:
-        """Take over what the store holds; return the jobs that have not ended."""
+        """Take over what the store holds; return the jobs that have not ended.
+
+        One whose last operation has, and that a crash kept from being closed, is among
+        them.
+        """
         told = records.get("queue", {})
         self.draining = "draining" in told
         found = sorted(map(decode, records.get("job", {}).values()), key=_number)
         self.jobs = {job.id: job for job in found}
         self._last = max([int(told.get("last", b"0")), *self.jobs])
-        left = [job for job in found if not job.finished]
+        left = [job for job in found if job.end_timestamp is None]
         for job in left:
             self.working[job.id] = job
             self.jobs[job.id] = _copy(job)

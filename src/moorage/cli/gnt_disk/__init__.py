@@ -5,18 +5,20 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, info, remove, story
+from . import add, adopt, attach, change, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
     "make, attach, move, grow and remove disks",
     (
         add.COMMAND,
+        adopt.COMMAND,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
         story.COMMAND,
         *attach.COMMANDS,
         *change.COMMANDS,
+        *convert.COMMANDS,
         *remove.COMMANDS,
         *tags.commands("gnt-disk"),
     ),

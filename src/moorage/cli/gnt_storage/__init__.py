@@ -4,12 +4,12 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import providers, reconcile
+from . import pools, providers, reconcile
 
 PROGRAM = Program(
     "gnt-storage",
-    "look at storage, and compare it with what the cluster knows",
-    (*providers.COMMANDS, reconcile.COMMAND),
+    "look after storage: its pools, its providers, what is in it",
+    (*providers.COMMANDS, *pools.COMMANDS, reconcile.COMMAND),
 )
 
 

@@ -2,7 +2,9 @@
 """Operations on disks as objects of their own."""
 
 from .add import DiskAdd
+from .adopt import DiskAdopt
 from .attach import DiskAttach
+from .convert import DiskConvert
 from .detach import DiskDetach
 from .forget import DiskForget
 from .grow import DiskGrow
@@ -12,7 +14,9 @@ from .snapshot import DiskSnapshot
 
 OPERATIONS = (
     DiskAdd,
+    DiskAdopt,
     DiskAttach,
+    DiskConvert,
     DiskDetach,
     DiskForget,
     DiskGrow,

@@ -8,18 +8,15 @@ from moorage.model import Cluster, Config, Disk, NodeGroup, Place, StoragePool
 from moorage.ops.node_tasks import diskparams, settings
 from moorage.storage import TEMPLATES, Template, template_named
 
-SETTINGS = tuple(
-    sorted(
-        {name for one in TEMPLATES.values() for name in one.capabilities.facts.settings}
-    )
-)
-"""The cluster's fields that templates need."""
-
 
 def setting_of(kind: type[Template]) -> str | None:
     """Return the cluster's field with the directory that a template needs, if any."""
     images = kind.capabilities.images
     return kind.capabilities.facts.settings[0] if images else None
+
+
+SETTINGS = tuple(sorted(filter(None, map(setting_of, TEMPLATES.values()))))
+"""The cluster's fields that name directories of image files."""
 
 
 def directories(cluster: Cluster) -> dict[str, str]:
@@ -50,7 +47,8 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
 def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     """Return where the disks of a storage pool are, in a group."""
     preset = diskparams(config, pool.template, group) | pool.params
-    return _place(config, pool.template, preset)
+    driver = {"provider": pool.provider} if pool.provider else {}
+    return _place(config, pool.template, preset | driver)
 
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
@@ -60,11 +58,16 @@ def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
 
 def place_of(config: Config, disk: Disk) -> Place:
     """Return where a disk is; of a provider's, with all its parameters."""
-    kind = template_named(disk.dev_type)
-    if not kind.capabilities.provider:
-        return _place(config, disk.dev_type, disk.params)
-    params = {"provider": disk.logical_id[0], **disk.params}
-    return provided_place(disk.dev_type, params)
+    able = template_named(disk.dev_type).capabilities
+    named = {"provider": disk.logical_id[0]} if able.provider else {}
+    return place_with(config, disk.dev_type, named | disk.params)
+
+
+def place_with(config: Config, template: str, params: Mapping[str, Any]) -> Place:
+    """Return where the disks of a template are that have some parameters."""
+    if template_named(template).capabilities.provider:
+        return provided_place(template, params)
+    return _place(config, template, params)
 
 
 def provided_place(template: str, params: Mapping[str, Any]) -> Place:

@@ -16,6 +16,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops import node_tasks
+from moorage.ops.identity import ADOPTION
 from moorage.units import Mib
 
 from . import directories, survey
@@ -93,8 +94,8 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
             if owner:
                 yield Lock("instance", owner.uuid)
             yield Lock("disk", uuid)
-        for volume in sorted({one.volume for one in self.repair if one.volume}):
-            yield volume_lock(volume)
+        if any(one.do == QUARANTINE for one in self.repair):
+            yield ADOPTION
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes that run guests for their volumes, and what they hold."""
@@ -142,11 +143,6 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
 
     def _state(self, view: View) -> "State":
         return view.once("state", lambda: _state(view, self.providers))
-
-
-def volume_lock(volume: Sequence[str]) -> Lock:
-    """Return the lock of a volume that no disk has."""
-    return Lock("disk", f"volume {'/'.join(volume)}")
 
 
 class State(Struct, frozen=True):
