@@ -77,13 +77,13 @@ async def test_a_forgotten_volume_comes_back_in_quarantine_and_lives_on(
     found = await looked(cluster)
     assert set(states(found).values()) == {"forgotten"}
     (why,) = [one["why"] for one in found["volumes"]]
-    assert why == f"it was of disk {old.uuid}, which is gone"
+    assert why == f"it was of disk {name}, which is gone"
     (step,) = await repaired(cluster)
     assert step.startswith("make a disk in quarantine of volume ")
     (new,) = [disk for disk in cluster.config.detached() if disk.quarantine]
     assert new.uuid != old.uuid
     assert (new.logical_id, new.size) == (old.logical_id, 64)
-    assert f"it was of disk {old.uuid}" in (new.quarantine or "")
+    assert f"it was of disk {name}" in (new.quarantine or "")
     home = "web2" if name == "l1" else "web1"
     refused = await cluster.refused("OP_DISK_ATTACH", disk=new.uuid, instance_name=home)
     assert isinstance(refused, WrongState)
@@ -105,18 +105,31 @@ async def test_names_tell_ours_from_those_of_others_which_nobody_touches(
     san.files["/shared/iso/debian.iso"] = {"size": 1, "data": ""}
     before = dict(san.volumes), dict(san.files)
     assert states(await looked(cluster)) == {
-        "loop//shared/iso/debian.iso": "unknown",
+        "/shared/iso/debian.iso": "unknown",
         f"san/{OURS}.ext.disk0": "forgotten",
         "san/db-of-another-cluster": "unknown",
     }
     await repaired(cluster)
     assert (dict(san.volumes), dict(san.files)) == before
     assert states(await looked(cluster)) == {
-        "loop//shared/iso/debian.iso": "unknown",
+        "/shared/iso/debian.iso": "unknown",
         "san/db-of-another-cluster": "unknown",
     }
     (new,) = [disk for disk in cluster.config.detached() if disk.quarantine]
     assert "its name is of our kind, and no disk is known to be in it" in new.quarantine
+
+
+async def test_a_volume_by_the_name_of_a_disks_on_another_node_is_not_ours_to_touch(
+    cluster: SimCluster,
+) -> None:
+    """The directory of a node may be that of another one, mounted."""
+    disk, files = cluster.config.disk("l1"), cluster.nodes.san.files
+    files[f"node3:{disk.volume}"] = dict(files[f"node2:{disk.volume}"])
+    found = await looked(cluster)
+    (told,) = found["volumes"]
+    assert (told["state"], told["nodes"]) == ("unknown", ["node3"])
+    assert told["why"] == "disk l1 has its volume by that name on another node"
+    assert found["plan"] == []
 
 
 async def test_a_disk_without_its_volume_is_quarantined(cluster: SimCluster) -> None:

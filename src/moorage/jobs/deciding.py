@@ -125,6 +125,7 @@ class Deciding:
             busy=frozenset(one for disk in busy for one in disk.volumes),
             disks=frozenset(disk.uuid for disk in busy),
             former=self._truth.stories.former,
+            called=self._truth.stories.name,
         )
 
     def _in_hand(self) -> list[Disk]:

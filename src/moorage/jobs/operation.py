@@ -80,12 +80,15 @@ class Sight:
         Uuids of the disks that they work on.
     former
         Returns the uuid of the disk that a volume is or was of; empty for none.
+    called
+        Returns the name, or else the uuid, of a disk that is gone.
     """
 
     earlier: Config
     busy: frozenset[LogicalId]
     disks: frozenset[str]
     former: Callable[[LogicalId], str]
+    called: Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)

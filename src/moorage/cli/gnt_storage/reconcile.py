@@ -57,20 +57,30 @@ def _lines(found: Found) -> Iterator[str]:
         yield from table(columns, cells, Look())
     counts = found["counts"]
     yield ", ".join(f"{counts[state]} {state}" for state in sorted(counts))
-    for one in found["storages"]:
-        if one["problem"]:
-            where = f"{one['template']} {one['unit']} on {one['node']}"
-            yield f"Not looked at: {where}: {one['problem']}"
+    yield from _unlooked(found["storages"])
     yield from (f"Nothing is concluded: {doubt}" for doubt in found["doubts"])
     yield "Plan:" if found["plan"] else "There is nothing to do"
     yield from (f"  - {one['what']}" for one in found["plan"])
+
+
+def _unlooked(storages: Sequence[Found]) -> Iterator[str]:
+    """Yield what has disks and could not be looked at, all its nodes in a line."""
+    nodes: dict[tuple[str, str], list[str]] = {}
+    for one in storages:
+        if one["problem"] and one["used"]:
+            first, *rest = one["problem"].splitlines()
+            why = f"{first} {rest[-1]}" if rest else first
+            where = f"{one['template']} {one['unit']}"
+            nodes.setdefault((where, why), []).append(one["node"])
+    for (where, why), names in nodes.items():
+        yield f"Not looked at: {where} on {', '.join(names)}: {why}"
 
 
 def _volumes(found: Found) -> Iterator[Sequence[str]]:
     for one in found["volumes"]:
         size = "?" if one["size"] is None else format_size(one["size"])
         why = one["why"] or one["note"]
-        disk = one["name"] or one["disk"] or "-"
+        disk = one["name"] or "-"
         nodes = ",".join(one["nodes"])
         yield (
             *(one["state"], one["template"], one["volume"], size, nodes, disk),

@@ -7,7 +7,7 @@ holds and nobody uses there is detached.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -21,7 +21,8 @@ from moorage.units import Mib
 
 from . import directories, survey
 from .missing import Missing, Stray, missing, strays
-from .survey import BUSY, FORGOTTEN, REFERENCED, Found, Look
+from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
+from .units import Named, unit_of
 
 QUARANTINE, SUSPEND, DETACH = "quarantine", "suspend", "detach"
 """A volume becomes a disk in quarantine; a disk is quarantined; a node lets go."""
@@ -158,8 +159,9 @@ class State(Struct, frozen=True):
     def to_json(self, view: View, *, everything: bool) -> dict[str, Any]:
         """Return what clients get."""
         shown = (one for one in self.found if everything or one.state != REFERENCED)
+        used = {unit_of(view.config.cluster, one) for one in view.config.all(Disk)}
         return {
-            "storages": [_storage(one) for one in self.looks],
+            "storages": [_storage(one, used) for one in self.looks],
             "counts": dict(Counter(one.state for one in self.found))
             | {"missing": len(self.missing)},
             "volumes": [_volume(view, one) for one in shown],
@@ -197,7 +199,7 @@ def _to_quarantine(view: View, found: Found) -> Repair:
 
 def _to_suspend(one: Missing) -> Repair:
     nodes = ", ".join(node.name for node in one.nodes)
-    volume = "/".join(one.disk.volumes[0])
+    volume = survey.shown(one.disk.volumes[0])
     what = f"quarantine disk {one.disk.label}: no volume {volume} on {nodes}"
     return Repair(do=SUSPEND, what=what, disk=one.disk.uuid)
 
@@ -209,7 +211,7 @@ def _to_detach(one: Stray) -> Repair:
 
 
 def _named(found: Found) -> str:
-    return f"volume {'/'.join(as_text(found.volume.logical_id))}"
+    return f"volume {survey.shown(found.volume.logical_id)}"
 
 
 def _reason(view: View, found: Found) -> str:
@@ -219,7 +221,8 @@ def _reason(view: View, found: Found) -> str:
     known = view.config.objects.get(found.disk)
     if isinstance(known, Disk):
         return f"disk {known.label} was in it before"
-    return f"it was of disk {found.disk}, which is gone"
+    name = survey.seen(view).called(found.disk)
+    return f"it was of disk {name}, which is gone"
 
 
 def quarantined_volume(view: View, found: Found) -> Disk:
@@ -228,7 +231,7 @@ def quarantined_volume(view: View, found: Found) -> Disk:
     Its size is as told; 1 MiB where its storage tells none, until somebody corrects it.
     """
     volume, place = found.volume, found.place
-    reason = f"job {view.job}: found on {found.nodes[0].name}, {_reason(view, found)}"
+    reason = f"job {view.job}: {_reason(view, found)}"
     return disk_of(
         view,
         place,
@@ -274,13 +277,14 @@ def disk_of(
 # -- what clients get ------------------------------------------------------------------
 
 
-def _storage(look: Look) -> dict[str, Any]:
+def _storage(look: Look, used: Collection[Named]) -> dict[str, Any]:
     template, unit = look.unit
     return {
         "node": look.node.name,
         "template": template,
         "unit": unit,
         "params": dict(look.place.params),
+        "used": look.unit in used,
         "volumes": len(look.listed.volumes),
         "problem": look.listed.problem,
     }
@@ -291,11 +295,13 @@ def _volume(view: View, found: Found) -> dict[str, Any]:
     why = _reason(view, found) if found.state == FORGOTTEN else ""
     if found.state == BUSY:
         why = "a job works on it"
+    if found.state == UNKNOWN and isinstance(known, Disk):
+        why = f"disk {known.label} has its volume by that name on another node"
     return {
         "state": found.state,
         "template": found.place.template,
         "logical_id": list(found.volume.logical_id),
-        "volume": "/".join(as_text(found.volume.logical_id)),
+        "volume": survey.shown(found.volume.logical_id),
         "size": found.volume.size,
         "note": found.volume.note,
         "nodes": [node.name for node in found.nodes],
@@ -309,7 +315,7 @@ def _missing(one: Missing) -> dict[str, Any]:
     return {
         "disk": one.disk.uuid,
         "name": one.disk.name,
-        "volume": "/".join(one.disk.volumes[0]),
+        "volume": survey.shown(one.disk.volumes[0]),
         "nodes": [node.name for node in one.nodes],
         "quarantine": one.disk.quarantine,
     }

@@ -201,7 +201,10 @@ def volumes(view: View, found: Iterable[Look]) -> list[Found]:
             told.setdefault(key, (look.place, volume))
             seen_by[key][look.node.uuid] = look.node
     known = _owners(view)
-    states = {key: _state(view, known, key, *about) for key, about in told.items()}
+    elsewhere = {volume: disk for (_, volume), disk in known.items()}
+    states = {
+        key: _state(view, known, elsewhere, key, *about) for key, about in told.items()
+    }
     return [
         Found(key, *told[key], tuple(seen_by[key].values()), *states[key])
         for key in sorted(told)
@@ -220,12 +223,24 @@ def _owners(view: View) -> dict[Key, str]:
 
 
 def _state(
-    view: View, known: dict[Key, str], key: Key, place: Place, volume: Volume
+    view: View,
+    known: dict[Key, str],
+    elsewhere: dict[LogicalId, str],
+    key: Key,
+    place: Place,
+    volume: Volume,
 ) -> tuple[str, str]:
-    """Return what a volume is, and the disk that it is or was of."""
+    """Return what a volume is, and the disk that it is or was of.
+
+    One that bears the name of a disk's volume on another node may be that very volume,
+    where the storage of nodes is not as separate as their records say: it is not ours
+    to touch.
+    """
     sight = seen(view)
     if key in known:
         return REFERENCED, known[key]
+    if key[1] in elsewhere:
+        return UNKNOWN, elsewhere[key[1]]
     former = sight.former(key[1])
     if key[1] in sight.busy:
         return BUSY, former
@@ -243,3 +258,9 @@ def _looks_ours(config: Config, place: Place, volume: Volume) -> bool:
         for pool in config.all(StoragePool)
         if pool.template == place.template
     )
+
+
+def shown(logical_id: Sequence[object]) -> str:
+    """Return where a volume is, as people write it: a path, or all its parts."""
+    words = as_text(logical_id)
+    return words[-1] if words[-1].startswith("/") else "/".join(words)
