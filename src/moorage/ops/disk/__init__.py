@@ -2,6 +2,7 @@
 """Operations on disks as objects of their own."""
 
 from .add import DiskAdd
+from .adopt import DiskAdopt
 from .attach import DiskAttach
 from .convert import DiskConvert
 from .detach import DiskDetach
@@ -13,6 +14,7 @@ from .snapshot import DiskSnapshot
 
 OPERATIONS = (
     DiskAdd,
+    DiskAdopt,
     DiskAttach,
     DiskConvert,
     DiskDetach,

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Operations that look at storage and operating systems."""
+"""Operations on storage and operating systems as a whole."""
 
 from moorage.jobs import Operation
 
 from .certify import ExtStorageCertify
 from .ext_diagnose import ExtStorageDiagnose
 from .os_diagnose import OsDiagnose
+from .reconcile import StorageReconcile
 
 OPERATIONS: tuple[type[Operation], ...] = (
     ExtStorageCertify,
     ExtStorageDiagnose,
     OsDiagnose,
+    StorageReconcile,
 )
