@@ -30,10 +30,10 @@ class SlowMachine(SimMachine):
         self.go_on = asyncio.Event()
         self.go_on.set()
 
-    async def run(self, command: Any, limit: float) -> Any:
+    async def run(self, command: Any, limit: float, *more: Any) -> Any:
         self.started.set()
         await self.go_on.wait()
-        return await super().run(command, limit)
+        return await super().run(command, limit, *more)
 
 
 @dataclass

@@ -219,9 +219,9 @@ async def test_a_step_that_waited_for_its_turn_is_late_too(node: Node) -> None:
     slow = asyncio.Event()
     run = node.machine.run
 
-    async def slowly(command: Any, limit: float) -> Any:
+    async def slowly(command: Any, limit: float, *more: Any) -> Any:
         await slow.wait()
-        return await run(command, limit)
+        return await run(command, limit, *more)
 
     node.machine.run = slowly
     attach = asyncio.create_task(node.disk("attach", term=1))

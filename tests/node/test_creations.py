@@ -13,6 +13,7 @@ from moorage.model.change import encode
 from moorage.node.agent import Agent
 from moorage.node.images import Images
 from moorage.node.local_host import LocalMachine
+from moorage.node.providers import Providers
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.units import Mib
@@ -64,7 +65,7 @@ class Node:
         listed.write_text(f"{self.top}/files\n")
         images = Images(self.name, listed)
         extstorage = [self.provider.parent]
-        self.machine = LocalMachine(self.top / "log", extstorage, [], images)
+        self.machine = LocalMachine(self.top / "log", Providers(extstorage), [], images)
         self.agent = Agent(self.name, self.top / "run", self.machine, {})
 
     async def do(self, verb: str, disk: Disk | None = None, **more: Any) -> Any:
@@ -125,8 +126,8 @@ async def test_a_second_attempt_does_not_disown_the_first(node: Node) -> None:
 async def interrupted(node: Node, verb: str, disk: Disk | None = None, **more: Any):
     """Let the agent die while a script runs."""
 
-    async def die(command: Command, limit: float) -> Any:
-        del limit
+    async def die(command: Command, limit: float, *more: Any) -> Any:
+        del limit, more
         if command.log:
             raise KeyboardInterrupt
         return await LocalMachine.run(node.machine, command, 9)
@@ -153,8 +154,8 @@ async def test_what_was_seen_and_removed_is_not_missed_by_who_asks_again(
 ) -> None:
     await node.do("create")
 
-    async def run_and_die(command: Command, limit: float) -> Any:
-        told = await LocalMachine.run(node.machine, command, limit)
+    async def run_and_die(command: Command, limit: float, *more: Any) -> Any:
+        told = await LocalMachine.run(node.machine, command, limit, *more)
         if command.argv[0].endswith("/remove"):
             raise KeyboardInterrupt
         return told
@@ -242,11 +243,11 @@ async def test_a_file_that_was_begun_goes(node: Node) -> None:
     disk = replace(FILE, logical_id=("loop", str(path)))
     path.parent.parent.mkdir()
 
-    async def die(command: Command, limit: float) -> Any:
+    async def die(command: Command, limit: float, *more: Any) -> Any:
         if command.argv[0] == "truncate":
             path.touch()
             raise KeyboardInterrupt
-        return await LocalMachine.run(node.machine, command, limit)
+        return await LocalMachine.run(node.machine, command, limit, *more)
 
     node.machine.run = die  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):

@@ -24,10 +24,10 @@ from moorage.errors import CommandFailed
 from moorage.model import Disk
 from moorage.node import oses
 from moorage.node.commands import drive, run
-from moorage.node.hypervisors.kvm.uri import protocol_node
 from moorage.node.providers import scan
 from moorage.storage import Output, Site, Template, VolumeRequest, Where, template_named
 from moorage.storage.provider import usable
+from moorage.storage.uri import protocol_node
 from moorage.units import Mib
 
 pytestmark = pytest.mark.real

@@ -16,12 +16,14 @@ from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
 from moorage.node import cgroup, durable, enrolment, server
 from moorage.node.agent import Agent
+from moorage.node.exports import Exports
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import LIST, Images
 from moorage.node.keys import Keys, forget
 from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
+from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
@@ -133,7 +135,7 @@ async def _serve(
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
     runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
-    for sign in (places.serving, places.pid):  # not before the address is ours
+    for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
@@ -216,12 +218,14 @@ def _parts(
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(name, Path(settings.file_storage_paths), [places.root])
+    scripts = _scripts(places)
     machine = LocalMachine(
         places.logs,
-        extstorage,
+        Providers(extstorage, places.providers),
         [Path(one) for one in settings.os_path],
         images,
-        _scripts(places),
+        scripts,
+        Exports.where_possible(places.run / "exports", scripts),
     )
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 

@@ -18,9 +18,11 @@ from tempfile import TemporaryFile
 from typing import IO, TypeVar
 
 from moorage.errors import CommandFailed, Failed
+from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 
 from .images import NOTHING, Handed
+from .progress import Watch, watched
 from .scripts import Scripts
 from .text import clean
 
@@ -83,6 +85,7 @@ async def run(
     timeout: float,  # noqa: ASYNC109
     scripts: Scripts | None = None,
     handed: Handed = NOTHING,
+    report: Report = silent,
 ) -> Output:
     """Run one command and return its answer.
 
@@ -96,6 +99,8 @@ async def run(
         Where the command is noted while it runs.
     handed
         What it gets instead of the paths of image files.
+    report
+        Gets the progress of one that tells it.
 
     Raises
     ------
@@ -104,19 +109,19 @@ async def run(
         to see; with the fact ``killed`` if it was ended from outside, so that nobody
         knows how far it came.
     """
-    run = _Run(command, timeout, scripts, handed)
+    run = _Run(command, timeout, scripts, handed, report)
     if not command.log:
         with TemporaryFile() as out, TemporaryFile() as err:
             code = await run.finish(out, err)
-            answer = _start_of(out)
-            lines = [*_tail_of(err), *_tail_of(out)][-_TAIL:]
+            answer = _start_of(out, _MOST if command.whole else _ANSWER)
+            lines = [*tail_of(err), *tail_of(out)][-_TAIL:]
             lines = [handed.with_paths(line) for line in lines]
     else:
         with _log_file(command.log, log_dir) as log:
             begin = os.fstat(log.fileno()).st_size
             code = await run.finish(log, log)
             answer = ""
-            lines = _tail_of(log, begin)
+            lines = tail_of(log, begin)
             size = os.fstat(log.fileno()).st_size
             if run.broken:
                 os.ftruncate(log.fileno(), min(size, begin + _ANSWER))
@@ -142,21 +147,25 @@ class _Run:
         timeout: float,
         scripts: Scripts | None,
         handed: Handed,
+        report: Report,
     ) -> None:
         self._command = command
         self._timeout = timeout
         self._scripts = scripts
         self._handed = handed
+        self._report = report
         self.broken = ""
 
     async def finish(self, out: IO[bytes], err: IO[bytes]) -> int:
         """Return the exit status."""
         noted = self._scripts.noted() if self._scripts else nullcontext()
-        with noted as note:
+        told = watched(self._command.progress, out, self._report)
+        with noted as note, told as watch:
             enter = note.write if note else None
-            process = await _start(self._command, self._handed, out, err, enter)
+            more = watch.env if watch else {}
+            process = await _start(self._command, self._handed, out, err, enter, more)
             try:
-                self.broken = await self._watch(process, out, err)
+                self.broken = await self._watch(process, watch, out, err)
             finally:
                 if process.returncode is None:  # or nobody waits any more
                     with suppress(ProcessLookupError):  # it ended this very moment
@@ -167,9 +176,13 @@ class _Run:
         return code
 
     async def _watch(
-        self, process: asyncio.subprocess.Process, *outputs: IO[bytes]
+        self,
+        process: asyncio.subprocess.Process,
+        watch: Watch | None,
+        *printed: IO[bytes],
     ) -> str:
         """Wait for the end, and return why it must not be waited for any longer."""
+        outputs = (*printed, watch.file) if watch else printed
         ended = asyncio.ensure_future(process.wait())
         begin = [os.fstat(one.fileno()).st_size for one in outputs]
         loop = asyncio.get_running_loop()
@@ -183,6 +196,8 @@ class _Run:
                 if any(b - a > _MOST for a, b in zip(begin, now, strict=True)):
                     return f"printed more than {_MOST >> 20} MiB and was ended"
                 await asyncio.wait({ended}, timeout=min(left, _LOOK))
+                if watch:
+                    watch.look()
             return ""
         finally:
             ended.cancel()
@@ -194,6 +209,7 @@ async def _start(
     out: IO[bytes],
     err: IO[bytes],
     note: Callable[[], None] | None,
+    more: Mapping[str, str],
 ) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
@@ -202,7 +218,7 @@ async def _start(
             stdout=out,
             stderr=err,
             cwd=command.cwd or "/",
-            env={"PATH": PATH, "LC_ALL": "C", **_handed(command.env, handed)},
+            env={"PATH": PATH, "LC_ALL": "C", **_handed(command.env, handed), **more},
             start_new_session=True,
             pass_fds=handed.descriptors,
             umask=_UMASK,
@@ -230,12 +246,12 @@ def _log_file(name: str, log_dir: Path) -> IO[bytes]:
         ) from error
 
 
-def _start_of(file: IO[bytes]) -> str:
+def _start_of(file: IO[bytes], most: int) -> str:
     file.seek(0)
-    return file.read(_ANSWER).decode(errors="replace")
+    return file.read(most).decode(errors="replace")
 
 
-def _tail_of(file: IO[bytes], begin: int = 0) -> list[str]:
+def tail_of(file: IO[bytes], begin: int = 0) -> list[str]:
     """Return the last lines, with nothing in them that a terminal would obey."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(begin, size - _END))

@@ -2,12 +2,14 @@
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
 from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from moorage.model import Device, Os, Provider
+from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -24,8 +26,21 @@ class Memory(Struct, frozen=True, kw_only=True):
 class Machine(Protocol):
     """A machine: runs commands, and knows what is installed."""
 
-    async def run(self, command: Command, limit: float) -> Output:
+    async def run(
+        self, command: Command, limit: float, report: Report = silent
+    ) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
+
+    def exported(
+        self, uri: str, *, writable: bool
+    ) -> AbstractAsyncContextManager[str | None]:
+        """Serve what is at a URI as a file meanwhile; None where that cannot be.
+
+        Raises
+        ------
+        Failed
+            If it cannot be reached.
+        """
 
     async def settle(self, objects: Collection[str]) -> None:
         """Wait for the end of commands on `objects` that an earlier agent left."""
@@ -44,6 +59,12 @@ class Machine(Protocol):
 
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
+
+    def has_program(self, name: str) -> bool:
+        """Whether commands of templates find a program."""
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module, were it not loaded yet."""
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

@@ -4,19 +4,22 @@
 import asyncio
 import os
 import stat
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed
 from moorage.model import Device, Os, Provider
+from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import commands, oses, providers
+from . import commands, installed, oses
+from .exports import Exports
 from .host import Memory, memory_of
 from .images import Images
+from .providers import Providers
 from .scripts import Scripts
 from .turns import CURRENT
 
@@ -32,34 +35,43 @@ class LocalMachine:
     ----------
     log_dir
         Gets the output of provider and OS scripts, in directories of their own.
-    extstorage_path, os_path
-        Where providers and OS definitions are looked for, first one first.
+    providers
+        Where providers are, and how they are run here.
+    os_path
+        Where OS definitions are looked for, first one first.
     images
         Opens the image files that commands name.
     scripts
         Notes the commands that run.
+    exports
+        Serves as files what has a URI only; None where that cannot be.
     """
 
     def __init__(
         self,
         log_dir: Path,
-        extstorage_path: Sequence[Path],
+        providers: Providers,
         os_path: Sequence[Path],
         images: Images,
         scripts: Scripts | None = None,
+        exports: Exports | None = None,
     ) -> None:
         self._images = images
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
         for directory in self._logs.values():
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._extstorage_path = extstorage_path
+        self._providers = providers
         self._os_path = os_path
         self._scripts = scripts
+        self._exports = exports
         self._ran = count()
 
-    async def run(self, command: Command, limit: float) -> Output:
+    async def run(
+        self, command: Command, limit: float, report: Report = silent
+    ) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
         at = Path(command.cwd)
+        command = self._providers.applied(command)
         of_os = any(at.is_relative_to(path) for path in self._os_path)
         if next(self._ran) % _PRUNED == 0:
             for directory in self._logs.values():
@@ -73,10 +85,20 @@ class LocalMachine:
             return await commands.run(
                 command,
                 log_dir=self._logs[of_os],
-                timeout=limit,
+                timeout=command.limit or limit,
                 scripts=None if command.reads else self._scripts,
                 handed=handed,
+                report=report,
             )
+
+    @asynccontextmanager
+    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+        """Serve what is at a URI as a file meanwhile; None where that cannot be."""
+        if self._exports is None:
+            yield None
+            return
+        async with self._exports.served(uri, writable=writable) as path:
+            yield path
 
     async def settle(self, objects: Collection[str]) -> None:
         """Wait for the end of commands on `objects` that an earlier agent left."""
@@ -90,7 +112,7 @@ class LocalMachine:
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""
-        return tuple(map(str, self._extstorage_path))
+        return tuple(map(str, self._providers.search_path))
 
     def allowed_directories(self) -> tuple[str, ...] | None:
         """Return the directories that image files may be kept in."""
@@ -98,11 +120,19 @@ class LocalMachine:
 
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
-        return providers.scan(self._extstorage_path)
+        return self._providers.scan()
 
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
         return oses.scan(self._os_path)
+
+    def has_program(self, name: str) -> bool:
+        """Whether commands of templates find a program."""
+        return installed.has_program(name)
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module, were it not loaded yet."""
+        return installed.has_module(name)
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

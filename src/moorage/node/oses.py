@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
-from moorage.storage import Command, Opened, Output, Where
+from moorage.storage import Command, Opened, Output, Progress, Where
 from moorage.storage.provider import FileFact, parse_parameters
 from moorage.storage.validation import check_parameter_name, text
 from moorage.units import Mib
@@ -28,6 +28,8 @@ SEARCH_PATH = (
 )
 """Where definitions are looked for; the first directory wins."""
 _API_VERSIONS = frozenset({10, 15, 20})
+PROGRESS = "OS_PROGRESS"
+"""The variable that names the file where a script may write how far it is."""
 _API_FILE = "ganeti_api_version"
 _SCRIPTS = ("create", "import", "export", "rename")
 _VARIANTS = "variants.list"
@@ -35,11 +37,18 @@ _PARAMETERS = "parameters.list"
 
 
 class OsDisk(Struct, frozen=True, kw_only=True):
-    """A disk as an OS script gets it."""
+    """A disk as an OS script gets it.
+
+    Attributes
+    ----------
+    served
+        Whether its path is a file that the node makes of its URI, for the script.
+    """
 
     uuid: str
     size: Mib
     where: Where
+    served: bool = False
     mode: str = "rw"
     name: str | None = None
 
@@ -213,12 +222,13 @@ def command(
         log=f"{action}-{label}-{install.instance}",
         failure=f"OS {action} script",
         images=_images(install),
+        progress=Progress(f"OS {label}: {action}", variable=PROGRESS),
     )
 
 
 def _images(install: Install) -> dict[str, Opened]:
     """Return the image files that the script gets: as files that are open already."""
-    places = [disk.where for disk in install.disks]
+    places = [disk.where for disk in install.disks if not disk.served]
     found = [one.path for one in places if one.path and not one.block]
     return dict.fromkeys(found, Opened.FILE)
 

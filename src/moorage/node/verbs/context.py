@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a verb works with: the node's name, machine, hypervisors and held disks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
 
 from moorage.errors import NotFound, WrongState
 from moorage.model import Disk
@@ -10,8 +14,9 @@ from moorage.node.attachments import Attachments
 from moorage.node.creations import Creations
 from moorage.node.fence import Fence
 from moorage.node.host import Machine
-from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
+from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Where
 
 LIMIT = 900.0
@@ -39,9 +44,29 @@ class NodeContext:
     leave: Callable[[], None]
     keys: Keys | None = None
 
-    async def run(self, command: Command) -> Output:
+    async def run(self, command: Command, report: Report = silent) -> Output:
         """Run one command of a template or an OS definition."""
-        return await self.machine.run(command, LIMIT)
+        return await self.machine.run(command, LIMIT, report)
+
+    def runner(self, report: Report) -> Callable[[Command], Awaitable[Output]]:
+        """Return what runs commands and reports their progress."""
+        return partial(self.run, report=report)
+
+    @asynccontextmanager
+    async def local(
+        self, where: Where, hypervisor: str, *, writable: bool = True
+    ) -> AsyncIterator[Where]:
+        """Yield a place with a path, as programs need that know no URI.
+
+        A disk that has only a URI is a regular file meanwhile, of the same size; where
+        the node cannot do that, it stays without a path.
+        """
+        uri = where.uris.get(hypervisor.lower())
+        if where.path or not uri:
+            yield where
+            return
+        async with self.machine.exported(uri, writable=writable) as path:
+            yield replace(where, path=path) if path else where
 
     def hypervisor(self, name: str) -> Hypervisor:
         """Return a hypervisor of this node."""
@@ -52,6 +77,17 @@ class NodeContext:
                 f"node {self.name} has no hypervisor '{name}'",
                 known=sorted(self.hypervisors),
             ) from None
+
+    def drive(self, disk: Disk, slot: int = 0) -> Drive:
+        """Return an attached disk as a drive of a guest."""
+        return Drive(
+            disk=disk.uuid,
+            slot=slot,
+            size=disk.size,
+            where=self.where(disk),
+            userspace=disk.params.get("access") == "userspace",
+            mode=disk.mode,
+        )
 
     def where(self, disk: Disk) -> Where:
         """Return where an attached disk is."""

@@ -24,6 +24,8 @@ from moorage.protocol import (
     Report,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
+    silent,
 )
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
@@ -36,10 +38,10 @@ REPAIR = "gnt-cluster repair-disk-sizes"
 MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} INSTANCE"
 
 
-async def create(at: NodeContext, args: CreateDisk, _report: Report) -> Outcome:
+async def create(at: NodeContext, args: CreateDisk, report: Report) -> Outcome:
     """Make the volume."""
-    template = _template(at, args)
-    return await _make(at, args, args.disk, template.create(args.disk))
+    steps = _template(at, args).create(args.disk)
+    return await _make(at, args, args.disk, steps, report)
 
 
 async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
@@ -65,24 +67,26 @@ async def unmake(at: NodeContext, args: UnmakeDisk, report: Report) -> Outcome:
         _check_own(at, args.disk, making)
     disk = replace(args.disk, name=None) if making.copy else args.disk
     await _check_unused(at, disk)
-    outcome = await _remove(at, args, disk)
+    outcome = await _remove(at, args, disk, report)
     at.makings.drop(disk)
     return outcome
 
 
-async def remove(at: NodeContext, args: RemoveDisk, _report: Report) -> Outcome:
+async def remove(at: NodeContext, args: RemoveDisk, report: Report) -> Outcome:
     """Destroy the volume, unless a guest here has it."""
     await _check_unused(at, args.disk)
     if args.sought:
         await _see_once(at, args)
-    outcome = await _remove(at, args, args.disk)
+    outcome = await _remove(at, args, args.disk, report)
     if not args.sought:  # else a retry asks again what was seen
         at.makings.drop(args.disk)
     return outcome
 
 
-async def _remove(at: NodeContext, args: OnDisk[Outcome], disk: Disk) -> Outcome:
-    outcome = await _drive(at, _template(at, args).remove(disk))
+async def _remove(
+    at: NodeContext, args: OnDisk[Outcome], disk: Disk, report: Report
+) -> Outcome:
+    outcome = await _drive(at, _template(at, args).remove(disk), report)
     at.held.drop(disk.uuid)
     return outcome
 
@@ -104,7 +108,7 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
         If the device is not the one that the disk's record means.
     """
     template = _template(at, args)
-    where = await _drive(at, template.attach(args.disk))
+    where = await _drive(at, template.attach(args.disk), report)
     at.held.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
@@ -114,10 +118,10 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     return where
 
 
-async def detach(at: NodeContext, args: DetachDisk, _report: Report) -> Outcome:
+async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
     """Take back the attach, unless a guest here has the disk."""
     await _check_unused(at, args.disk)
-    outcome = await _drive(at, _template(at, args).detach(args.disk))
+    outcome = await _drive(at, _template(at, args).detach(args.disk), report)
     at.held.drop(args.disk.uuid)
     return outcome
 
@@ -133,15 +137,20 @@ async def close(at: NodeContext, args: CloseDisk, _report: Report) -> Outcome:
     return await _drive(at, _template(at, args).close(args.disk))
 
 
-async def grow(at: NodeContext, args: GrowDisk, _report: Report) -> Outcome:
+async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
     """Enlarge the volume."""
-    return await _drive(at, _template(at, args).grow(args.disk, args.to))
+    return await _drive(at, _template(at, args).grow(args.disk, args.to), report)
 
 
-async def snapshot(at: NodeContext, args: SnapshotDisk, _report: Report) -> Outcome:
+async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outcome:
     """Make a copy-in-time."""
     steps = _template(at, args).snapshot(args.disk, args.name, args.to)
-    return await _make(at, args, args.copy(), steps)
+    return await _make(at, args, args.copy(), steps, report)
+
+
+async def verify(at: NodeContext, args: VerifyDisk, report: Report) -> Outcome:
+    """Look at the disk's parameters."""
+    return await _drive(at, _template(at, args).verify(args.disk), report)
 
 
 async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
@@ -181,13 +190,13 @@ def _check_device(
 
 
 async def _make(
-    at: NodeContext, args: OnDisk[object], made: Disk, steps: Steps
+    at: NodeContext, args: OnDisk[object], made: Disk, steps: Steps, report: Report
 ) -> Outcome:
     """Run steps that make the volume of `made`, and remember what came of them."""
     before = await _there(at, args, made)
     at.makings.begin(made, of=args.disk, before=before)
     try:
-        outcome = await _drive(at, steps)
+        outcome = await _drive(at, steps, report)
     except MoorageError as error:
         killed = isinstance(error, CommandFailed) and error.facts.get("killed")
         if not killed:  # else nobody knows how far it came
@@ -230,8 +239,10 @@ def _left_alone(at: NodeContext, disk: Disk) -> str:
     )
 
 
-async def _drive(at: NodeContext, steps: Generator[Command, Output, R]) -> R:
-    return await drive(steps, at.run)
+async def _drive(
+    at: NodeContext, steps: Generator[Command, Output, R], report: Report = silent
+) -> R:
+    return await drive(steps, at.runner(report))
 
 
 def _template(at: NodeContext, args: OnDisk[object]) -> Template:
@@ -242,7 +253,9 @@ def _template(at: NodeContext, args: OnDisk[object]) -> Template:
             node=at.name,
             hypervisor=args.hypervisor,
             settings=args.settings,
+            pool=args.pool,
             providers=usable(at.machine.providers()) if needed else {},
+            holders=args.holders,
         )
     )
 
@@ -269,7 +282,14 @@ async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
 
 
 async def _check_unused(at: NodeContext, disk: Disk) -> None:
-    """Raise `WrongState` while a guest on this node has the disk."""
+    """Raise `WrongState` while a guest on this node has the disk, or its mirror."""
+    borrower = at.held.borrower(disk.uuid)
+    if borrower and await at.hypervisor(borrower[0]).find(borrower[1]):
+        raise WrongState(
+            f"a guest on node {at.name} is being given disk {disk.label}",
+            disk=disk.uuid,
+            instance=borrower[1],
+        )
     for hypervisor, uuid in at.held.users(disk.uuid):
         guest = await at.hypervisor(hypervisor).find(uuid)
         if guest and disk.uuid in guest.disks and guest.state != "moved":
@@ -292,6 +312,7 @@ VERBS = (
     CloseDisk.done_by(close),
     GrowDisk.done_by(grow),
     SnapshotDisk.done_by(snapshot),
+    VerifyDisk.done_by(verify),
     NoteDisk.done_by(setinfo),
 )
 """Every verb on one disk."""

@@ -2,13 +2,14 @@
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from types import MappingProxyType
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
 from moorage.node import oses
-from moorage.node.hypervisors.base import Card, Drive, GuestSpec
+from moorage.node.hypervisors.base import Card, GuestSpec
 from moorage.protocol import (
     AbortGuest,
     AwaitGuest,
@@ -32,6 +33,7 @@ from moorage.protocol import (
     Whole,
     WithSystem,
 )
+from moorage.storage import Where
 
 from .context import NodeContext
 
@@ -58,7 +60,7 @@ async def reboot(at: NodeContext, args: RebootGuest, _report: Report) -> None:
 
 async def plug(at: NodeContext, args: PlugDisk, _report: Report) -> None:
     """Hot-plug a disk that is attached here."""
-    drive = _drive(at, args.disk, args.slot)
+    drive = at.drive(args.disk, args.slot)
     _use(at, args, (args.disk,))
     await at.hypervisor(args.hypervisor).plug(args.uuid, drive)
 
@@ -70,7 +72,7 @@ async def unplug(at: NodeContext, args: UnplugDisk, _report: Report) -> None:
 
 async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
     """Tell the guest that a disk has grown."""
-    drive = _drive(at, args.disk, args.slot)
+    drive = at.drive(args.disk, args.slot)
     await at.hypervisor(args.hypervisor).resize(args.uuid, drive)
 
 
@@ -140,25 +142,39 @@ async def console(at: NodeContext, args: FindConsole, _report: Report) -> str:
 
 async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> None:
     """Let an OS definition look at its parameters."""
-    await oses.verify(oses.usable(at.machine.oses()), _told(at, args), at.run)
+    places = [at.where(disk) for disk in args.disks]
+    await oses.verify(oses.usable(at.machine.oses()), _told(at, args, places), at.run)
 
 
-async def install(at: NodeContext, args: InstallSystem, _report: Report) -> None:
+async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
-    await oses.create(oses.usable(at.machine.oses()), _told(at, args), at.run)
+    async with AsyncExitStack() as stack:
+        local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
+        places = [await stack.enter_async_context(one) for one in local]
+        told = _told(at, args, places)
+        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
 
 
-def _told(at: NodeContext, args: WithSystem[None]) -> oses.Install:
-    """Return what an OS script is told; the disks must be attached here."""
+def _told(
+    at: NodeContext, args: WithSystem[None], places: Sequence[Where]
+) -> oses.Install:
+    """Return what an OS script is told.
+
+    Parameters
+    ----------
+    places
+        Where the disks are on this node.
+    """
     disks = tuple(
         oses.OsDisk(
             uuid=disk.uuid,
             size=disk.size,
-            where=at.where(disk),
+            where=where,
+            served=where != at.where(disk),
             mode=disk.mode,
             name=disk.name,
         )
-        for disk in args.disks
+        for disk, where in zip(args.disks, places, strict=True)
     )
     return oses.Install(
         instance=args.name,
@@ -188,20 +204,9 @@ def _spec(
         memory=args.memory,
         vcpus=args.vcpus,
         hvparams=args.hvparams,
-        drives=tuple(_drive(at, disk, n) for n, disk in enumerate(args.disks)),
+        drives=tuple(at.drive(disk, n) for n, disk in enumerate(args.disks)),
         cards=tuple(_card(nic) for nic in args.nics),
         ports=dict(ports),
-    )
-
-
-def _drive(at: NodeContext, disk: Disk, slot: int) -> Drive:
-    return Drive(
-        disk=disk.uuid,
-        slot=slot,
-        size=disk.size,
-        where=at.where(disk),
-        userspace=disk.params.get("access") == "userspace",
-        mode=disk.mode,
     )
 
 

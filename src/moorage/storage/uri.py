@@ -47,6 +47,20 @@ def protocol_node(uri: str) -> Node:
         raise BadInput(f"'{uri}' is not a valid {scheme} URI", uri=uri) from error
 
 
+def image_name(uri: str) -> str:
+    """Return what ``qemu-img`` and its kin take for the image at `uri`.
+
+    Raises
+    ------
+    NotSupported, BadInput
+        As :func:`protocol_node` does.
+
+    >>> image_name("file:/srv/a.img")
+    'json:{"driver": "raw", "file": {"driver": "file", "filename": "/srv/a.img"}}'
+    """
+    return "json:" + json.dumps({"driver": "raw", "file": protocol_node(uri)})
+
+
 def inet(host: str, port: str) -> Node:
     """Return a TCP address."""
     return {"type": "inet", "host": host.strip("[]"), "port": port}

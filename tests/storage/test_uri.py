@@ -9,8 +9,8 @@ from moorage.errors import BadInput, NotSupported
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.kvm.guest_dir import Home
 from moorage.node.hypervisors.kvm.migration import Way
-from moorage.node.hypervisors.kvm.uri import inet, protocol_node
 from moorage.protocol import Door
+from moorage.storage.uri import inet, protocol_node
 
 UNIX = {"type": "unix", "path": "/run/x.sock"}
 IQN = "iqn.2026-01.org.example:disks"

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Disks that have a URI only, as files of this node, for programs that know no URI.
+
+QEMU's storage daemon reaches the URI and serves it by FUSE: a regular file of the
+disk's size. The daemon is noted as a script is, so one that an agent left behind when
+it was killed ends with the next agent's start, which takes the dead file away, too.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from moorage.errors import Failed
+from moorage.storage.uri import protocol_node
+
+from . import durable
+from .commands import PATH, tail_of
+from .scripts import Note, Scripts
+
+PROGRAM = "qemu-storage-daemon"
+_READY, _END = 30.0, 60.0
+"""Seconds that a daemon may take to reach the storage, and to write what it holds."""
+_LOOK = 0.02
+"""Seconds between two looks."""
+
+
+class Exports:
+    """What this node serves as files.
+
+    Parameters
+    ----------
+    directory
+        Where the files are; what an earlier agent left there is taken away.
+    scripts
+        Where the daemons are noted.
+    """
+
+    def __init__(self, directory: Path, scripts: Scripts) -> None:
+        durable.make(directory)
+        self._directory = directory
+        self._scripts = scripts
+        self._numbers = count(1)
+        for path in sorted(directory.iterdir()):
+            _let_go(path)
+
+    @classmethod
+    def where_possible(cls, directory: Path, scripts: Scripts) -> "Exports | None":
+        """Return them; None on a node that has no storage daemon, or may not mount."""
+        able = os.geteuid() == 0 and Path("/dev/fuse").exists()
+        return cls(directory, scripts) if able and shutil.which(PROGRAM) else None
+
+    @asynccontextmanager
+    async def served(self, uri: str, *, writable: bool) -> AsyncIterator[str]:
+        """Yield the path of a file that is what `uri` leads to, while the block runs.
+
+        Raises
+        ------
+        Failed
+            If the storage cannot be reached.
+        """
+        path = self._directory / f"{os.getpid()}-{next(self._numbers)}"
+        path.touch(mode=0o600)
+        try:
+            with self._scripts.noted() as note, TemporaryFile() as log:
+                words = _words(uri, path, writable=writable)
+                process = await _start(words, log, note)
+                try:
+                    await _ready(process, uri, _pidfile(path), log)
+                    yield str(path)
+                finally:
+                    await _end(process, note)
+        finally:
+            await asyncio.to_thread(_let_go, path)
+            _pidfile(path).unlink(missing_ok=True)
+
+
+def _words(uri: str, path: Path, *, writable: bool) -> tuple[str, ...]:
+    bottom = {**protocol_node(uri), "node-name": "bottom", "read-only": not writable}
+    top = {
+        "driver": "raw",
+        "node-name": "disk",
+        "file": "bottom",
+        "read-only": not writable,
+    }
+    export = {
+        "type": "fuse",
+        "id": "file",
+        "node-name": "disk",
+        "mountpoint": str(path),
+        "writable": writable,
+        "allow-other": "off",
+    }
+    return (
+        PROGRAM,
+        *("--blockdev", json.dumps(bottom)),
+        *("--blockdev", json.dumps(top)),
+        *("--export", json.dumps(export)),
+        *("--pidfile", str(_pidfile(path))),
+    )
+
+
+def _pidfile(path: Path) -> Path:
+    """Return what the daemon writes when the file is there."""
+    return path.with_suffix(".pid")
+
+
+async def _start(
+    words: Sequence[str], log: IO[bytes], note: Note
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd="/",
+        env={"PATH": PATH, "LC_ALL": "C"},
+        start_new_session=True,
+        preexec_fn=note.write,
+    )
+
+
+async def _ready(
+    process: asyncio.subprocess.Process, uri: str, pidfile: Path, log: IO[bytes]
+) -> None:
+    for _ in range(round(_READY / _LOOK)):
+        if process.returncode is not None:
+            told = "; ".join(tail_of(log)) or f"it ended with {process.returncode}"
+            raise Failed(f"'{uri}' cannot be served as a file: {told}", uri=uri)
+        if pidfile.exists():
+            return
+        await asyncio.sleep(_LOOK)
+    raise Failed(f"'{uri}' was not reached within {_READY:g} s", uri=uri)
+
+
+async def _end(process: asyncio.subprocess.Process, note: Note) -> None:
+    """End the daemon; what was written is with the storage before it is gone."""
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.wait(), _END)
+    finally:
+        if process.returncode is None:
+            await note.end()
+
+
+def _let_go(path: Path) -> None:
+    """Take a file away, with the dead mount that may be over it."""
+    if _is_mounted(path):
+        subprocess.run(["umount", "--lazy", str(path)], check=False)
+    path.unlink(missing_ok=True)
+
+
+def _is_mounted(path: Path) -> bool:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return any(line.split()[4] == _escaped(path) for line in lines)
+
+
+def _escaped(path: Path) -> str:
+    """Return a path as the kernel's table of mounts has it."""
+    return str(path).translate({32: r"\040", 9: r"\011", 10: r"\012", 92: r"\134"})
