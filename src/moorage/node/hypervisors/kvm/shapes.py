@@ -82,5 +82,18 @@ class Migration(Struct, frozen=True, rename="kebab"):
     error_desc: str = ""
 
 
+class Job(Struct, frozen=True, rename="kebab"):
+    """A job on block nodes."""
+
+    id: _Name
+    status: _Word
+    current_progress: _Count = 0
+    total_progress: _Count = 0
+    error: str = ""
+
+
+Jobs = Annotated[list[Job], Meta(max_length=256)]
+
+
 NO_RAM = Ram()
 """Before anything was sent."""
