@@ -98,9 +98,8 @@ class Gluster:
             (self._home / name).mkdir()
         settings = self._home / "glusterd.vol"
         settings.write_text(_SETTINGS.format(home=self._home, address=self.address))
-        argv = ("glusterd", "--no-daemon", f"--volfile={settings}")
-        argv += (f"--log-file={self._home}/log/daemon",)
-        argv += (f"--pid-file={self._home}/daemon.pid",)
+        own = (f"--log-file={self._home}/log/daemon", f"--pid-file={self._home}/pid")
+        argv = ("glusterd", "--no-daemon", f"--volfile={settings}", *own)
         null = subprocess.DEVNULL
         self._daemon = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null)
         self._wait()

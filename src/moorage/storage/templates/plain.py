@@ -8,13 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit, Volume
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage import lvm
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
     Listing,
     Measuring,
@@ -57,6 +58,8 @@ class Plain(Template):
         | Can.SETINFO
         | Can.ROOM
         | Can.LIST,
+        programs=("lvs", "vgs", "pvs", "lvcreate", "lvremove", "lvextend", "lvchange"),
+        modules=("dm_mod",),
     )
 
     # -- pure questions -----------------------------------------------------------
@@ -217,6 +220,16 @@ class Plain(Template):
         """Return the volume's size."""
         found = yield from self._there(disk)
         return Mib(lvm.size_of(found) // _MIB)
+
+    def examine(self) -> Examining:
+        """Ask for the volume group."""
+        group = self._group_of(self.site.settings, self.site.params)
+        if not group:
+            why = "no volume group is set: gnt-cluster modify --vg-name=NAME"
+            return (Need(kind="volume group", name="", problem=why),)
+        found = yield from self.room()
+        why = "" if found else f"there is no volume group {group}"
+        return (Need(kind="volume group", name=group, problem=why),)
 
     def room(self) -> Surveying:
         """Ask LVM for the volume group; a node without it has no such unit."""
