@@ -67,6 +67,8 @@ class TemplateFacts:
         Whether a disk may be in any unit of that type: it says itself in which.
     node_disk
         Whether a node's total of disk space counts for it.
+    spindles
+        Whether its disks can have physical volumes for themselves.
     by_hand
         Whether its devices are set up anew on each node, by somebody else.
     settings
@@ -84,6 +86,7 @@ class TemplateFacts:
     unit: str = ""
     pooled: bool = False
     node_disk: bool = False
+    spindles: bool = False
     by_hand: bool = False
     settings: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
@@ -146,6 +149,7 @@ _TABLE = (
         rank=6,
         unit="lvm-vg",
         node_disk=True,
+        spindles=True,
         settings=("volume_group_name",),
         parameters=(
             VG,

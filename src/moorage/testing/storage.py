@@ -387,6 +387,7 @@ _TOOLS: dict[str, _Tool] = {
     "mkdir": San._nothing,  # noqa: SLF001
     "rmdir": San._nothing,  # noqa: SLF001
     "find": San._find,  # noqa: SLF001
+    "chmod": San._nothing,  # noqa: SLF001
     "mount": San._mount,  # noqa: SLF001
     "findmnt": San._findmnt,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001

@@ -113,7 +113,10 @@ class Gluster(File):
     def attach(self, disk: Disk) -> Finding:
         """Check that the file is there; the guest opens it, or QEMU its URI."""
         yield from self._mounted(disk.params)
-        found = yield from super().attach(self._placed(disk))
+        here = self._placed(disk)
+        found = yield from super().attach(here)
+        if is_userspace(disk.params):
+            yield from self._let_in(here)
         server = f"{_given(disk.params, 'host')}:{_given(disk.params, 'port')}"
         at = f"{_given(disk.params, 'volume')}/{disk.volume}"
         uris = {"kvm": f"gluster+tcp://{server}/{at}"}
@@ -175,6 +178,19 @@ class Gluster(File):
         root = self._root(disk)
         path = self._inside(str(PurePosixPath(root, disk.volume)), root)
         return replace(disk, logical_id=(_DRIVER, path))
+
+    def _let_in(self, disk: Disk) -> Generator[Command, Output, None]:
+        """Let QEMU open the file, which is a user without rights in the volume, too.
+
+        Gluster asks for no proof of who somebody is: what is kept from others is kept
+        by its own lists of addresses (``auth.allow``).
+        """
+        path = disk.volume
+        folder = str(PurePosixPath(path).parent)
+        enter = ("chmod", "o+x", "--", folder)
+        yield Command(enter, images={folder: Opened.DIRECTORY})
+        write = ("chmod", "o+rw", "--", path)
+        yield Command(write, images={path: Opened.FILE})
 
     def _mounted(self, params: Mapping[str, Any]) -> Generator[Command, Output, None]:
         """Mount the volume, if it is not.

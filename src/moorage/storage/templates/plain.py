@@ -228,23 +228,21 @@ class Plain(Template):
             why = "no volume group is set: gnt-cluster modify --vg-name=NAME"
             return (Need(kind="volume group", name="", problem=why),)
         found = yield from self.room()
-        why = "" if found else f"there is no volume group {group}"
+        known = {unit.key for unit in found}
+        why = "" if group in known else f"there is no volume group {group}"
         return (Need(kind="volume group", name=group, problem=why),)
 
     def room(self) -> Surveying:
-        """Ask LVM for the volume group; a node without it has no such unit."""
-        group = self._group_of(self.site.settings, self.site.params)
-        if not group:
-            return ()
+        """Ask LVM for its volume groups: a disk may name another than the cluster's."""
+        fields = "vg_name,vg_size,vg_free,vg_missing_pv_count"
         try:
-            fields = "vg_size,vg_free,vg_missing_pv_count"
-            rows = yield from lvm.report("vgs", f"vg_name={group}", fields)
+            rows = yield from lvm.report("vgs", "", fields)
         except Failed:  # no LVM here
             return ()
         return tuple(
             Unit(
                 template=self.name,
-                key=group,
+                key=row["vg_name"],
                 total=Mib(int(row["vg_size"]) // _MIB),
                 free=lvm.usable(row),
             )
