@@ -23,6 +23,8 @@ from .rbd import Rbd
 Records = MutableMapping[str, dict[str, Any]]
 
 MIB = 1024 * 1024
+GLUSTER_DIR = "/gluster"
+"""Where nodes mount volumes of Gluster."""
 SHARED_DIR = "/shared"
 """Files below it are one and the same on every node."""
 PROVIDERS_DIR = "/sim/extstorage"
@@ -86,6 +88,8 @@ class San:
         What the script of that name prints, by provider.
     logical, groups
         Logical volumes and volume groups of the nodes; see :mod:`moorage.testing.lvm`.
+    mounts
+        What nodes have mounted, by ``node directory``: ``source``.
     unmounted
         Directories by node, below which it sees no shared files.
     broken
@@ -100,6 +104,7 @@ class San:
     capacity: dict[str, str] = field(default_factory=dict, init=False)
     logical: Records = field(default_factory=dict)
     groups: Records = field(default_factory=dict)
+    mounts: Records = field(default_factory=dict)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
@@ -107,12 +112,12 @@ class San:
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
         shared = ("volumes", "files", "attached", "guests", "devices")
-        names = (*shared, "logical", "groups")
+        names = (*shared, "logical", "groups", "mounts")
         return cls(*(Files(directory / name) for name in names))
 
     def lose_power(self, node: str) -> None:
         """Forget what a node had in memory: its guests and its attachments."""
-        for records in (self.guests, self.attached):
+        for records in (self.guests, self.attached, self.mounts):
             for key in [key for key in records if key.startswith(f"{node} ")]:
                 del records[key]
 
@@ -240,8 +245,26 @@ class San:
     # -- programs -------------------------------------------------------------------
 
     def _key(self, node: str, path: str) -> str:
-        shared = PurePosixPath(path).is_relative_to(SHARED_DIR)
-        return path if shared else f"{node}:{path}"
+        if PurePosixPath(path).is_relative_to(SHARED_DIR):
+            return path
+        root = "/".join(path.split("/")[:3])
+        mounted = self.mounts.get(f"{node} {root}")
+        return mounted["source"] + path[len(root) :] if mounted else f"{node}:{path}"
+
+    @staticmethod
+    def known_as(key: str) -> str:
+        """Return the path of a file, as the record of its disk says it."""
+        path = key.partition(":")[2] or key
+        return path if path.startswith("/") else path.partition("/")[2]
+
+    def _mount(self, node: str, operands: list[str], _command: Command) -> Output:
+        source, directory = operands[-2:]
+        self.mounts[f"{node} {directory}"] = {"source": source}
+        return Output()
+
+    def _findmnt(self, node: str, operands: list[str], _command: Command) -> Output:
+        found = self.mounts.get(f"{node} {operands[-1]}")
+        return Output(f"{found['source']}\n") if found else Output(code=1)
 
     def _test(self, node: str, operands: list[str], command: Command) -> Output:
         kind, path = command.argv[1], operands[-1]
@@ -388,6 +411,9 @@ _TOOLS: dict[str, _Tool] = {
     "mkdir": San._nothing,  # noqa: SLF001
     "rmdir": San._nothing,  # noqa: SLF001
     "find": San._find,  # noqa: SLF001
+    "chmod": San._nothing,  # noqa: SLF001
+    "mount": San._mount,  # noqa: SLF001
+    "findmnt": San._findmnt,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
     **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
     **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001

@@ -8,13 +8,14 @@ from moorage.storage.base import Template
 from .blockdev import BlockDevice
 from .ext import Ext
 from .file import File
+from .gluster import Gluster
 from .plain import Plain
 from .rbd import Rbd
 from .sharedfile import SharedFile
 
 TEMPLATES: dict[str, type[Template]] = {
     template.name: template
-    for template in (BlockDevice, Ext, File, Plain, Rbd, SharedFile)
+    for template in (BlockDevice, Ext, File, Gluster, Plain, Rbd, SharedFile)
 }
 """Every template by its name."""
 
