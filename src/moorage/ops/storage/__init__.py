@@ -3,7 +3,12 @@
 
 from moorage.jobs import Operation
 
+from .diagnose import StorageDiagnose
 from .ext_diagnose import ExtStorageDiagnose
 from .os_diagnose import OsDiagnose
 
-OPERATIONS: tuple[type[Operation], ...] = (ExtStorageDiagnose, OsDiagnose)
+OPERATIONS: tuple[type[Operation], ...] = (
+    ExtStorageDiagnose,
+    OsDiagnose,
+    StorageDiagnose,
+)
