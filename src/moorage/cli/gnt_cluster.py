@@ -32,6 +32,7 @@ def settings(call: Call) -> dict[str, Any]:
         enabled_disk_templates="enabled_disk_templates",
         shared_file_storage_dir="shared_file_storage_dir",
         file_storage_dir="file_storage_dir",
+        vg_name="volume_group_name",
         default_iallocator="default_iallocator",
         mac_prefix="mac_prefix",
         primary_ip="primary_ip",
@@ -185,6 +186,7 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
     shown = {
         "mac prefix": "mac_prefix",
+        "lvm volume group": "volume_group_name",
         "file storage path": "file_storage_dir",
         "shared file storage path": "shared_file_storage_dir",
         "default instance allocator": "default_iallocator",
@@ -267,6 +269,7 @@ SETTINGS = (
         "DIR",
     ),
     Option(("--file-storage-dir",), "where files of one node are", "DIR"),
+    Option(("--vg-name",), "the volume group of plain disks, on every node", "NAME"),
     Option(
         ("-H", "--hypervisor-parameters"),
         "defaults of a hypervisor; may be repeated",
@@ -320,7 +323,7 @@ PROGRAM = Program(
                 *join_token.OPTIONS,
                 Option(("--node-name",), "name of the first node (node1)", "NAME"),
                 Option(("--no-start",), "do not start the master"),
-                moot("--no-lvm-storage", "no template uses LVM"),
+                moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
                 moot("--no-drbd-storage", "no template uses DRBD"),
                 moot("--no-etc-hosts", "/etc/hosts is never written"),
                 moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),

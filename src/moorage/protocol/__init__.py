@@ -7,6 +7,13 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .copying import (
+    CopyDisk,
+    DropMirror,
+    MirrorDisk,
+    SettleMirror,
+    SwitchMirror,
+)
 from .disk import (
     AttachDisk,
     CloseDisk,
@@ -19,6 +26,7 @@ from .disk import (
     RemoveDisk,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
 )
 from .guest import (
     AbortGuest,
@@ -106,10 +114,12 @@ __all__ = [
     "AwaitGuest",
     "Call",
     "CloseDisk",
+    "CopyDisk",
     "CreateDisk",
     "DetachDisk",
     "DiscardGuest",
     "Door",
+    "DropMirror",
     "EnrolNode",
     "ExamineStorage",
     "ExpelNode",
@@ -130,6 +140,7 @@ __all__ = [
     "ListVolumes",
     "Listed",
     "MakeRequest",
+    "MirrorDisk",
     "Moved",
     "NoteDisk",
     "OnDisk",
@@ -149,11 +160,13 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
+    "SettleMirror",
     "SignKey",
     "SnapshotDisk",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
+    "SwitchMirror",
     "TakeCertificate",
     "TidyNode",
     "TrustAuthorities",
@@ -161,6 +174,7 @@ __all__ = [
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",
+    "VerifyDisk",
     "VerifySystem",
     "Whole",
     "WithDisks",

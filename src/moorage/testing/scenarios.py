@@ -42,6 +42,9 @@ async def harbour(directory: Path) -> SimCluster:
         await cluster.run("OP_STORAGE_POOL_ADD", provider="san", **pool)
     for fields in _INSTANCES:
         await cluster.run("OP_INSTANCE_CREATE", **fields)
+    for records in (san.volumes, san.files):
+        for name in records:
+            records[name] = records[name] | {"data": f"written to {name}"}
     return cluster
 
 
@@ -151,6 +154,9 @@ SCENARIOS = (
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
     Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
+    _at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
+    _at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
+    _at("root3", "OP_DISK_CONVERT", disk_template="ext", provider="usersan"),
     _on("web1", "OP_INSTANCE_REMOVE"),
     _on("web1", "OP_INSTANCE_REMOVE", "remove at any price", ignore_failures=True),
     _on("web3", "OP_INSTANCE_REMOVE"),

@@ -3,6 +3,7 @@
 
 from moorage.cli.command import Operand, Option
 from moorage.cli.option_syntax import key_values
+from moorage.units import parse_size
 
 DISK = Operand("DISK")
 
@@ -13,5 +14,7 @@ PARAM = Option(
     key_values,
     repeats=True,
 )
+
+RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_size)
 
 MODE = Option(("--mode",), "rw or ro", "MODE", choices=("rw", "ro"))

@@ -28,7 +28,7 @@ from moorage.ops.node_tasks import facts_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
 
-from . import defaults, image_directories
+from . import defaults, image_directories, volume_groups
 from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
@@ -62,6 +62,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     diskparams: dict[str, dict[str, Any]] | None = None
     shared_file_storage_dir: str | None = None
     file_storage_dir: str | None = None
+    volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
@@ -89,6 +90,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Ask the nodes for hypervisors and directories, where others are wanted."""
         if self.enabled_hypervisors is not None:
             yield from (facts_on(node) for node in _hosts(view.config))
+        yield from volume_groups.ask(_hosts(view.config), self.volume_group_name)
         given = self._directories()
         for node in _hosts(view.config) if given else ():
             yield image_directories.asked_on(view.config, node, given)
@@ -100,6 +102,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         self._check_defaults(self._changes(view.config.cluster))
         for one in self._pools():
             one.check(view)
+        volume_groups.check(view, _hosts(view.config), self.volume_group_name)
         image_directories.check(view, _hosts(view.config), self._directories())
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
@@ -135,7 +138,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
-        names = ("enabled_hypervisors", "enabled_disk_templates", "default_iallocator")
+        names = (
+            *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
+            "volume_group_name",
+        )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
         found |= {n: getattr(self, n) for n in names if getattr(self, n) is not None}
