@@ -4,6 +4,7 @@
 from moorage.jobs import Operation
 
 from .certify import ExtStorageCertify
+from .diagnose import StorageDiagnose
 from .ext_diagnose import ExtStorageDiagnose
 from .os_diagnose import OsDiagnose
 from .reconcile import StorageReconcile
@@ -12,5 +13,6 @@ OPERATIONS: tuple[type[Operation], ...] = (
     ExtStorageCertify,
     ExtStorageDiagnose,
     OsDiagnose,
+    StorageDiagnose,
     StorageReconcile,
 )
