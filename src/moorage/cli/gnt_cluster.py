@@ -9,7 +9,7 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import join_token, policy_options, renew_crypto, tags
+from . import join_token, policy_options, pool_options, renew_crypto, tags
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
@@ -40,6 +40,9 @@ def settings(call: Call) -> dict[str, Any]:
         add_uids="add_uids",
         remove_uids="remove_uids",
     )
+    for field in ("add_pools", "remove_pools"):
+        if call.option(field):
+            found[field] = call.option(field)
     if call.option("backend_parameters"):
         found["beparams"] = {"default": call.option("backend_parameters")}
     for field, option in _NESTED.items():
@@ -197,6 +200,7 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
         **{word: _joined(found[key]) for word, key in paths.items() if key in found},
         "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
         "uid pool": shown_uids(found.get("uid_pool") or ()),
+        "storage pools": _maps(found.get("storage_pools")) or "",
     }
 
 
@@ -357,7 +361,7 @@ PROGRAM = Program(
             modify,
             "Change the cluster's settings",
             (),
-            (*SETTINGS, *UIDS, *JOB),
+            (*SETTINGS, *UIDS, *pool_options.OPTIONS, *JOB),
             examples=(
                 Example(
                     "gnt-cluster modify -D ext:access=userspace",
@@ -366,6 +370,11 @@ PROGRAM = Program(
                 Example(
                     "gnt-cluster modify --uid-pool=30000-30099",
                     "guests run as these users, each as one of its own",
+                ),
+                Example(
+                    "gnt-cluster modify --add-pool nas1 san",
+                    "a storage pool of the provider san; gnt-storage pool connect "
+                    "says where",
                 ),
             ),
         ),

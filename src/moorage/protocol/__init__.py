@@ -7,6 +7,13 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .copying import (
+    CopyDisk,
+    DropMirror,
+    MirrorDisk,
+    SettleMirror,
+    SwitchMirror,
+)
 from .disk import (
     AttachDisk,
     CloseDisk,
@@ -19,6 +26,7 @@ from .disk import (
     RemoveDisk,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
 )
 from .guest import (
     AbortGuest,
@@ -116,10 +124,12 @@ __all__ = [
     "BeginMirror",
     "Call",
     "CloseDisk",
+    "CopyDisk",
     "CreateDisk",
     "DetachDisk",
     "DiscardGuest",
     "Door",
+    "DropMirror",
     "EnrolNode",
     "ExamineStorage",
     "ExpelNode",
@@ -141,6 +151,7 @@ __all__ = [
     "ListVolumes",
     "Listed",
     "MakeRequest",
+    "MirrorDisk",
     "Moved",
     "NoteDisk",
     "OnDisk",
@@ -163,11 +174,13 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
+    "SettleMirror",
     "SignKey",
     "SnapshotDisk",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
+    "SwitchMirror",
     "TakeCertificate",
     "TidyNode",
     "TrustAuthorities",
@@ -175,6 +188,7 @@ __all__ = [
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",
+    "VerifyDisk",
     "VerifySystem",
     "Whole",
     "WithDisks",

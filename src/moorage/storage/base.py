@@ -48,6 +48,8 @@ class Can(Flag):
     """Keep a note beside the volume."""
     ROOM = auto()
     """Tell how much room its storage units have on a node."""
+    VERIFY = auto()
+    """Look at a disk's parameters before anything is made with them."""
     LIST = auto()
     """Tell which volumes its storage has, whoever made them."""
 
@@ -459,6 +461,17 @@ class Template(ABC):
     def setinfo(self, disk: Disk, text: str) -> Steps:
         """Keep `text` beside the volume, where the storage has a place for it."""
         del disk, text
+        return nothing()
+
+    def verify(self, disk: Disk) -> Steps:
+        """Look at the disk's parameters; nothing is made or changed.
+
+        Raises
+        ------
+        BadInput
+            If the storage does not take them.
+        """
+        del disk
         return nothing()
 
     def measure(self, disk: Disk) -> Measuring:

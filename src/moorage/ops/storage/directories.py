@@ -47,7 +47,8 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
 def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     """Return where the disks of a storage pool are, in a group."""
     preset = diskparams(config, pool.template, group) | pool.params
-    return _place(config, pool.template, preset)
+    driver = {"provider": pool.provider} if pool.provider else {}
+    return _place(config, pool.template, preset | driver)
 
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
