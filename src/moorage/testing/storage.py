@@ -17,6 +17,7 @@ from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
+from .drbd import Drbd
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
 
@@ -90,8 +91,12 @@ class San:
         Logical volumes and volume groups of the nodes; see :mod:`moorage.testing.lvm`.
     mounts
         What nodes have mounted, by ``node directory``: ``source``.
+    mirrors
+        Devices of DRBD by ``node minor``; see :mod:`moorage.testing.drbd`.
     unmounted
         Directories by node, below which it sees no shared files.
+    slow_sync
+        How many looks a sync of two copies takes; with 0 it is done at once.
     broken
         What must never happen, and happened in this process.
     """
@@ -105,6 +110,8 @@ class San:
     logical: Records = field(default_factory=dict)
     groups: Records = field(default_factory=dict)
     mounts: Records = field(default_factory=dict)
+    mirrors: Records = field(default_factory=dict)
+    slow_sync: int = field(default=0, init=False)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
@@ -112,12 +119,12 @@ class San:
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
         shared = ("volumes", "files", "attached", "guests", "devices")
-        names = (*shared, "logical", "groups", "mounts")
+        names = (*shared, "logical", "groups", "mounts", "mirrors")
         return cls(*(Files(directory / name) for name in names))
 
     def lose_power(self, node: str) -> None:
         """Forget what a node had in memory: its guests and its attachments."""
-        for records in (self.guests, self.attached, self.mounts):
+        for records in (self.guests, self.attached, self.mounts, self.mirrors):
             for key in [key for key in records if key.startswith(f"{node} ")]:
                 del records[key]
 
@@ -132,6 +139,10 @@ class San:
         program = PurePosixPath(command.argv[0])
         if program.is_relative_to(PROVIDERS_DIR):
             output = self._script(node, program, dict(command.env))
+        elif program.name in ("drbdsetup", "drbdmeta"):
+            output = self.drbd.answer(node, command)
+        elif command.argv == ("cat", "/proc/drbd"):
+            output = Output(self.drbd.status(node))
         else:
             output = _TOOLS[program.name](self, node, _operands(command), command)
         if output.code and command.check:
@@ -142,8 +153,25 @@ class San:
             )
         return output
 
+    @property
+    def drbd(self) -> Drbd:
+        """The mirrors, as their programs work on them."""
+        return Drbd(self.mirrors, self.logical, self._is_open, self.slow_sync)
+
+    def _is_open(self, node: str, path: str) -> bool:
+        """Whether a guest of a node has a device open."""
+        return any(
+            key.startswith(f"{node} ")
+            and one["state"]["state"] in ("running", "paused")
+            and path in (one["drives"].get(disk) for disk in one["state"]["disks"])
+            for key, one in self.guests.items()
+        )
+
     def device(self, node: str, path: str) -> Device:
         """Return what a node has at a path."""
+        if path.startswith("/dev/drbd"):
+            mirror = self.drbd.size(node, path.removeprefix("/dev/drbd"))
+            return Device(kind="block", size=Mib(mirror or 0), number=path)
         found = self.devices.get(f"{node}:{path}") or self.devices.get(path)
         if found:
             return Device(
