@@ -244,6 +244,7 @@ WHAT = {
     "snapshot": "copy it to the new volume `VOL_SNAPSHOT_NAME`",
     "open": "this node is going to write",
     "close": "this node stops writing",
+    "list": "print a line for each volume: name, size in MiB (or `-`), any words",
 }
 VARIABLES = {
     "VOL_NAME": "the volume's name, `<uuid>.ext.disk<n>`; never changes",
@@ -316,6 +317,7 @@ def _probes() -> dict[str, Generator[Any, Any, Any]]:
         "snapshot": ext.snapshot(disk, "copy", Mib(1)),
         "open": ext.open(disk, exclusive=True),
         "close": ext.close(disk),
+        "list": ext.volumes(disk.params),
     }
 
 

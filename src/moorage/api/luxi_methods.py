@@ -16,10 +16,11 @@ from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
 from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
+from moorage.ops.tags import tagged
 from moorage.protocol import GetAuthority
 
 from . import job_kill
-from .cluster_info import cluster_info, config_value, tags
+from .cluster_info import cluster_info, config_value
 from .luxi import NOCHANGE, error_to_wire
 from .opcode_checks import PRIORITIES, check_opcodes
 from .query import Sources, fields_of, old_style, query, resource_named, rows
@@ -342,7 +343,7 @@ class QueryTags(Method, frozen=True):
 
     async def answer(self, at: Sources) -> list[str]:
         """Look in the configuration."""
-        return tags(at.truth.config, self.kind, self.name)
+        return sorted(tagged(at.truth.config, self.kind, self.name).tags)
 
 
 # -- all -----------------------------------------------------------------------------

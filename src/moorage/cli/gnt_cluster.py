@@ -9,7 +9,7 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import join_token, policy_options, renew_crypto
+from . import join_token, policy_options, renew_crypto, tags
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
@@ -367,6 +367,7 @@ PROGRAM = Program(
             ),
         ),
         renew_crypto.COMMAND,
+        *tags.commands("gnt-cluster"),
         Command(
             "version", show_version, "Show versions of software and interfaces"
         )._replace(options=(DEBUG,)),

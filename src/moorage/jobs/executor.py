@@ -186,15 +186,17 @@ class Executor:
         return False
 
     async def _spoilt(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
-        """Quarantine the disk, and go on behind the task that would forget it.
+        """Quarantine the disk, and go on behind the commit that would forget it.
 
         A tolerant task is a warning, whatever became of its disk.
         """
         if not task.tolerant:
             op.error = op.error or error.to_json()
-        op.passed |= {op.cursor: FAILED, op.cursor + 1: LEFT_OUT}
-        op.results += [None, None]
-        op.cursor += 2
+        behind = _behind_commit(op)
+        op.passed |= dict.fromkeys(range(op.cursor + 1, behind), LEFT_OUT)
+        op.passed[op.cursor] = FAILED
+        op.results += [None] * (behind - op.cursor)
+        op.cursor = behind
         disk = one_disk(task.do)
         suspects = [(disk, f"{task.what}: {error.message}")] if disk else []
         await self._quarantine(job, op, suspects)
@@ -302,6 +304,13 @@ class Executor:
             found = config.objects.get(uuid)
             if found is None or found.serial_no != serial:
                 raise Failed(_overtaken(config, op, uuid), hint="gnt-cluster verify")
+
+
+def _behind_commit(op: Op) -> int:
+    """Return the place behind the next commit."""
+    rest = range(op.cursor + 1, len(op.tasks))
+    found = (at for at in rest if isinstance(op.tasks[at], Commit))
+    return next(found, len(op.tasks) - 1) + 1
 
 
 def _filled(task: Run, results: list[Any]) -> Call:

@@ -68,8 +68,8 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="run"):
         Whether a tolerant one is asked for until the node answers, or is said to be
         off; it may fail then.
     spoils
-        Whether a failure leaves the disk in doubt: it is quarantined then, and the
-        next task, which would forget it, is left out.
+        Whether a failure leaves the disk in doubt: it is quarantined then, and what
+        follows is left out, up to the commit that would forget it.
     hint
         What to type when this fails, where the error itself does not say.
     lasting

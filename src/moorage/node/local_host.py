@@ -15,7 +15,7 @@ from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import commands, oses, providers
+from . import commands, installed, oses, providers
 from .exports import Exports
 from .host import Memory, memory_of
 from .images import Images
@@ -121,6 +121,14 @@ class LocalMachine:
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
         return oses.scan(self._os_path)
+
+    def has_program(self, name: str) -> bool:
+        """Whether commands of templates find a program."""
+        return installed.has_program(name)
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module, were it not loaded yet."""
+        return installed.has_module(name)
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

@@ -28,7 +28,7 @@ from moorage.protocol import (
 )
 from moorage.storage.templates.ext import metadata, plain
 
-from . import disk_spec, node_tasks, placement, policy
+from . import copies, disk_spec, node_tasks, placement, policy
 from .disk.grow import grow_locks
 from .disk_access import (
     ask_candidates,
@@ -41,7 +41,7 @@ from .disk_spec import DiskSpec
 from .liveness import check_known, holds, runs
 from .quarantine import check_sound
 from .silence import rescue
-from .storage.units import has_room, unit_of
+from .storage.units import Named, has_room, unit_of
 
 MOST_RATE = 1 << 20
 """MiB a second: more is no limit."""
@@ -64,6 +64,7 @@ class Conversion:
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, its instance and an adopted device; share the nodes."""
         yield from grow_locks(view, self.disk)
+        yield from copies.hold(view.config, [self.disk])
         yield from disk_spec.hold([self.wanted])
         if self.node:
             yield Lock("node", view.config.node(self.node).uuid, shared=True)
@@ -130,7 +131,7 @@ class Conversion:
         cluster, target = view.config.cluster, self.target(view)
         return (
             unit_of(cluster, target) == unit_of(cluster, self.disk)
-            and target.params == self.disk.params
+            and (target.params, target.pool) == (self.disk.params, self.disk.pool)
             and not self.wanted.adopt
         )
 
@@ -160,11 +161,11 @@ class Conversion:
                 hint=f"gnt-instance shutdown {owner.name}",
             )
 
-    def made(self) -> tuple[tuple[str, int], ...]:
-        """Return template and size of what is made; an adopted device is there."""
+    def made(self, view: View) -> tuple[tuple[Named, int], ...]:
+        """Return what room the new volume takes; an adopted device is there."""
         if self.wanted.adopt:
             return ()
-        return ((self.wanted.template, self.disk.size),)
+        return (disk_spec.room(view, self.wanted, self.worker(view)),)
 
 
 def check_room(view: View, all_of: Sequence[Conversion]) -> None:
@@ -172,14 +173,14 @@ def check_room(view: View, all_of: Sequence[Conversion]) -> None:
     told = ", ".join(one.disk.label for one in all_of)
     for claim in claims(view, all_of):
         node = view.config.node(claim.node)
-        placement.check_room_for(view, f"the data of disk {told}", node, claim.disks)
+        placement.check_room_for(view, f"the data of disk {told}", node, claim.rooms)
 
 
 def claims(view: View, all_of: Sequence[Conversion]) -> Iterator[Claim]:
     """Claim the room of the new volumes, which are all on one node."""
-    made = tuple(made for one in all_of for made in one.made())
+    made = tuple(made for one in all_of for made in one.made(view))
     if made:
-        yield Claim(node=all_of[0].worker(view).uuid, disks=made)
+        yield Claim(node=all_of[0].worker(view).uuid, rooms=made)
 
 
 def check_policy(view: View, owner: Instance, all_of: Sequence[Conversion]) -> None:
@@ -226,18 +227,18 @@ class _Step:
         """Yield what makes the new volume, and makes it equal to the old one."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if not self.adopted:
-            yield node_tasks.create(config, target, node)
-        yield node_tasks.attach(config, target, node)
+            yield from copies.create(config, target, node)
+        yield from copies.attach(config, target, node)
         note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")
         yield node_tasks.setinfo(config, target, node, note)
         if self.live:
             yield self._mirror()
             return
         if not self.held:
-            yield node_tasks.attach(config, disk, node)
+            yield from copies.attach(config, disk, node)
         yield copy(self.view, disk, target, node, self.rate)
-        yield node_tasks.detach(config, target, node)
-        yield node_tasks.detach(config, disk, node)
+        yield from copies.detach(config, target, node)
+        yield from copies.detach(config, disk, node)
 
     def _mirror(self) -> Run:
         guest, told = self._guest(), node_tasks.of_disk(self.view.config, self.target)
@@ -320,17 +321,18 @@ class _Step:
                 tolerant=True,
                 patient=True,
             )
-            yield node_tasks.detach(config, old, node, tolerant=True)
+            yield from copies.detach(config, old, node, tolerant=True)
         elif self.held:
-            again = node_tasks.attach(config, new, node, held=True)
-            yield replace(again, tolerant=True)
+            for again in copies.attach(config, new, node, held=True):
+                yield replace(again, tolerant=True)
 
     def clear(self, old: Disk) -> Iterator[Task]:
         """Yield the end of the old volume; one that cannot be removed stays visible."""
         config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
         hint = f"the disk has its new volume; the old one is disk {old.uuid}"
-        removed = node_tasks.remove(config, old, self.node, hint=hint)
-        yield replace(removed, what=f"remove {whose} on {self.node.name}")
+        for removed in copies.remove(config, old, self.node, hint=hint):
+            where = config.node(removed.node).name
+            yield replace(removed, what=f"remove {whose} on {where}")
         what = f"forget {whose}"
         yield commit(what, Change((), (old,)), {}, final=True)
 

@@ -19,8 +19,10 @@ from moorage.model import (
     Nic,
     Node,
     NodeFacts,
+    NodeGroup,
     Os,
     Provider,
+    pair_of,
 )
 from moorage.model.uidpool import UidPool
 from moorage.protocol import (
@@ -41,6 +43,7 @@ from moorage.protocol import (
     UnmakeDisk,
     UnplugDisk,
 )
+from moorage.storage import Holder
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -64,6 +67,12 @@ def settings(cluster: Cluster, template: str) -> dict[str, str]:
     return {name: str(getattr(cluster, name)) for name in needed}
 
 
+def diskparams(config: Config, template: str, group: NodeGroup) -> dict[str, Any]:
+    """Return the parameters of a group's disks that have no others of their own."""
+    cluster = config.cluster.diskparams.get(template, {})
+    return cluster | group.diskparams.get(template, {})
+
+
 # -- what a verb is told ---------------------------------------------------------------
 
 
@@ -73,6 +82,8 @@ class OfDisk(TypedDict):
     disk: Disk
     hypervisor: str
     settings: dict[str, str]
+    pool: str
+    holders: tuple[Holder, ...]
 
 
 class OfGuest(TypedDict):
@@ -95,12 +106,21 @@ class OfWhole(OfGuest):
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
     """Return what every verb on a disk is told."""
-    cluster, owner = config.cluster, config.owner(disk)
+    cluster, owner, pool = config.cluster, config.owner(disk), config.pool_of(disk)
     return {
         "disk": disk,
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
+        "pool": pool.name if pool else "",
+        "holders": holders(config, disk),
     }
+
+
+def holders(config: Config, disk: Disk) -> tuple[Holder, ...]:
+    """Return the nodes that keep a mirrored disk; none of any other."""
+    pair = pair_of(disk)
+    nodes = map(config.node, pair.nodes) if pair else ()
+    return tuple(Holder(one.name, one.secondary_ip, one.offline) for one in nodes)
 
 
 def of_guest(instance: Instance) -> OfGuest:

@@ -79,6 +79,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
+from .storage import ExamineStorage, Listed, ListVolumes
 from .verb import (
     AtMaster,
     OnDisk,
@@ -119,6 +120,7 @@ __all__ = [
     "Door",
     "DropMirror",
     "EnrolNode",
+    "ExamineStorage",
     "ExpelNode",
     "FindConsole",
     "ForgetDisk",
@@ -134,6 +136,8 @@ __all__ = [
     "ListGuests",
     "ListProviders",
     "ListSystems",
+    "ListVolumes",
+    "Listed",
     "MakeRequest",
     "MirrorDisk",
     "Moved",

@@ -9,6 +9,7 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.model import Disk
+from moorage.storage import Holder
 
 R_co = TypeVar("R_co", covariant=True)
 Node = TypeVar("Node")
@@ -116,11 +117,17 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
         Of the guest that has it, or may have it.
     settings
         The fields of the cluster that the template needs, by their names.
+    pool
+        Name of the storage pool that it is in; empty for none.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     disk: Disk
     hypervisor: str = "kvm"
     settings: dict[str, str] = {}
+    pool: str = ""
+    holders: tuple[Holder, ...] = ()
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disk."""

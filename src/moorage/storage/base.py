@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider, Unit
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
-from moorage.storage.validation import flag, text
+from moorage.storage.validation import flag, looks_ours, text
 from moorage.units import Mib
 
 _VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
@@ -44,6 +44,8 @@ class Can(Flag):
     """Keep a note beside the volume."""
     ROOM = auto()
     """Tell how much room its storage units have on a node."""
+    LIST = auto()
+    """Tell which volumes its storage has, whoever made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,10 @@ class Capabilities:
 
     facts: TemplateFacts
     can: Can
+    programs: tuple[str, ...] = ()
+    """What must be installed on a node."""
+    modules: tuple[str, ...] = ()
+    """What the kernel of a node must have."""
     provider: bool = False
     """Whether scripts of a provider, named by a parameter, do the work."""
     images: bool = False
@@ -142,6 +148,8 @@ class Command:
         How it tells how far it is; None if it does not.
     limit
         Seconds that it may last; None for the usual limit of the node.
+    whole
+        Whether all that it prints is wanted; else the first MiB of it is.
     """
 
     argv: tuple[str, ...]
@@ -154,6 +162,7 @@ class Command:
     reads: bool = False
     progress: Progress | None = None
     limit: float | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +218,22 @@ class Where(Struct, frozen=True):
         )
 
 
+class Holder(Struct, frozen=True):
+    """A node that keeps a copy of a mirrored disk, as the others must know it.
+
+    Attributes
+    ----------
+    address
+        Where it listens for the others.
+    offline
+        Whether somebody said that it is off: nobody waits for it.
+    """
+
+    name: str
+    address: str
+    offline: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What a template must know of the node that its commands run on.
@@ -217,12 +242,21 @@ class Site:
     ----------
     settings
         The fields of the cluster that the template needs, by their names.
+    params
+        To measure a storage unit: what its disks have, as a volume group's name.
+    pool
+        Name of the storage pool that the disk is in; empty for none.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     node: str
     hypervisor: str = "kvm"
     settings: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    pool: str = ""
+    holders: Sequence[Holder] = ()
 
 
 Steps = Generator[Command, Output, Outcome]
@@ -231,8 +265,12 @@ Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
 Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
+Examining = Generator[Command, Output, tuple[Need, ...]]
+"""Yield commands, receive outputs, return what is needed, and whether it is there."""
 Surveying = Generator[Command, Output, tuple[Unit, ...]]
 """Yield commands, receive outputs, return what storage units there are."""
+Listing = Generator[Command, Output, tuple[Volume, ...]]
+"""Yield commands, receive outputs, return which volumes there are."""
 
 
 class Template(ABC):
@@ -326,6 +364,14 @@ class Template(ABC):
         return None
 
     @classmethod
+    def is_ours(cls, volume: Volume) -> bool:
+        """Whether a volume is named as those are that a cluster like this one makes.
+
+        What is named otherwise is somebody else's. What is, may be another cluster's.
+        """
+        return looks_ours(str(volume.logical_id[-1]))
+
+    @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:
         """Refuse the words that only templates with a certain capability know."""
         if "provider" in given and not cls.capabilities.provider:
@@ -383,14 +429,39 @@ class Template(ABC):
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
 
+    def examine(self) -> Examining:
+        """Ask whether this node has what disks need, besides programs and modules.
+
+        It looks where `site`'s settings and parameters say, as :meth:`room` does.
+        """
+        return ()
+        yield  # what makes this a generator
+
     def room(self) -> Surveying:
-        """Ask which storage units of the template this node has, and their room.
+        """Ask which storage unit this node has by `site`'s settings and parameters.
 
         Room that the storage cannot tell is None; a template that can tell it
         declares `Can.ROOM`.
         """
         return ()
         yield  # what makes this a generator
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Ask which volumes a storage has here, whoever made them.
+
+        A template that can tell declares `Can.LIST`. What it returns is complete, or
+        it fails: what is not in it is taken for missing.
+
+        Parameters
+        ----------
+        params
+            Those of a disk that would be in that storage: they say which one is meant,
+            where the template has several (a volume group, a pool, a provider).
+        """
+        del params
+        raise NotSupported(
+            f"disk template '{self.name}' does not tell which volumes there are"
+        )
 
     def _lacks(self, what: str, disk: Disk) -> NotSupported:
         return NotSupported(
@@ -417,7 +488,10 @@ class VolumeRequest:
     settings
         The fields of the cluster that the template needs, by their names.
     params
-        All the parameters that were given, before :meth:`Template.parameters`.
+        All the parameters that hold for it, before :meth:`Template.parameters`: the
+        cluster's, the group's, its storage pool's, and its own.
+    volume
+        What it is to be called, where its storage pool has a pattern; else empty.
     """
 
     unique: str
@@ -426,6 +500,11 @@ class VolumeRequest:
     folder: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    volume: str = ""
+
+    def name(self, template: str) -> str:
+        """Return the name of the volume, without a directory."""
+        return self.volume or f"{self.unique}.{template}.disk{self.index}"
 
 
 def nothing() -> Steps:

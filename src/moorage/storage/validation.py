@@ -12,6 +12,12 @@ _PROVIDER = re.compile(r"[A-Za-z0-9_-]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TAG = re.compile(r"[\w.+*/:@-]{1,128}", re.ASCII)
 _MOST_TAGS = 4096
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_OURS = re.compile(
+    rf"{_UUID}((\.[a-z0-9]+)?\.disk[0-9]+(_data|_meta)?|\.snap)(\.part)?"
+)
+"""How volumes are named that a cluster makes, Ganeti's included; see
+:meth:`moorage.storage.Template.logical_id`."""
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
 
@@ -27,6 +33,17 @@ def check_name(kind: str, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadInput(f"'{name[:80]}' is not a valid name of a {kind}")
     return name
+
+
+def looks_ours(volume: str) -> bool:
+    """Say whether a volume is named as a cluster like this one names them.
+
+    >>> looks_ours("5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0")
+    True
+    >>> looks_ours("/srv/images/web1/debian-12.img")
+    False
+    """
+    return bool(_OURS.fullmatch(PurePosixPath(volume).name))
 
 
 def check_tags(tags: Sequence[str]) -> tuple[str, ...]:

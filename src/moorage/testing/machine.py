@@ -33,7 +33,7 @@ def provider(name: str, *optional: str, **parameters: str) -> Provider:
 
 
 PROVIDERS = (
-    provider("san", "snapshot", "open", "close", tier="ssd or hdd"),
+    provider("san", "snapshot", "open", "close", "list", tier="ssd or hdd"),
     provider("plainsan"),
     provider("usersan", "snapshot", "open", "close"),
 )
@@ -60,6 +60,8 @@ class SimMachine:
         Directories that are not there.
     allowed
         The only directories for image files; None if all are allowed.
+    lacking
+        Programs and modules of the kernel that are not there.
     served
         Every URI that was made a file, in order.
     """
@@ -74,6 +76,7 @@ class SimMachine:
         self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
         self.allowed: tuple[str, ...] | None = None
+        self.lacking: set[str] = set()
         self.served: list[str] = []
         self._san = san
         self._memory = memory
@@ -94,6 +97,8 @@ class SimMachine:
             return Output()
         if command.argv[:2] == ("stat", "--file-system"):
             return self._file_system(command.argv[-1].removesuffix("/."))
+        if command.argv[:2] == ("test", "-d") and command.argv[-1] in self.missing:
+            return Output(code=1)
         output = self._san.answer(self.node, command)
         await asyncio.sleep(0)
         return output
@@ -136,6 +141,14 @@ class SimMachine:
     def oses(self) -> list[Os]:
         """Return the OS definitions."""
         return list(SYSTEMS)
+
+    def has_program(self, name: str) -> bool:
+        """Whether a program is installed: all are, but for those of `lacking`."""
+        return name not in self.lacking
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module."""
+        return name not in self.lacking
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""

@@ -129,6 +129,7 @@ SCENARIOS = (
     _at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
     _at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
     _at("root3", "OP_DISK_CONVERT", disk_template="ext", provider="usersan"),
+    Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
     _on("web1", "OP_INSTANCE_REMOVE"),
     _on("web1", "OP_INSTANCE_REMOVE", "remove at any price", ignore_failures=True),
     _on("web3", "OP_INSTANCE_REMOVE"),

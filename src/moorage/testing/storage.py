@@ -151,7 +151,10 @@ class San:
     # -- a provider -----------------------------------------------------------------
 
     def _script(self, node: str, script: PurePosixPath, env: dict[str, str]) -> Output:
-        volume, provider = env["VOL_NAME"], script.parent.name
+        provider = script.parent.name
+        if script.name == "list":
+            return self._listed(provider)
+        volume = env["VOL_NAME"]
         if script.name == "create":
             new = {"size": int(env["VOL_SIZE"]), "provider": provider, "data": ""}
             self.volumes.setdefault(volume, new)
@@ -161,6 +164,14 @@ class San:
         if volume not in self.volumes:
             return Output(f"there is no volume {volume}", 1)
         return self._use(script.name, node, volume, env)
+
+    def _listed(self, provider: str) -> Output:
+        lines = [
+            f"{name} {volume['size']} {volume.get('note', '')}\n"
+            for name, volume in self.volumes.items()
+            if volume.get("provider") == provider
+        ]
+        return Output("".join(lines))
 
     def _let_go(self, action: str, node: str, volume: str) -> Output:
         if action == "remove":
@@ -287,6 +298,16 @@ class San:
         )
         return next((one for one in places if one[1] in one[0]), None)
 
+    def _find(self, node: str, operands: list[str], _command: Command) -> Output:
+        root = operands[0]
+        front = self._key(node, root)
+        found = [
+            f"{file['size']} {key.removeprefix(f'{front}/')}\0"
+            for key, file in self.files.items()
+            if key.startswith(f"{front}/")
+        ]
+        return Output("" if self._hidden(node, root) else "".join(found))
+
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
 
@@ -310,6 +331,7 @@ _TOOLS: dict[str, _Tool] = {
     "mv": San._copy,  # noqa: SLF001
     "mkdir": San._nothing,  # noqa: SLF001
     "rmdir": San._nothing,  # noqa: SLF001
+    "find": San._find,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
     "qemu-img": San._convert,  # noqa: SLF001
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-disk: disks as citizens of their own, with or without an instance."""
 
+from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
@@ -17,6 +18,7 @@ PROGRAM = Program(
         *change.COMMANDS,
         *convert.COMMANDS,
         *remove.COMMANDS,
+        *tags.commands("gnt-disk"),
     ),
 )
 

@@ -11,6 +11,7 @@ from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
+from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
     name_of(kind): (kind, function)
@@ -22,6 +23,7 @@ VERBS = {
         *MEMBERSHIP_VERBS,
         *KEY_VERBS,
         *DELAY_VERBS,
+        *STORAGE_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""

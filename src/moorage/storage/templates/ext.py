@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Provider, Unit
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
+    Listing,
     Outcome,
     Progress,
     Steps,
@@ -57,7 +59,8 @@ class Ext(Template):
         | Can.SNAPSHOT
         | Can.USERSPACE
         | Can.OPEN
-        | Can.SETINFO,
+        | Can.SETINFO
+        | Can.LIST,
         provider=True,
     )
 
@@ -67,7 +70,7 @@ class Ext(Template):
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``."""
         provider = cls._provider_of(born.params)
-        return (provider, f"{born.unique}.{cls.name}.disk{born.index}")
+        return (provider, born.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,6 +127,16 @@ class Ext(Template):
         return check_provider_name(str(provider))
 
     # -- verbs --------------------------------------------------------------------
+
+    def examine(self) -> Examining:
+        """Look for the provider that is named, if one is."""
+        name = self.site.params.get("provider")
+        if not name:
+            return ()
+        found = self.site.providers.get(name)
+        why = found.problem if found else f"there is no ExtStorage provider '{name}'"
+        return (Need(kind="provider", name=name, problem=why),)
+        yield  # what makes this a generator
 
     def room(self) -> Surveying:
         """Return a unit for each valid provider; how much room it has, nobody knows."""
@@ -200,6 +213,25 @@ class Ext(Template):
         """Run ``setinfo``."""
         return self._script("setinfo", disk, VOL_METADATA=plain(text))
 
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Run ``list``, where the provider has one, with the parameters of a disk."""
+        provider = self._called(self._provider_of(params))
+        if "list" not in provider.optional:
+            raise NotSupported(
+                f"ExtStorage provider '{provider.name}' does not tell which volumes "
+                "there are: it has no script 'list'"
+            )
+        kept = {"provider": provider.name} | dict(params)
+        told = yield Command(
+            (f"{provider.path}/list",),
+            env={**_variables(kept), "VOL_NODE": self.site.node},
+            cwd=provider.path,
+            failure="External storage's list script",
+            reads=True,
+            whole=True,
+        )
+        return parse_list(provider.name, told.stdout)
+
     # -- parts of verbs -----------------------------------------------------------
 
     def _script(self, action: str, disk: Disk, **more: str) -> Steps:
@@ -219,7 +251,9 @@ class Ext(Template):
         )
 
     def _provider(self, disk: Disk) -> Provider:
-        name = str(disk.logical_id[0])
+        return self._called(str(disk.logical_id[0]))
+
+    def _called(self, name: str) -> Provider:
         provider = self.site.providers.get(name)
         if provider is None:
             raise Failed(not_found(name), node=self.site.node)
@@ -240,9 +274,14 @@ class Ext(Template):
         return False
 
     def _environment(self, disk: Disk) -> dict[str, str]:
-        """Return the variables of every script; the last two go beyond Ganeti's."""
+        """Return the variables of every script; the last three go beyond Ganeti's.
+
+        A provider that has a parameter ``pool`` of its own sees what that was given.
+        """
         named = {"VOL_CNAME": disk.known_as} if disk.known_as else {}
-        params = {"provider": disk.logical_id[0], "access": KERNELSPACE} | disk.params
+        pool = {"pool": self.site.pool} if self.site.pool else {}
+        usual = {"provider": disk.logical_id[0], "access": KERNELSPACE, **pool}
+        params = usual | disk.params
         return {
             "VOL_NAME": disk.volume,
             "VOL_UUID": disk.uuid,
@@ -250,6 +289,7 @@ class Ext(Template):
             **_variables(params),
             "VOL_EPOCH": f"{disk.epoch}",
             "VOL_NODE": self.site.node,
+            **({"VOL_POOL": self.site.pool} if self.site.pool else {}),
         }
 
     def _check_userspace(self, disk: Disk, where: Where) -> None:
@@ -292,6 +332,31 @@ def parse_attach(provider: str, printed: str) -> Where:
             "a device nor a URI"
         )
     return Where(path=path.strip() or None, block=bool(path.strip()), uris=uris)
+
+
+def parse_list(provider: str, printed: str) -> tuple[Volume, ...]:
+    """Return what a provider's ``list`` printed.
+
+    A line is a volume: its name, its size in MiB (or ``-``), and what else there is to
+    say about it. Empty lines are ignored.
+
+    Raises
+    ------
+    Failed
+        If a line is of another form: a list that is half understood is none.
+    """
+    found = []
+    for line in filter(str.strip, printed.split("\n")):
+        name, size, note = (*line.split(None, 2), "", "")[:3]
+        if size != "-" and not size.isdecimal():
+            raise Failed(
+                f"list of ExtStorage provider '{provider}' printed a line that is not "
+                f"NAME SIZE: '{line.strip()[:80]}'"
+            )
+        measured = None if size == "-" else Mib(int(size))
+        volume = Volume(logical_id=(provider, name), size=measured, note=note.strip())
+        found.append(volume)
+    return tuple(found)
 
 
 def metadata(instance: str) -> str:

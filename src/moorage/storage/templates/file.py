@@ -8,13 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
+    Listing,
     Measuring,
     Opened,
     Outcome,
@@ -26,11 +28,12 @@ from moorage.storage.base import (
     Where,
     nothing,
 )
-from moorage.storage.validation import check_name
+from moorage.storage.validation import check_image_directory, check_name
 from moorage.units import Mib
 
 _MIB = 1024 * 1024
 _DRIVER = "loop"
+PROGRAMS = ("cp", "fallocate", "mkdir", "mv", "rm", "stat", "truncate")
 _NOBODY = "detached"
 """The directory of disks that were born without an instance."""
 
@@ -46,7 +49,8 @@ class File(Template):
     name = "file"
     capabilities = Capabilities(
         facts=FACTS["file"],
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM | Can.LIST,
+        programs=PROGRAMS,
         images=True,
     )
 
@@ -55,8 +59,8 @@ class File(Template):
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
-        name = f"{born.unique}.{cls.name}.disk{born.index}"
-        root = cls._root_of(born.settings)
+        name = born.name(cls.name)
+        root = cls._root_of(born.settings, born.params)
         folder = PurePosixPath(root, born.folder, born.instance or _NOBODY)
         return (_DRIVER, cls._inside(f"{folder}/{name}", root))
 
@@ -74,7 +78,7 @@ class File(Template):
         logical_id: Sequence[Any] = (),
     ) -> str:
         """Return the directory."""
-        root = cls._root_of(settings)
+        root = cls._root_of(settings, params)
         return root or super().unit_key(settings, params, logical_id)
 
     @classmethod
@@ -83,12 +87,21 @@ class File(Template):
         return Where(path=disk.volume)
 
     @classmethod
-    def _root_of(cls, settings: Mapping[str, str]) -> str:
-        (name,) = cls.capabilities.facts.settings
-        return settings.get(name, "")
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters; a directory of its own is none of the system's."""
+        kept = super().parameters(given)
+        if "directory" in kept:
+            kept["directory"] = PurePosixPath(kept["directory"]).as_posix()
+            check_image_directory("directory", kept["directory"])
+        return kept
 
-    def _root(self) -> str:
-        return self._root_of(self.site.settings)
+    @classmethod
+    def _root_of(cls, settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+        (name,) = cls.capabilities.facts.settings
+        return str(params.get("directory") or settings.get(name, ""))
+
+    def _root(self, disk: Disk) -> str:
+        return self._root_of(self.site.settings, disk.params)
 
     @classmethod
     def _inside(cls, path: str, root: str) -> str:
@@ -104,7 +117,7 @@ class File(Template):
     def create(self, disk: Disk) -> Steps:
         """Make the file; one of the same size is left alone, another one refused."""
         path = self._path(disk)
-        yield from self._check_root()
+        yield from self._check_root(disk)
         size = yield from self._bytes(path)
         if size == disk.size * _MIB:
             return Outcome.UNCHANGED
@@ -114,7 +127,7 @@ class File(Template):
                 f"{disk.size * _MIB}: it is not overwritten",
                 path=path,
             )
-        for folder in self._folders(path):
+        for folder in self._folders(disk):
             yield _on(Opened.ENTRY, "mkdir", "--parents", "--", folder)
         steps = self._extend(disk, path, Mib(0), disk.size)
         yield from self._made(path, steps)
@@ -123,13 +136,13 @@ class File(Template):
     def remove(self, disk: Disk) -> Steps:
         """Delete the file, and the instance's directory once it is empty."""
         path = self._path(disk)
-        yield from self._check_root()
+        yield from self._check_root(disk)
         folder = str(PurePosixPath(path).parent)
         there = yield _on(Opened.DIRECTORY, "test", "-d", folder, check=False)
         if there.code:
             return Outcome.UNCHANGED
         removed = yield _rm(path, _half(path))
-        if not folder.endswith(f"/{_NOBODY}") and folder != self._root():
+        if not folder.endswith(f"/{_NOBODY}") and folder != self._root(disk):
             yield _on(Opened.ENTRY, "rmdir", "--", folder, check=False)
         return Outcome.CHANGED if removed.stdout else Outcome.UNCHANGED
 
@@ -185,9 +198,19 @@ class File(Template):
             raise self._missing(path)
         return Mib(size // _MIB)
 
+    def examine(self) -> Examining:
+        """Ask for the directory; the node says whether it allows image files there."""
+        root = self._root_of(self.site.settings, self.site.params)
+        if not root:
+            why = f"no directory is set for disk template '{self.name}'"
+            return (Need(kind="directory", name="", problem=why),)
+        found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
+        why = f"there is no directory {root}" if found.code else ""
+        return (Need(kind="directory", name=root, problem=why),)
+
     def room(self) -> Surveying:
         """Ask the file system of the directory, if that is there."""
-        root = self._root()
+        root = self._root_of(self.site.settings, self.site.params)
         if not root:
             return ()
         asked = ("stat", "--file-system", "--format=%S %b %a", "--", f"{root}/.")
@@ -201,23 +224,45 @@ class File(Template):
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
 
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Return the regular files below the directory; no link is followed."""
+        root = self._root_of(self.site.settings, params)
+        if not root:
+            return ()
+        shown = ("-type", "f", "-printf", "%s %P\\0")
+        told = yield Command(
+            ("find", "-H", root, "-ignore_readdir_race", *shown),
+            images={root: Opened.DIRECTORY},
+            reads=True,
+            whole=True,
+        )
+        lines = (line.split(" ", 1) for line in told.stdout.split("\0") if line)
+        return tuple(
+            Volume(
+                logical_id=(_DRIVER, f"{root}/{path}"),
+                size=Mib(-(-int(size) // _MIB)),
+            )
+            for size, path in lines
+        )
+
     # -- parts of verbs -----------------------------------------------------------
 
     def _path(self, disk: Disk) -> str:
-        return self._inside(disk.volume, self._root())
+        return self._inside(disk.volume, self._root(disk))
 
-    def _folders(self, path: str) -> list[str]:
+    def _folders(self, disk: Disk) -> list[str]:
         """Return the directories between the root and a file, outermost first."""
-        inside = PurePosixPath(path).relative_to(self._root()).parents
-        found = [str(PurePosixPath(self._root(), folder)) for folder in inside]
+        root = self._root(disk)
+        inside = PurePosixPath(self._path(disk)).relative_to(root).parents
+        found = [str(PurePosixPath(root, folder)) for folder in inside]
         return found[-2::-1]
 
     def _missing(self, path: str) -> Failed:
         return Failed(f"there is no file {path} on node {self.site.node}", path=path)
 
-    def _check_root(self) -> Generator[Command, Output, None]:
+    def _check_root(self, disk: Disk) -> Generator[Command, Output, None]:
         """Refuse to work below a mount point that is not mounted."""
-        root = self._root()
+        root = self._root(disk)
         found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
         if found.code:
             raise Failed(f"there is no directory {root} on node {self.site.node}")
