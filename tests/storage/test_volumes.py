@@ -9,7 +9,7 @@ import pytest
 from moorage.errors import Failed, NotSupported
 from moorage.model import Provider, Volume
 from moorage.storage import TEMPLATES, Can, Command, Output, Site, Template
-from moorage.storage.templates.ext import parse_list
+from moorage.storage.printed import parse_list
 from moorage.storage.validation import looks_ours
 from moorage.units import Mib
 

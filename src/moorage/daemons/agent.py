@@ -23,6 +23,7 @@ from moorage.node.images import LIST, Images
 from moorage.node.keys import Keys, forget
 from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
+from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
@@ -220,7 +221,7 @@ def _parts(
     scripts = _scripts(places)
     machine = LocalMachine(
         places.logs,
-        extstorage,
+        Providers(extstorage, places.providers),
         [Path(one) for one in settings.os_path],
         images,
         scripts,

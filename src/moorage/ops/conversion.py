@@ -28,7 +28,7 @@ from moorage.protocol import (
 )
 from moorage.storage.templates.ext import metadata, plain
 
-from . import copies, disk_spec, node_tasks, placement, policy
+from . import disk_spec, node_tasks, placement, policy
 from .disk.grow import grow_locks
 from .disk_access import (
     ask_candidates,
@@ -64,7 +64,6 @@ class Conversion:
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, its instance and an adopted device; share the nodes."""
         yield from grow_locks(view, self.disk)
-        yield from copies.hold(view.config, [self.disk])
         yield from disk_spec.hold([self.wanted])
         if self.node:
             yield Lock("node", view.config.node(self.node).uuid, shared=True)
@@ -131,7 +130,7 @@ class Conversion:
         cluster, target = view.config.cluster, self.target(view)
         return (
             unit_of(cluster, target) == unit_of(cluster, self.disk)
-            and (target.params, target.pool) == (self.disk.params, self.disk.pool)
+            and target.params == self.disk.params
             and not self.wanted.adopt
         )
 
@@ -162,7 +161,7 @@ class Conversion:
             )
 
     def made(self, view: View) -> tuple[tuple[Named, int], ...]:
-        """Return what room the new volume takes; an adopted device is there."""
+        """Return what room it takes; an adopted device is there."""
         if self.wanted.adopt:
             return ()
         return (disk_spec.room(view, self.wanted, self.worker(view)),)
@@ -227,18 +226,18 @@ class _Step:
         """Yield what makes the new volume, and makes it equal to the old one."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if not self.adopted:
-            yield from copies.create(config, target, node)
-        yield from copies.attach(config, target, node)
+            yield node_tasks.create(config, target, node)
+        yield node_tasks.attach(config, target, node)
         note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")
         yield node_tasks.setinfo(config, target, node, note)
         if self.live:
             yield self._mirror()
             return
         if not self.held:
-            yield from copies.attach(config, disk, node)
+            yield node_tasks.attach(config, disk, node)
         yield copy(self.view, disk, target, node, self.rate)
-        yield from copies.detach(config, target, node)
-        yield from copies.detach(config, disk, node)
+        yield node_tasks.detach(config, target, node)
+        yield node_tasks.detach(config, disk, node)
 
     def _mirror(self) -> Run:
         guest, told = self._guest(), node_tasks.of_disk(self.view.config, self.target)
@@ -321,18 +320,17 @@ class _Step:
                 tolerant=True,
                 patient=True,
             )
-            yield from copies.detach(config, old, node, tolerant=True)
+            yield node_tasks.detach(config, old, node, tolerant=True)
         elif self.held:
-            for again in copies.attach(config, new, node, held=True):
-                yield replace(again, tolerant=True)
+            again = node_tasks.attach(config, new, node, held=True)
+            yield replace(again, tolerant=True)
 
     def clear(self, old: Disk) -> Iterator[Task]:
         """Yield the end of the old volume; one that cannot be removed stays visible."""
         config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
         hint = f"the disk has its new volume; the old one is disk {old.uuid}"
-        for removed in copies.remove(config, old, self.node, hint=hint):
-            where = config.node(removed.node).name
-            yield replace(removed, what=f"remove {whose} on {where}")
+        removed = node_tasks.remove(config, old, self.node, hint=hint)
+        yield replace(removed, what=f"remove {whose} on {self.node.name}")
         what = f"forget {whose}"
         yield commit(what, Change((), (old,)), {}, final=True)
 

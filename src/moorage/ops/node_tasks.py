@@ -4,7 +4,7 @@
 Every operation on disks and guests is built of these few tasks; each names its undo.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
 from moorage.backend import DEFAULTS
@@ -42,8 +42,9 @@ from moorage.protocol import (
     StopGuest,
     UnmakeDisk,
     UnplugDisk,
+    VerifyDisk,
 )
-from moorage.storage import Holder
+from moorage.storage import Can, Holder
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -174,6 +175,19 @@ def devices_on(node: str, paths: Iterable[str]) -> Ask[list[Device]]:
 
 
 # -- tasks on disks ------------------------------------------------------------------
+
+
+def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Yield the task in which the storage looks at a disk's parameters, if it does.
+
+    It changes nothing. It belongs before the first task that does.
+    """
+    if Can.VERIFY in template_named(disk.dev_type).capabilities.can:
+        yield Run(
+            what=f"verify the parameters of disk {disk.label} on {node.name}",
+            node=node.uuid,
+            do=VerifyDisk(**of_disk(config, disk)),
+        )
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:

@@ -26,6 +26,7 @@ from .disk import (
     RemoveDisk,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
 )
 from .guest import (
     AbortGuest,
@@ -173,6 +174,7 @@ __all__ = [
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",
+    "VerifyDisk",
     "VerifySystem",
     "Whole",
     "WithDisks",

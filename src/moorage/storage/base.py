@@ -19,10 +19,14 @@ from msgspec import field as struct_field
 from moorage.errors import BadInput, MoorageError, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
-from moorage.storage.validation import flag, looks_ours, text
+from moorage.storage.validation import flag, looks_ours, number, text
 from moorage.units import Mib
 
-_VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
+_VALUES: Mapping[type, Callable[[str, object], object]] = {
+    bool: flag,
+    int: number,
+    str: text,
+}
 """How the value of a parameter is read, by its kind."""
 
 
@@ -44,6 +48,8 @@ class Can(Flag):
     """Keep a note beside the volume."""
     ROOM = auto()
     """Tell how much room its storage units have on a node."""
+    VERIFY = auto()
+    """Look at a disk's parameters before anything is made with them."""
     LIST = auto()
     """Tell which volumes its storage has, whoever made them."""
 
@@ -339,6 +345,14 @@ class Template(ABC):
         return volume
 
     @classmethod
+    def adopted_at(
+        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
+    ) -> str:
+        """Return the path of the device of a volume to adopt."""
+        del settings, params
+        return volume
+
+    @classmethod
     def unit_key(
         cls,
         settings: Mapping[str, str],
@@ -423,6 +437,17 @@ class Template(ABC):
     def setinfo(self, disk: Disk, text: str) -> Steps:
         """Keep `text` beside the volume, where the storage has a place for it."""
         del disk, text
+        return nothing()
+
+    def verify(self, disk: Disk) -> Steps:
+        """Look at the disk's parameters; nothing is made or changed.
+
+        Raises
+        ------
+        BadInput
+            If the storage does not take them.
+        """
+        del disk
         return nothing()
 
     def measure(self, disk: Disk) -> Measuring:

@@ -102,6 +102,7 @@ async def picture(cluster: SimCluster) -> Picture:
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}
+        | {key.partition("/")[2]: one["size"] for key, one in san.logical.items()}
         | {path: one["size"] for path, one in files.items()},
         attached={key: one["open"] for key, one in san.attached.items()},
         guests={key: _guest(one) for key, one in san.guests.items()},

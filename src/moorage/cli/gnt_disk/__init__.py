@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, convert, info, remove
+from . import add, attach, change, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
@@ -14,6 +14,7 @@ PROGRAM = Program(
         add.COMMAND,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
+        story.COMMAND,
         *attach.COMMANDS,
         *change.COMMANDS,
         *convert.COMMANDS,

@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import text_values
+from moorage.cli.option_syntax import merged, text_values
 from moorage.cli.options import (
     FORCE_PARAMS,
     JOB,
@@ -15,7 +15,7 @@ from moorage.cli.options import (
 )
 from moorage.errors import BadInput
 
-from .options import DISK, PARAM, RATE, merged
+from .options import DISK, PARAM, RATE
 
 
 def convert(call: Call) -> int:

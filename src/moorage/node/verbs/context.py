@@ -46,7 +46,7 @@ class NodeContext:
 
     async def run(self, command: Command, report: Report = silent) -> Output:
         """Run one command of a template or an OS definition."""
-        return await self.machine.run(command, command.limit or LIMIT, report)
+        return await self.machine.run(command, LIMIT, report)
 
     def runner(self, report: Report) -> Callable[[Command], Awaitable[Output]]:
         """Return what runs commands and reports their progress."""

@@ -24,6 +24,7 @@ from moorage.protocol import (
     Report,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
     silent,
 )
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
@@ -145,6 +146,11 @@ async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outco
     """Make a copy-in-time."""
     steps = _template(at, args).snapshot(args.disk, args.name, args.to)
     return await _make(at, args, args.copy(), steps, report)
+
+
+async def verify(at: NodeContext, args: VerifyDisk, report: Report) -> Outcome:
+    """Look at the disk's parameters."""
+    return await _drive(at, _template(at, args).verify(args.disk), report)
 
 
 async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
@@ -306,6 +312,7 @@ VERBS = (
     CloseDisk.done_by(close),
     GrowDisk.done_by(grow),
     SnapshotDisk.done_by(snapshot),
+    VerifyDisk.done_by(verify),
     NoteDisk.done_by(setinfo),
 )
 """Every verb on one disk."""

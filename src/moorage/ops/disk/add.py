@@ -166,6 +166,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         node, wanted = self.where(view), self.wish(view)
         disk = disk_spec.bear(view, wanted, node)
         if not wanted.adopt:
+            yield from node_tasks.verify(view.config, disk, node)
             yield from copies.create(view.config, disk, node)
         yield from copies.attach(view.config, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))

@@ -352,6 +352,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         instance = self._instance(view, node.uuid, disks)
         if self._installs():
             yield osparams.verify(view, instance, node)
+        for disk in disks:
+            yield from node_tasks.verify(config, disk, node)
         for wanted, disk in zip(self.wishes(view), disks, strict=True):
             if not wanted.adopt:
                 yield from copies.create(config, disk, node)

@@ -3,12 +3,13 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Need, Provider, Unit, Volume
+from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
+from moorage.model import Disk, Need, Provider, Unit
 from moorage.model.templates import FACTS
+from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import (
     Can,
     Capabilities,
@@ -17,6 +18,7 @@ from moorage.storage.base import (
     Finding,
     Listing,
     Outcome,
+    Output,
     Progress,
     Steps,
     Surveying,
@@ -25,6 +27,7 @@ from moorage.storage.base import (
     Where,
     nothing,
 )
+from moorage.storage.printed import parse_attach, parse_capacity, parse_list
 from moorage.storage.provider import not_found
 from moorage.storage.validation import (
     check_name,
@@ -34,10 +37,13 @@ from moorage.storage.validation import (
 )
 from moorage.units import Mib
 
-KERNELSPACE = "kernelspace"
-USERSPACE = "userspace"
 PROGRESS = "VOL_PROGRESS"
 """The variable that names the file where a script may write how far it is."""
+
+CAPACITY_LIMIT = 4.0
+"""Seconds that ``capacity`` may take: a node's facts wait for it."""
+Room = tuple[Mib | None, Mib | None]
+"""Total and free."""
 
 _log = logging.getLogger(__name__)
 _NOT_METADATA = re.compile(r"^[^A-Za-z0-9_+.]|[^A-Za-z0-9_+.-]")
@@ -60,6 +66,8 @@ class Ext(Template):
         | Can.USERSPACE
         | Can.OPEN
         | Can.SETINFO
+        | Can.VERIFY
+        | Can.ROOM
         | Can.LIST,
         provider=True,
     )
@@ -112,12 +120,7 @@ class Ext(Template):
 
     @staticmethod
     def _access(params: Mapping[str, Any]) -> str:
-        access = str(params.get("access", KERNELSPACE))
-        if access not in (KERNELSPACE, USERSPACE):
-            raise BadInput(
-                f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'", access=access
-            )
-        return access
+        return checked_access(params)
 
     @classmethod
     def _provider_of(cls, params: Mapping[str, Any]) -> str:
@@ -139,10 +142,13 @@ class Ext(Template):
         yield  # what makes this a generator
 
     def room(self) -> Surveying:
-        """Return a unit for each valid provider; how much room it has, nobody knows."""
-        valid = sorted(one.name for one in self.site.providers.values() if one.valid)
-        return tuple(Unit(template=self.name, key=name) for name in valid)
-        yield  # what makes this a generator
+        """Return a unit for each valid provider; its room, where ``capacity`` tells."""
+        valid = [one for one in self.site.providers.values() if one.valid]
+        units = []
+        for one in sorted(valid, key=lambda one: one.name):
+            total, free = yield from self._capacity(one)
+            units.append(Unit(template=self.name, key=one.name, total=total, free=free))
+        return tuple(units)
 
     def create(self, disk: Disk) -> Steps:
         """Run ``create``."""
@@ -213,6 +219,20 @@ class Ext(Template):
         """Run ``setinfo``."""
         return self._script("setinfo", disk, VOL_METADATA=plain(text))
 
+    def verify(self, disk: Disk) -> Steps:
+        """Run ``verify parameters``; what it says is the reason of a refusal."""
+        try:
+            yield self._command("verify", disk, {}, "parameters")
+        except CommandFailed as failure:
+            if failure.facts.get("killed"):
+                raise
+            raise BadInput(
+                f"ExtStorage provider '{disk.logical_id[0]}' does not take the "
+                f"parameters of disk {disk.label}: {failure.message}",
+                disk=disk.uuid,
+            ) from failure
+        return Outcome.UNCHANGED
+
     def volumes(self, params: Mapping[str, Any]) -> Listing:
         """Run ``list``, where the provider has one, with the parameters of a disk."""
         provider = self._called(self._provider_of(params))
@@ -234,15 +254,39 @@ class Ext(Template):
 
     # -- parts of verbs -----------------------------------------------------------
 
+    def _capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
+        """Return total and free MiB; None where the provider cannot tell.
+
+        A storage system that hangs must not make the whole node look dead, so it has
+        seconds to answer; unknown room refuses nothing.
+        """
+        if "capacity" not in provider.optional:
+            return None, None
+        try:
+            told = yield Command(
+                (f"{provider.path}/capacity",),
+                env={"EXTP_PROVIDER": provider.name, "VOL_NODE": self.site.node},
+                cwd=provider.path,
+                failure="External storage's capacity script",
+                reads=True,
+                limit=CAPACITY_LIMIT,
+            )
+            return parse_capacity(provider.name, told.stdout)
+        except Failed as failure:
+            _log.warning("%s", failure.message)
+            return None, None
+
     def _script(self, action: str, disk: Disk, **more: str) -> Steps:
         yield self._command(action, disk, more)
         return Outcome.CHANGED
 
-    def _command(self, action: str, disk: Disk, more: Mapping[str, str]) -> Command:
+    def _command(
+        self, action: str, disk: Disk, more: Mapping[str, str], *words: str
+    ) -> Command:
         provider = self._provider(disk)
         reads = action == "attach"
         return Command(
-            (f"{provider.path}/{action}",),
+            (f"{provider.path}/{action}", *words),
             env={**self._environment(disk), **more},
             cwd=provider.path,
             log="" if reads else f"{action}-{provider.name}-{disk.volume}",
@@ -302,61 +346,6 @@ class Ext(Template):
                 f"'{hypervisor}' hypervisor",
                 offered=sorted(where.uris),
             )
-
-
-def parse_attach(provider: str, printed: str) -> Where:
-    """Return what a provider's ``attach`` printed.
-
-    The first line is a block device, or empty; each further one is
-    ``<hypervisor>:<uri>``, the first of a hypervisor counts. Other lines are ignored.
-
-    Raises
-    ------
-    Failed
-        If there is neither a device nor a URI, or a URI is empty.
-    """
-    path, *rest = printed.split("\n")
-    uris: dict[str, str] = {}
-    for line in rest:
-        hypervisor, colon, uri = line.strip().partition(":")
-        if colon and not uri:
-            raise Failed(
-                f"ExtStorage provider '{provider}' printed an empty URI "
-                f"for hypervisor '{hypervisor}'"
-            )
-        if colon:
-            uris.setdefault(hypervisor.lower(), uri)
-    if not path.strip() and not uris:
-        raise Failed(
-            f"attach of ExtStorage provider '{provider}' printed neither "
-            "a device nor a URI"
-        )
-    return Where(path=path.strip() or None, block=bool(path.strip()), uris=uris)
-
-
-def parse_list(provider: str, printed: str) -> tuple[Volume, ...]:
-    """Return what a provider's ``list`` printed.
-
-    A line is a volume: its name, its size in MiB (or ``-``), and what else there is to
-    say about it. Empty lines are ignored.
-
-    Raises
-    ------
-    Failed
-        If a line is of another form: a list that is half understood is none.
-    """
-    found = []
-    for line in filter(str.strip, printed.split("\n")):
-        name, size, note = (*line.split(None, 2), "", "")[:3]
-        if size != "-" and not size.isdecimal():
-            raise Failed(
-                f"list of ExtStorage provider '{provider}' printed a line that is not "
-                f"NAME SIZE: '{line.strip()[:80]}'"
-            )
-        measured = None if size == "-" else Mib(int(size))
-        volume = Volume(logical_id=(provider, name), size=measured, note=note.strip())
-        found.append(volume)
-    return tuple(found)
 
 
 def metadata(instance: str) -> str:

@@ -94,6 +94,20 @@ class Data(NamedTuple):
         """Whether they are in a file or device of this node."""
         return self.node["driver"] in ("file", "host_device")
 
+    def renamed(self, old: str, new: str) -> "Data":
+        """Return the same with another word in the place of one."""
+        return self._replace(node=_renamed(self.node, old, new))
+
+
+def _renamed(node: Node, old: str, new: str) -> Node:
+    values = {old: new}
+    return {
+        name: _renamed(one, old, new)
+        if isinstance(one, dict)
+        else (values.get(one, one) if isinstance(one, str) else one)
+        for name, one in node.items()
+    }
+
 
 def protocol(drive: Drive) -> Node:
     """Return the options of the lowest block node, as paths and addresses."""

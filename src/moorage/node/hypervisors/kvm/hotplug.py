@@ -13,7 +13,7 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
-from . import blockdev, shapes
+from . import blockdev, ceph, shapes
 from .blockdev import Data, Stack
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
@@ -137,9 +137,13 @@ async def _hand_over(
             await monitor.give_file(number, descriptor, mark)
         for name, descriptor in found.connections.items():
             await monitor.give(name, descriptor)
+        data = found.data
+        for descriptor in found.texts:
+            there = await monitor.give_file(next(numbers), descriptor, mark)
+            data = data.renamed(ceph.path(descriptor), ceph.path(there))
     finally:
         found.close()
-    return found.data
+    return data
 
 
 async def _add(monitor: Monitor, node: dict[str, object]) -> None:

@@ -37,6 +37,12 @@ class Opened(Struct, frozen=True):
     opaque: str = ""
 
 
+class Given(Struct, frozen=True):
+    """What became of a descriptor that QEMU was given."""
+
+    fd: Annotated[int, Meta(ge=0, lt=1 << 31)]
+
+
 class FdSet(Struct, frozen=True, rename="kebab"):
     """Descriptors of one file."""
 
