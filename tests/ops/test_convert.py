@@ -154,3 +154,115 @@ async def test_a_volume_that_cannot_be_removed_is_seen_in_quarantine(cluster):
     assert left.logical_id == old.logical_id
     assert left.name is None
     assert cluster.config.owner(left) is None
+
+
+# -- all disks of an instance ----------------------------------------------------------
+
+
+async def modify(cluster, instance, **fields):
+    return await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name=instance, **fields)
+
+
+@pytest.mark.requirement("S3-29")
+@pytest.mark.requirement("S3-03")
+@pytest.mark.parametrize("state", ["up", "down"])
+async def test_setting_the_template_converts_all_disks_of_a_mixed_instance(
+    cluster, state
+):
+    if state == "down":
+        await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    before = [data(cluster, name) for name in ("root1", "data1")]
+    assert {disk(cluster, name).dev_type for name in ("root1", "data1")} == {
+        "sharedfile",
+        "ext",
+    }
+    told = await modify(
+        cluster, "web1", disk_template="ext", ext_params={"provider": "usersan"}
+    )
+    assert told == [["disk_template", "ext"]]
+    for name, held in zip(("root1", "data1"), before, strict=True):
+        assert disk(cluster, name).params == {"provider": "usersan"}
+        assert data(cluster, name) == held
+    names = {one.name for one in cluster.config.all(type(disk(cluster, "spare")))}
+    assert names == {"spare", "user", "root1", "data1", "root3"}
+
+
+@pytest.mark.requirement("S3-29")
+@pytest.mark.requirement("S3-37")
+async def test_one_disk_that_cannot_be_converted_stops_all_and_is_named(cluster):
+    await cluster.run("OP_DISK_SET_PARAMS", disk="data1", mode="ro")
+    before = volumes(cluster)
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="web1",
+        disk_template="ext",
+        ext_params={"provider": "usersan"},
+    )
+    assert told.message.startswith("disk/1 (data1) of web1 cannot be converted: ")
+    assert volumes(cluster) == before
+
+
+@pytest.mark.requirement("S3-36")
+async def test_a_disk_that_is_there_already_is_left_alone(cluster):
+    old = disk(cluster, "data1")
+    await modify(cluster, "web1", disk_template="ext", ext_params={"provider": "san"})
+    assert disk(cluster, "data1") == old
+    assert disk(cluster, "root1").params == {"provider": "san"}
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="web1",
+        disk_template="ext",
+        ext_params={"provider": "san"},
+    )
+    assert "already" in told.message
+
+
+@pytest.mark.parametrize(
+    ("instance", "fields", "said"),
+    [
+        ("web2", {"disk_template": "sharedfile"}, "no disks to convert"),
+        ("web1", {"disk_template": "blockdev"}, "makes no volumes"),
+        ("web1", {"disk_template": "sharedfile", "remote_node": "node2"}, "second"),
+        ("web1", {"ext_params": {"provider": "san"}}, "nothing to change"),
+        (
+            "web1",
+            {"ext_params": {"provider": "san"}, "beparams": {"vcpus": 2}},
+            "for disks that are converted",
+        ),
+        (
+            "web1",
+            {"disk_template": "sharedfile", "disks": [["detach", 0, {}]]},
+            "not both",
+        ),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(cluster, instance, fields, said):
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name=instance, **fields
+    )
+    assert said in told.message
+
+
+async def test_a_template_that_is_not_enabled_is_refused(cluster):
+    await cluster.run(
+        "OP_CLUSTER_SET_PARAMS", enabled_disk_templates=["sharedfile", "ext"]
+    )
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web3", disk_template="file"
+    )
+    assert "not enabled" in told.message
+
+
+@pytest.mark.parametrize("state", ["up", "down"])
+async def test_a_disk_moves_to_a_storage_pool(cluster, state):
+    if state == "down":
+        await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    await cluster.run(
+        "OP_STORAGE_POOL_ADD", pool_name="fast", provider="usersan", groups=["default"]
+    )
+    before = data(cluster, "root1")
+    new = await convert(cluster, "root1", pool="fast")
+    assert new.pool == cluster.config.pool("fast").uuid
+    assert data(cluster, "root1") == before
+    await modify(cluster, "web1", pool="fast")
+    assert disk(cluster, "data1").pool == new.pool

@@ -182,6 +182,12 @@ def claims(view: View, all_of: Sequence[Conversion]) -> Iterator[Claim]:
         yield Claim(node=all_of[0].worker(view).uuid, rooms=made)
 
 
+def check_rate(rate: int) -> None:
+    """Raise `BadInput` unless it is a limit in MiB a second, or 0 for none."""
+    if not 0 <= rate <= MOST_RATE:
+        raise BadInput(f"a rate is 1 to {MOST_RATE} MiB a second, not {rate}")
+
+
 def check_policy(view: View, owner: Instance, all_of: Sequence[Conversion]) -> None:
     """Raise `BadInput` if the policy of an instance's group has no such disks."""
     config = view.config

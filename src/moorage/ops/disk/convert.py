@@ -7,11 +7,11 @@ from typing import Any
 from msgspec import field
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, WrongState
+from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk
 from moorage.ops import conversion, disk_spec
-from moorage.ops.conversion import MOST_RATE, Conversion
+from moorage.ops.conversion import Conversion
 
 
 class DiskConvert(Operation, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse storage that the disk is in, or that cannot take it."""
         wanted = self.conversion(view)
-        check_rate(self.rate)
+        conversion.check_rate(self.rate)
         wanted.check(view)
         if wanted.is_there(view):
             raise WrongState(
@@ -116,9 +116,3 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Fill a new volume, record it, remove the old one."""
         yield from conversion.tasks(view, [self.conversion(view)], self.rate)
-
-
-def check_rate(rate: int) -> None:
-    """Raise `BadInput` unless it is a limit in MiB a second, or 0 for none."""
-    if not 0 <= rate <= MOST_RATE:
-        raise BadInput(f"a rate is 1 to {MOST_RATE} MiB a second, not {rate}")
