@@ -266,3 +266,64 @@ async def test_a_disk_moves_to_a_storage_pool(cluster, state):
     assert data(cluster, "root1") == before
     await modify(cluster, "web1", pool="fast")
     assert disk(cluster, "data1").pool == new.pool
+
+
+# -- clones ----------------------------------------------------------------------------
+
+
+async def clone(cluster, name, **fields):
+    uuid = await cluster.run("OP_DISK_CLONE", disk=name, new_name="copy", **fields)
+    made = cluster.config.disk(uuid)
+    assert (made.name, made.epoch) == ("copy", 0)
+    assert cluster.config.owner(made) is None
+    assert data(cluster, "copy") == data(cluster, name)
+    return made
+
+
+def ran(cluster, word):
+    """Say whether some node ran a program."""
+    nodes = cluster.nodes.nodes.values()
+    return any(
+        word in one.argv[0].rpartition("/")[2] for n in nodes for one in n.machine.ran
+    )
+
+
+@pytest.mark.parametrize("name", ["spare", "data1"])
+async def test_a_provider_makes_clones_by_its_snapshots(cluster, name):
+    made = await clone(cluster, name)
+    assert made.volume.endswith(".snap")
+    assert ran(cluster, "snapshot")
+    assert not ran(cluster, "qemu-img")
+
+
+@pytest.mark.parametrize(
+    ("name", "copied"), [("root3", "qemu-img"), ("root1", ""), ("user", "")]
+)
+async def test_what_makes_no_snapshots_of_one_moment_is_copied(cluster, name, copied):
+    made = await clone(cluster, name)
+    assert made.dev_type == disk(cluster, name).dev_type
+    assert ran(cluster, "qemu-img") == bool(copied)
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web3")
+    assert cluster.nodes.san.broken == []
+
+
+@pytest.mark.parametrize("name", ["spare", "root1", "root3", "data1"])
+async def test_a_clone_goes_to_any_storage(cluster, name):
+    made = await clone(cluster, name, disk_template="file", node=HOME.get(name))
+    assert made.nodes == (HOME.get(name, "node1"),)
+    guest = cluster.nodes.san.guests["node1 " + cluster.config.instance("web1").uuid]
+    assert guest["state"]["state"] == "running"
+    assert not any(guest.get("mirrors", {}).values())
+
+
+HOME = {"root3": "node3"}
+
+
+async def test_a_name_that_is_taken_is_refused(cluster):
+    before = volumes(cluster)
+    told = await cluster.refused("OP_DISK_CLONE", disk="spare", new_name="data1")
+    assert "exists already" in told.message
+    told = await cluster.refused(
+        "OP_DISK_CLONE", disk="root1", new_name="data1", provider="san"
+    )
+    assert volumes(cluster) == before

@@ -12,6 +12,7 @@ from .copying import (
     DropMirror,
     MirrorDisk,
     SettleMirror,
+    SplitMirror,
     SwitchMirror,
 )
 from .disk import (
@@ -163,6 +164,7 @@ __all__ = [
     "SettleMirror",
     "SignKey",
     "SnapshotDisk",
+    "SplitMirror",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",

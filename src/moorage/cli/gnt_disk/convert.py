@@ -22,7 +22,7 @@ from .options import DISK, PARAM
 def convert(call: Call) -> int:
     """Bring a disk's data to other storage, running or not."""
     (disk,) = call.words
-    fields = _target(call)
+    fields = target(call)
     if not fields:
         raise BadInput(
             "which storage is the disk to have?",
@@ -47,7 +47,7 @@ def move(call: Call) -> int:
     return 0
 
 
-def _target(call: Call) -> dict[str, Any]:
+def target(call: Call) -> dict[str, Any]:
     """Return what the options say of the new storage."""
     fields = call.given(
         disk_template="disk_template",

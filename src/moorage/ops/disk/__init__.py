@@ -3,6 +3,7 @@
 
 from .add import DiskAdd
 from .attach import DiskAttach
+from .clone import DiskClone
 from .convert import DiskConvert
 from .detach import DiskDetach
 from .forget import DiskForget
@@ -14,6 +15,7 @@ from .snapshot import DiskSnapshot
 OPERATIONS = (
     DiskAdd,
     DiskAttach,
+    DiskClone,
     DiskConvert,
     DiskDetach,
     DiskForget,
