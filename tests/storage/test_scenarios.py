@@ -44,6 +44,7 @@ SITE = Site(
     settings={
         "file_storage_dir": "/srv/file",
         "shared_file_storage_dir": "/srv/sharedfile",
+        "gluster_storage_dir": "/srv/gluster",
         "volume_group_name": "xenvg",
     },
     providers={

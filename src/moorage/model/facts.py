@@ -184,6 +184,8 @@ class Device(Struct, frozen=True, kw_only=True):
         number are one device.
     problem
         Why the node does not open a file that is there.
+    used
+        What the node itself uses a block device for; empty for nothing.
     """
 
     kind: str = ""
@@ -191,6 +193,7 @@ class Device(Struct, frozen=True, kw_only=True):
     identity: str = ""
     number: str = ""
     problem: str = ""
+    used: str = ""
 
 
 class GuestState(Struct, frozen=True, kw_only=True):

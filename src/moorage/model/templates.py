@@ -67,6 +67,8 @@ class TemplateFacts:
         Whether a disk may be in any unit of that type: it says itself in which.
     node_disk
         Whether a node's total of disk space counts for it.
+    spindles
+        Whether its disks can have physical volumes for themselves.
     by_hand
         Whether its devices are set up anew on each node, by somebody else.
     settings
@@ -84,6 +86,7 @@ class TemplateFacts:
     unit: str = ""
     pooled: bool = False
     node_disk: bool = False
+    spindles: bool = False
     by_hand: bool = False
     settings: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
@@ -146,6 +149,7 @@ _TABLE = (
         rank=6,
         unit="lvm-vg",
         node_disk=True,
+        spindles=True,
         settings=("volume_group_name",),
         parameters=(
             VG,
@@ -221,6 +225,7 @@ _TABLE = (
         name="gluster",
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
+        rank=8,
         unit="gluster",
         pooled=True,
         settings=("gluster_storage_dir",),
@@ -228,6 +233,7 @@ _TABLE = (
             Parameter("host", str, "A server of the volume.", fixed=True),
             Parameter("port", int, "Its port.", fixed=True),
             Parameter("volume", str, "The volume's name.", fixed=True),
+            PREALLOCATE,
             ACCESS,
         ),
     ),

@@ -7,11 +7,13 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .copying import (
     CopyDisk,
     DropMirror,
     MirrorDisk,
     SettleMirror,
+    SplitMirror,
     SwitchMirror,
 )
 from .disk import (
@@ -123,10 +125,12 @@ __all__ = [
     "AwaitSync",
     "BeginMirror",
     "Call",
+    "ClearProvider",
     "CloseDisk",
     "CopyDisk",
     "CreateDisk",
     "DetachDisk",
+    "DigestProvider",
     "DiscardGuest",
     "Door",
     "DropMirror",
@@ -156,6 +160,7 @@ __all__ = [
     "NoteDisk",
     "OnDisk",
     "OnGuest",
+    "OnProvider",
     "OnSlot",
     "OpenDisk",
     "Pause",
@@ -177,6 +182,7 @@ __all__ = [
     "SettleMirror",
     "SignKey",
     "SnapshotDisk",
+    "SplitMirror",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
@@ -185,6 +191,7 @@ __all__ = [
     "TidyNode",
     "TrustAuthorities",
     "TryAccelerator",
+    "TryProvider",
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",

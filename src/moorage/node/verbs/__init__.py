@@ -3,6 +3,7 @@
 
 from moorage.protocol import name_of
 
+from .certify import VERBS as CERTIFY_VERBS
 from .context import NodeContext
 from .copying import VERBS as COPYING_VERBS
 from .delay import VERBS as DELAY_VERBS
@@ -26,6 +27,7 @@ VERBS = {
         *KEY_VERBS,
         *DELAY_VERBS,
         *STORAGE_VERBS,
+        *CERTIFY_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""

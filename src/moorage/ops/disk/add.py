@@ -27,6 +27,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         In MiB; not for an adopted device.
     pool
         The storage pool that it is made in: it says template and provider.
+    spindles
+        How many physical volumes it gets for itself, with exclusive storage.
     params
         Parameters of the template or the provider.
     node, group
@@ -49,6 +51,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     access: str | None = None
     adopt: str | None = None
     mode: str = "rw"
+    spindles: int | None = None
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
@@ -58,7 +61,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def wish(self, view: View) -> disk_spec.DiskSpec:
         """Return the disk that is wanted."""
-        names = ("pool", "size", "mode", "name", "adopt")
+        names = ("pool", "size", "mode", "name", "adopt", "spindles")
         wanted = disk_spec.specified(
             view.config,
             {name: getattr(self, name) for name in names},
