@@ -138,3 +138,43 @@ async def test_what_makes_no_sense(
         **fields,
     )
     assert told in refused.message
+
+
+async def test_second_copies_come_and_go_where_the_data_is(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="one",
+        disk_template="plain",
+        disks=[{"size": 64, "name": "c"}],
+        pnode="node1",
+        start=False,
+    )
+    san, name = cluster.nodes.san, cluster.config.disk("c").volume
+    san.logical[f"node1 xenvg/{name}"] |= {"data": "kept"}
+    await cluster.run(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="one",
+        disk_template="drbd",
+        remote_node="node4",
+    )
+    disk = cluster.config.disk("c")
+    assert (disk.dev_type, disk.nodes) == ("drbd", ("node1", "node4"))
+    assert san.logical[f"node4 xenvg/{name}"]["data"] == "kept"
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="one")
+    busy = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name="one", disk_template="plain"
+    )
+    assert "while it is down" in busy.message
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="one")
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="one")
+    await cluster.run(
+        "OP_INSTANCE_SET_PARAMS", instance_name="one", disk_template="plain"
+    )
+    disk = cluster.config.disk("c")
+    assert (disk.dev_type, disk.nodes, disk.children) == ("plain", ("node4",), ())
+    left = [key for key in san.logical if name in key]
+    assert left == [f"node4 xenvg/{name}"]
+    assert san.logical[left[0]]["data"] == "kept"
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="one")

@@ -79,12 +79,8 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         See :func:`parse_mods`.
     keep_disks
         Forget removed disks without destroying their data.
-    wait_for_sync
-        Whether the job lasts until both copies of new mirrored disks are the same.
     ignore_ipolicy
         Whether the policy of the node group does not count.
-    ignore_capacity
-        Whether it may get more memory or larger disks than there is room for.
     """
 
     op_id = "OP_INSTANCE_SET_PARAMS"
@@ -104,13 +100,11 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         bool, Moot("what can be plugged is plugged at once")
     ] = False
     keep_disks: bool = False
-    wait_for_sync: bool = True
     force: Annotated[bool, Moot("only people are asked")] = False
     force_variant: Annotated[
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
     ignore_ipolicy: bool = False
-    ignore_capacity: bool = False
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
         True
     )
@@ -242,6 +236,9 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         if made:
             yield Claim(node=node.uuid, rooms=made)
             yield from pairs.claims(map(pair_of, self._new(view)))
+        mirroring = self.mirroring(view)
+        if mirroring:
+            yield from mirroring.claims(view)
         if self._gets_memory(view):
             yield memory.claim(view, self._with_memory(view))
 
@@ -302,7 +299,10 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
                 gone.append(disk)
         yield from sorted(changes, key=_acts)
         yield from self._rest(view)
-        if self.converts:
+        mirroring = self.mirroring(view)
+        if mirroring:
+            yield from mirroring.tasks(view)
+        elif self.converts:
             yield from conversion.tasks(view, self.conversions(view), self.rate)
         for disk in gone:
             yield from self._destroyed(view, disk)
