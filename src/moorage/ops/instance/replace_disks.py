@@ -251,6 +251,8 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             source = next(iter(copies.others(config, disk, place)))
             if not active:
                 yield copies.follow(config, disk, source)
+                # Where its volumes are lost, it cannot; what takes it back is for both.
+                yield copies.follow(config, disk, place, tolerant=True)
             yield Run(
                 what=f"make the copy of disk {disk.label} on {place.name} anew",
                 node=place.uuid,
@@ -291,7 +293,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 logical_id=pair.logical_id,
                 nodes=pair.nodes,
                 children=tuple(replace(c, nodes=pair.nodes) for c in disk.children),
-                epoch=disk.epoch + 1,
             )
             made.append((disk, new))
         return made
@@ -313,7 +314,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             for _, new in found
             for one in copies.wait(config, new, primary, firm=not self.early_release)
         ]
-        gone = [one for pair in found for one in self._dropped(view, *pair)]
+        gone = [one for old, _ in found for one in self._dropped(view, old)]
         yield from (*gone, *waits) if self.early_release else (*waits, *gone)
         if not active:
             for _, new in found:
@@ -325,14 +326,13 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         """Yield what lets a first copy be followed by the new second one."""
         config, to = view.config, self.place(view)
         primary = config.node(self.instance(view).primary_node)
-        left = replace(old, epoch=new.epoch)
         secondary = self._secondary(view)
         if active and not secondary.offline:
             yield Run(
                 what=f"detach the old copy of disk {old.label} on {secondary.name}",
                 node=secondary.uuid,
-                do=DetachDisk(**of_disk(config, left)),
-                undo=AttachDisk(**of_disk(config, left)),
+                do=DetachDisk(**of_disk(config, old)),
+                undo=AttachDisk(**of_disk(config, old)),
                 tolerant=True,
             )
         yield copies.follow(config, new, to)
@@ -343,17 +343,17 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             what=f"let disk {old.label} on {primary.name} be copied to {to.name}",
             node=primary.uuid,
             do=AttachDisk(**of_disk(config, new)),
-            undo=AttachDisk(**of_disk(config, left)),
+            undo=AttachDisk(**of_disk(config, old)),
         )
 
-    def _dropped(self, view: View, old: Disk, new: Disk) -> Iterator[Run]:
+    def _dropped(self, view: View, old: Disk) -> Iterator[Run]:
         """Yield the removal of an old second copy, if its node is there."""
-        secondary, left = self._secondary(view), replace(old, epoch=new.epoch)
+        secondary = self._secondary(view)
         if not secondary.offline:
             yield Run(
                 what=f"remove the old copy of disk {old.label} on {secondary.name}",
                 node=secondary.uuid,
-                do=RemoveDisk(**of_disk(view.config, left)),
+                do=RemoveDisk(**of_disk(view.config, old)),
                 tolerant=True,
                 final=True,
             )
