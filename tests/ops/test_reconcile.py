@@ -139,8 +139,11 @@ async def test_a_disk_without_its_volume_is_quarantined(cluster: SimCluster) -> 
     (told,) = (await looked(cluster))["missing"]
     assert (told["name"], told["nodes"]) == ("s1", ["node1", "node2", "node3"])
     (step,) = await repaired(cluster)
-    assert step.startswith(f"quarantine disk s1: no volume san/{disk.volume} on node1")
-    assert cluster.config.disk("s1").quarantine == f"job 7: {step}"
+    assert step.startswith(
+        f"quarantine disk s1: there is no volume san/{disk.volume} on "
+    )
+    why = step.removeprefix("quarantine disk s1: ")
+    assert cluster.config.disk("s1").quarantine == f"job 7: {why}"
     again = await looked(cluster)
     assert [one["quarantine"] is not None for one in again["missing"]] == [True]
 
