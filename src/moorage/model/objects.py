@@ -253,6 +253,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    gluster_storage_dir
+        Where nodes mount Gluster volumes, each in a directory of its own.
     volume_group_name
         The volume group of disks that name none; empty for none.
     uid_pool
@@ -265,6 +267,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
+    gluster_storage_dir: str = ""
     volume_group_name: str = ""
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
     enabled_disk_templates: tuple[str, ...] = ()

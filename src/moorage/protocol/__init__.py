@@ -7,6 +7,7 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .copying import (
     CopyDisk,
     DropMirror,
@@ -65,6 +66,14 @@ from .keys import (
     TakeCertificate,
     TrustAuthorities,
 )
+from .mirror import (
+    AwaitSync,
+    BeginMirror,
+    GetMirrors,
+    ReleaseCopy,
+    RenewCopy,
+    RestoreCopy,
+)
 from .node import (
     EnrolNode,
     ExpelNode,
@@ -112,11 +121,15 @@ __all__ = [
     "AttachDisk",
     "AuthorityFacts",
     "AwaitGuest",
+    "AwaitSync",
+    "BeginMirror",
     "Call",
+    "ClearProvider",
     "CloseDisk",
     "CopyDisk",
     "CreateDisk",
     "DetachDisk",
+    "DigestProvider",
     "DiscardGuest",
     "Door",
     "DropMirror",
@@ -129,6 +142,7 @@ __all__ = [
     "GetDevices",
     "GetFacts",
     "GetGuest",
+    "GetMirrors",
     "GrowDisk",
     "InstallSystem",
     "KeyRequest",
@@ -145,6 +159,7 @@ __all__ = [
     "NoteDisk",
     "OnDisk",
     "OnGuest",
+    "OnProvider",
     "OnSlot",
     "OpenDisk",
     "Pause",
@@ -152,11 +167,14 @@ __all__ = [
     "PrepareAuthority",
     "PrepareMigration",
     "RebootGuest",
+    "ReleaseCopy",
     "RemoveDisk",
+    "RenewCopy",
     "RenewMaster",
     "Report",
     "RequestKey",
     "ResizeDisk",
+    "RestoreCopy",
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
@@ -171,6 +189,7 @@ __all__ = [
     "TidyNode",
     "TrustAuthorities",
     "TryAccelerator",
+    "TryProvider",
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",

@@ -3,12 +3,16 @@
 
 from moorage.jobs import Operation
 
+from .certify import ExtStorageCertify
+from .diagnose import StorageDiagnose
 from .ext_diagnose import ExtStorageDiagnose
 from .os_diagnose import OsDiagnose
 from .reconcile import StorageReconcile
 
 OPERATIONS: tuple[type[Operation], ...] = (
+    ExtStorageCertify,
     ExtStorageDiagnose,
     OsDiagnose,
+    StorageDiagnose,
     StorageReconcile,
 )

@@ -40,7 +40,7 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     Those are the places of each enabled template: the one that disks are in unless they
     are told otherwise, and those of the storage pools that are connected to the group.
     """
-    found = [place for name in _enabled(config) for place in _of(config, group, name)]
+    found = [place for name in enabled(config) for place in _of(config, group, name)]
     return tuple(dict.fromkeys(found))
 
 
@@ -101,9 +101,10 @@ def is_set(place: Place) -> bool:
     return not needed or any(value for _, value in (*place.settings, *place.params))
 
 
-def _enabled(config: Config) -> list[str]:
-    enabled = config.cluster.enabled_disk_templates or tuple(TEMPLATES)
-    return [name for name in sorted(TEMPLATES) if name in enabled]
+def enabled(config: Config) -> list[str]:
+    """Return the templates that disks may be of, as far as they are driven."""
+    known = config.cluster.enabled_disk_templates or tuple(TEMPLATES)
+    return [name for name in sorted(TEMPLATES) if name in known]
 
 
 def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:
