@@ -299,7 +299,7 @@ def _volume(view: View, found: Found) -> dict[str, Any]:
     if found.state == BUSY:
         why = "a job works on it"
     if found.state == UNKNOWN and isinstance(known, Disk):
-        why = f"disk {known.label} has its volume by that name on another node"
+        why = f"disk {known.label} has its volume by that name elsewhere"
     return {
         "state": found.state,
         "template": found.place.template,
