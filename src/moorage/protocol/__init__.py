@@ -13,6 +13,7 @@ from .copying import (
     DropMirror,
     MirrorDisk,
     SettleMirror,
+    SplitMirror,
     SwitchMirror,
 )
 from .disk import (
@@ -181,6 +182,7 @@ __all__ = [
     "SettleMirror",
     "SignKey",
     "SnapshotDisk",
+    "SplitMirror",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",

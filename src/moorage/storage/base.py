@@ -50,6 +50,9 @@ class Can(Flag):
     """Tell how much room its storage units have on a node."""
     VERIFY = auto()
     """Look at a disk's parameters before anything is made with them."""
+    CLONE = auto()
+    """Make snapshots of one moment, also while a guest writes, that need nothing of the
+    disk itself."""
     LIST = auto()
     """Tell which volumes its storage has, whoever made them."""
 

@@ -4,6 +4,7 @@
 from .add import DiskAdd
 from .adopt import DiskAdopt
 from .attach import DiskAttach
+from .clone import DiskClone
 from .convert import DiskConvert
 from .detach import DiskDetach
 from .forget import DiskForget
@@ -16,6 +17,7 @@ OPERATIONS = (
     DiskAdd,
     DiskAdopt,
     DiskAttach,
+    DiskClone,
     DiskConvert,
     DiskDetach,
     DiskForget,

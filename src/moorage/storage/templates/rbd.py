@@ -55,6 +55,7 @@ class Rbd(Template):
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT
+        | Can.CLONE
         | Can.USERSPACE
         | Can.SETINFO
         | Can.ROOM
