@@ -2,6 +2,7 @@
 """The harbour: one small cluster, copied for every fault that is tried on it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -13,7 +14,7 @@ from moorage.jobs import Job
 from moorage.model import Disk
 from moorage.model.story import Event, shown
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.scenarios import Scenario, harbour
+from moorage.testing.scenarios import Scenario, harbour, pier
 from moorage.testing.state_snapshot import Picture, epochs, picture
 
 
@@ -149,10 +150,18 @@ def replayed(events: list[Event]) -> dict[str, object]:
 @pytest.fixture(scope="session")
 def quay(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
     """Return the harbour."""
-    directory = tmp_path_factory.mktemp("harbour")
+    return _stopped(tmp_path_factory.mktemp("harbour"), harbour)
 
+
+@pytest.fixture(scope="session")
+def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
+    """Return the cluster with mirrored disks, to be tried on in the same way."""
+    return _stopped(tmp_path_factory.mktemp("pier"), pier)
+
+
+def _stopped(directory: Path, make: Callable[[Path], Awaitable[SimCluster]]) -> Harbour:
     async def built() -> tuple[SimCluster, Picture]:
-        cluster = await harbour(directory / "base")
+        cluster = await make(directory / "base")
         before = await picture(cluster)
         await cluster.stop()
         return cluster, before
