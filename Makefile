@@ -18,6 +18,7 @@ SIM ?=
 SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
+STEPS ?= 100000
 KILLS ?= 1000
 # Which changes to try: a pattern of modules and functions.
 MUTANTS ?= moorage.jobs.*
@@ -30,7 +31,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: fast-tests fuzz slow-tests real-tests real-packages lint
+.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -61,6 +62,9 @@ fast-tests: $(INSTALLED)
 
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
+
+stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
+	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
 
 slow-tests: $(INSTALLED) real-packages
 	@mkdir -p $(REPORTS)

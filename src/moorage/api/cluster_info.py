@@ -35,6 +35,7 @@ _SAME = (
     "tags",
     "uid_pool",
     "uuid",
+    "volume_group_name",
 )
 """Settings that go by the name that the configuration has for them."""
 
@@ -71,7 +72,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
 _VALUES: dict[str, Callable[[Config], Any]] = {
     "cluster_name": lambda config: config.cluster.cluster_name,
     "master_node": lambda config: config.node(config.cluster.master_node).name,
-    "volume_group_name": lambda _config: None,
+    "volume_group_name": lambda config: config.cluster.volume_group_name or None,
     "watcher_pause": lambda _config: None,
 }
 

@@ -12,17 +12,19 @@ from .follow import fetch, perform
 from .options import DEBUG, JOB, JSON
 
 _KINDS = {
+    "gnt-storage pool": "pool",
     "gnt-cluster": "cluster",
     "gnt-group": "nodegroup",
     "gnt-node": "node",
     "gnt-instance": "instance",
     "gnt-disk": "disk",
 }
-"""The kind of object by the program."""
+"""The kind of object by what stands before the command."""
 _FROM = Option(
     ("--from",), "a file with more tags, one a line; - for the input", "FILE"
 )
 _NAMES = {
+    "gnt-storage pool": "fast",
     "gnt-group": "default",
     "gnt-node": "node1",
     "gnt-instance": "web1",
@@ -82,7 +84,7 @@ def _change(call: Call, op_id: str, did: str, how: str) -> int:
 
 def _about(call: Call) -> tuple[str, str | None, list[str]]:
     """Return the kind and the name of the object, and the other words."""
-    kind = _KINDS[call.program.name]
+    kind = _KINDS[call.prefix]
     if kind == "cluster":
         return kind, None, list(call.words)
     return kind, call.words[0], call.words[1:]
@@ -122,7 +124,8 @@ def commands(program: str) -> tuple[Command, ...]:
     whole = _KINDS[program] == "cluster"
     what = "the cluster" if whole else f"a {_KINDS[program]}".replace("nodeg", "g")
     search_too = (_SEARCH,) if whole else ()
-    about = () if whole else (Operand(program.removeprefix("gnt-").upper()),)
+    word = program.replace("-", " ").split()[-1]
+    about = () if whole else (Operand(word.upper()),)
     name = "" if whole else f" {_NAMES[program]}"
     return (
         Command("list-tags", show, f"Show the tags of {what}", about, (JSON, DEBUG)),

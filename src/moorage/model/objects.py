@@ -236,6 +236,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    volume_group_name
+        The volume group of disks that name none; empty for none.
     uid_pool
         The user-ids that guests run as.
     """
@@ -246,6 +248,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
+    volume_group_name: str = ""
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
     enabled_disk_templates: tuple[str, ...] = ()
     hvparams: dict[str, dict[str, Any]] = field(default_factory=dict)

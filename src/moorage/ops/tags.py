@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tags: words that people hang on the cluster, groups, nodes, instances and disks."""
+"""Tags: words that people hang on the cluster and on what is in it."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from moorage.model import (
     Instance,
     Node,
     NodeGroup,
+    StoragePool,
     successor,
 )
 from moorage.model.pattern import Pattern
@@ -25,6 +26,7 @@ _KINDS: dict[str, tuple[type[Entity], str, str]] = {
     "instance": (Instance, "instance", "instances"),
     "node": (Node, "node", "nodes"),
     "nodegroup": (NodeGroup, "group", "nodegroup"),
+    "pool": (StoragePool, "pool", "pools"),
     "disk": (Disk, "disk", "disks"),
 }
 """What has tags besides the cluster: class, level of its lock, word in its path."""
@@ -36,7 +38,7 @@ def tagged(config: Config, kind: str, name: str | None) -> Entity:
     Parameters
     ----------
     kind
-        ``cluster``, ``nodegroup``, ``node``, ``instance`` or ``disk``.
+        ``cluster``, ``nodegroup``, ``pool``, ``node``, ``instance`` or ``disk``.
     name
         Its name or uuid; of no meaning for the cluster.
 

@@ -8,6 +8,13 @@ by them, and limits of time, fences and the reference derive from them.
 from typing import TYPE_CHECKING, Union
 
 from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
+from .copying import (
+    CopyDisk,
+    DropMirror,
+    MirrorDisk,
+    SettleMirror,
+    SwitchMirror,
+)
 from .disk import (
     AttachDisk,
     CloseDisk,
@@ -109,11 +116,13 @@ __all__ = [
     "Call",
     "ClearProvider",
     "CloseDisk",
+    "CopyDisk",
     "CreateDisk",
     "DetachDisk",
     "DigestProvider",
     "DiscardGuest",
     "Door",
+    "DropMirror",
     "EnrolNode",
     "ExamineStorage",
     "ExpelNode",
@@ -134,6 +143,7 @@ __all__ = [
     "ListVolumes",
     "Listed",
     "MakeRequest",
+    "MirrorDisk",
     "Moved",
     "NoteDisk",
     "OnDisk",
@@ -154,11 +164,13 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
+    "SettleMirror",
     "SignKey",
     "SnapshotDisk",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
+    "SwitchMirror",
     "TakeCertificate",
     "TidyNode",
     "TrustAuthorities",

@@ -19,10 +19,14 @@ from msgspec import field as struct_field
 from moorage.errors import BadInput, MoorageError, NotSupported
 from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
-from moorage.storage.validation import flag, looks_ours, text
+from moorage.storage.validation import flag, looks_ours, number, text
 from moorage.units import Mib
 
-_VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
+_VALUES: Mapping[type, Callable[[str, object], object]] = {
+    bool: flag,
+    int: number,
+    str: text,
+}
 """How the value of a parameter is read, by its kind."""
 
 
@@ -338,6 +342,14 @@ class Template(ABC):
         BadInput
             If no volume of this template can have such a name.
         """
+        return volume
+
+    @classmethod
+    def adopted_at(
+        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
+    ) -> str:
+        """Return the path of the device of a volume to adopt."""
+        del settings, params
         return volume
 
     @classmethod

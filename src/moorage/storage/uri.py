@@ -58,7 +58,7 @@ def image_name(uri: str) -> str:
     >>> image_name("file:/srv/a.img")
     'json:{"driver": "raw", "file": {"driver": "file", "filename": "/srv/a.img"}}'
     """
-    return f"json:{json.dumps({'driver': 'raw', 'file': protocol_node(uri)})}"
+    return "json:" + json.dumps({"driver": "raw", "file": protocol_node(uri)})
 
 
 def inet(host: str, port: str) -> Node:

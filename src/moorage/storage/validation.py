@@ -114,6 +114,21 @@ def flag(name: str, value: object) -> bool:
     return words in _YES
 
 
+def number(name: str, value: object) -> int:
+    """Return a parameter's value as a whole number from 1 on.
+
+    Raises
+    ------
+    BadInput
+        If it is anything else.
+    """
+    words = str(value).strip()
+    if not (words.isascii() and words.isdecimal() and 0 < int(words) < _HUGE):
+        raise BadInput(f"parameter '{name}' is a number from 1 on, not '{value}'")
+    return int(words)
+
+
+_HUGE = 1 << 31
 _SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32"})
 _SYSTEM |= {"proc", "root", "run", "sbin", "sys", "usr"}
 _STATE = tuple(

@@ -52,6 +52,8 @@ class SimMachine:
         Decides which commands fail.
     room
         MiB that each directory has; None where nobody can tell.
+    rooms
+        MiB of directories that have others than `room`.
     used
         Tells how many of them are taken.
     busy
@@ -72,6 +74,7 @@ class SimMachine:
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
         self.room: Mib | None = Mib(1024 * 1024)
+        self.rooms: dict[str, int] = {}
         self.used: Callable[[], int] = lambda: 0
         self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
@@ -107,9 +110,10 @@ class SimMachine:
         """Tell the room of a directory in MiB: a terabyte, unless somebody set it."""
         if path in self.missing:
             return Output(code=1)
-        if self.room is None:
+        room = self.rooms.get(path, self.room)
+        if room is None:
             return Output()
-        return Output(f"{MIB} {self.room} {max(0, self.room - self.used())}\n")
+        return Output(f"{MIB} {room} {max(0, room - self.used())}\n")
 
     @asynccontextmanager
     async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:

@@ -5,8 +5,7 @@ It answers the commands that templates yield, as the programs and providers woul
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,6 +15,9 @@ from moorage.errors import CommandFailed
 from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
+
+from .lvm import PROGRAMS, Lvm
+from .rbd import Rbd
 
 Records = MutableMapping[str, dict[str, Any]]
 
@@ -81,6 +83,8 @@ class San:
         ``size`` in MiB, ``identity``, and ``number`` if it is not the path.
     capacity
         What the script of that name prints, by provider.
+    logical, groups
+        Logical volumes and volume groups of the nodes; see :mod:`moorage.testing.lvm`.
     unmounted
         Directories by node, below which it sees no shared files.
     broken
@@ -93,13 +97,16 @@ class San:
     guests: Records = field(default_factory=dict)
     devices: Records = field(default_factory=dict)
     capacity: dict[str, str] = field(default_factory=dict, init=False)
+    logical: Records = field(default_factory=dict)
+    groups: Records = field(default_factory=dict)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
     @classmethod
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
-        names = ("volumes", "files", "attached", "guests", "devices")
+        shared = ("volumes", "files", "attached", "guests", "devices")
+        names = (*shared, "logical", "groups")
         return cls(*(Files(directory / name) for name in names))
 
     def lose_power(self, node: str) -> None:
@@ -139,6 +146,9 @@ class San:
                 identity=found["identity"],
                 number=found.get("number", path),
             )
+        logical = self.logical.get(f"{node} {path.removeprefix('/dev/')}")
+        if logical:
+            return Device(kind="block", size=Mib(logical["size"]), number=path)
         volume = self.volumes.get(path.removeprefix("/dev/"))
         if volume:
             size = int(volume["real"] if "real" in volume else volume["size"])
@@ -290,28 +300,61 @@ class San:
         ]
         return Output("" if self._hidden(node, root) else "".join(found))
 
-    def _qemu_img(self, _node: str, _operands: list[str], command: Command) -> Output:
-        """Tell how large a volume is."""
-        name = self._at(command.argv[-1])
-        size = int(self.volumes[name]["size"]) * MIB if name else 0
-        return Output(json.dumps({"virtual-size": size}), 0 if name else 1)
+    def _qemu_img(self, node: str, operands: list[str], command: Command) -> Output:
+        """Copy between volumes that are there (``convert``), or tell a size."""
+        if operands[0] == "convert":
+            return self.copy_data(node, *operands[-2:])
+        found = self._contents(node, command.argv[-1])
+        size = int(found[0][found[1]]["size"]) * MIB if found else 0
+        return Output(json.dumps({"virtual-size": size}), 0 if found else 1)
 
-    def _qemu_io(self, _node: str, _operands: list[str], command: Command) -> Output:
+    def _qemu_io(self, node: str, _operands: list[str], command: Command) -> Output:
         """Write a pattern to a volume, or look whether it is there."""
-        name = self._at(command.argv[-1])
+        found = self._contents(node, command.argv[-1])
         verb, _, pattern, *_ = command.argv[command.argv.index("-c") + 1].split()
-        if not name:
+        if found is None:
             return Output(code=1)
-        found = self.volumes[name]
+        records, key = found
         if verb == "read":
-            return Output(code=0 if found.get("pattern") == pattern else 1)
-        self.volumes[name] = found | {"pattern": pattern}
+            return Output(code=0 if records[key].get("data") == pattern else 1)
+        records[key] = records[key] | {"data": pattern}
         return Output()
 
-    def _at(self, target: str) -> str:
-        """Return the name of the volume that a device or a URI leads to."""
-        words = set(re.split(r'[/"]', target))
-        return next((name for name in self.volumes if name in words), "")
+    def _lvm(self, node: str, _operands: list[str], command: Command) -> Output:
+        lvm = Lvm(node, self.logical, self.groups)
+        return lvm.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
+    def _rbd(self, node: str, _operands: list[str], command: Command) -> Output:
+        ceph = Rbd(node, self.volumes, self.attached)
+        return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
+    def copy_data(self, node: str, source: str, target: str) -> Output:
+        """Copy what is in one volume or file to another, which is large enough."""
+        old, new = self._contents(node, source), self._contents(node, target)
+        if old is None or new is None:
+            return Output(f"{source} or {target}: no such file", 1)
+        sizes = [self.device(node, path).size for path in (source, target)]
+        if all(sizes) and sizes[1] < sizes[0]:
+            return Output("output file is smaller than input file", 1)
+        records, key = new
+        records[key] = records[key] | {"data": old[0][old[1]].get("data", "")}
+        return Output()
+
+    def data_of(self, volume: str, nodes: Sequence[str]) -> str:
+        """Return what a volume holds; empty for one that is not there."""
+        found = self._contents(nodes[0] if nodes else "", volume)
+        return str(found[0][found[1]].get("data", "")) if found else ""
+
+    def _contents(self, node: str, path: str) -> tuple[Records, str] | None:
+        """Return where the record of a volume, file or device is."""
+        if path.startswith("json:"):
+            path = str(json.loads(path.removeprefix("json:"))["file"]["server"]["path"])
+        places: tuple[tuple[Records, str], ...] = (
+            (self.files, self._key(node, path)),
+            (self.devices, path),
+            (self.volumes, PurePosixPath(path).name),
+        )
+        return next((one for one in places if one[1] in one[0]), None)
 
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
@@ -340,4 +383,6 @@ _TOOLS: dict[str, _Tool] = {
     "rmdir": San._nothing,  # noqa: SLF001
     "find": San._find,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
+    **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
+    **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
 }

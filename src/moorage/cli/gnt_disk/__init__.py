@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, info, remove
+from . import add, attach, change, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
@@ -14,8 +14,10 @@ PROGRAM = Program(
         add.COMMAND,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
+        story.COMMAND,
         *attach.COMMANDS,
         *change.COMMANDS,
+        *convert.COMMANDS,
         *remove.COMMANDS,
         *tags.commands("gnt-disk"),
     ),

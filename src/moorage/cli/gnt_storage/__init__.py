@@ -4,12 +4,12 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import certify, providers
+from . import certify, pools, providers
 
 PROGRAM = Program(
     "gnt-storage",
-    "look at the ExtStorage providers, and certify them",
-    (*providers.COMMANDS, *certify.COMMANDS),
+    "look after storage: its pools, its providers",
+    (*providers.COMMANDS, *certify.COMMANDS, *pools.COMMANDS),
 )
 
 

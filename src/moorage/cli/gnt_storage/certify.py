@@ -7,8 +7,8 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.gnt_disk.options import PARAM, merged
-from moorage.cli.option_syntax import text_values
+from moorage.cli.gnt_disk.options import PARAM
+from moorage.cli.option_syntax import merged, text_values
 from moorage.cli.options import FORCE_PARAMS, JOB, forced
 from moorage.errors import Failed
 from moorage.units import parse_size

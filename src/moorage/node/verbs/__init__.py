@@ -5,6 +5,7 @@ from moorage.protocol import name_of
 
 from .certify import VERBS as CERTIFY_VERBS
 from .context import NodeContext
+from .copying import VERBS as COPYING_VERBS
 from .delay import VERBS as DELAY_VERBS
 from .disk import VERBS as DISK_VERBS
 from .fact import VERBS as FACT_VERBS
@@ -17,6 +18,7 @@ VERBS = {
     name_of(kind): (kind, function)
     for kind, function in (
         *DISK_VERBS,
+        *COPYING_VERBS,
         *GUEST_VERBS,
         *FACT_VERBS,
         *MEMBERSHIP_VERBS,

@@ -14,7 +14,7 @@ from moorage.node.attachments import Attachments
 from moorage.node.creations import Creations
 from moorage.node.fence import Fence
 from moorage.node.host import Machine
-from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
 from moorage.node.trials import Trials
 from moorage.protocol import Report, silent
@@ -79,6 +79,17 @@ class NodeContext:
                 f"node {self.name} has no hypervisor '{name}'",
                 known=sorted(self.hypervisors),
             ) from None
+
+    def drive(self, disk: Disk, slot: int = 0) -> Drive:
+        """Return an attached disk as a drive of a guest."""
+        return Drive(
+            disk=disk.uuid,
+            slot=slot,
+            size=disk.size,
+            where=self.where(disk),
+            userspace=disk.params.get("access") == "userspace",
+            mode=disk.mode,
+        )
 
     def where(self, disk: Disk) -> Where:
         """Return where an attached disk is."""

@@ -282,7 +282,14 @@ async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
 
 
 async def _check_unused(at: NodeContext, disk: Disk) -> None:
-    """Raise `WrongState` while a guest on this node has the disk."""
+    """Raise `WrongState` while a guest on this node has the disk, or its mirror."""
+    borrower = at.held.borrower(disk.uuid)
+    if borrower and await at.hypervisor(borrower[0]).find(borrower[1]):
+        raise WrongState(
+            f"a guest on node {at.name} is being given disk {disk.label}",
+            disk=disk.uuid,
+            instance=borrower[1],
+        )
     for hypervisor, uuid in at.held.users(disk.uuid):
         guest = await at.hypervisor(hypervisor).find(uuid)
         if guest and disk.uuid in guest.disks and guest.state != "moved":

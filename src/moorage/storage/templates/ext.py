@@ -9,6 +9,7 @@ from typing import Any
 from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit
 from moorage.model.templates import FACTS
+from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import (
     Can,
     Capabilities,
@@ -36,8 +37,6 @@ from moorage.storage.validation import (
 )
 from moorage.units import Mib
 
-KERNELSPACE = "kernelspace"
-USERSPACE = "userspace"
 PROGRESS = "VOL_PROGRESS"
 """The variable that names the file where a script may write how far it is."""
 
@@ -121,12 +120,7 @@ class Ext(Template):
 
     @staticmethod
     def _access(params: Mapping[str, Any]) -> str:
-        access = str(params.get("access", KERNELSPACE))
-        if access not in (KERNELSPACE, USERSPACE):
-            raise BadInput(
-                f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'", access=access
-            )
-        return access
+        return checked_access(params)
 
     @classmethod
     def _provider_of(cls, params: Mapping[str, Any]) -> str:
