@@ -82,6 +82,13 @@ _SEVERAL = [
 _TWO = [["remove", "root1", {}], ["remove", "data1", {}]]
 
 
+_CERTIFIED = {
+    "provider": "san",
+    "second_node": "node2",
+    "checks": ["setinfo", "both-attached"],
+}
+
+
 def _on(instance: str, op_id: str, name: str = "", **fields: Any) -> Scenario:  # noqa: ANN401
     word = name or op_id.removeprefix("OP_INSTANCE_").lower().replace("_", "-")
     return Scenario(f"{word} {instance}", op_id, {"instance_name": instance, **fields})
@@ -153,6 +160,8 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    _at("data1", "OP_DISK_SET_PARAMS", "parameters", params={"tier": "hdd"}),
+    Scenario("certify a provider", "OP_EXT_STORAGE_CERTIFY", _CERTIFIED),
     Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
     _at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
     _at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
