@@ -12,6 +12,7 @@ from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
+from .mirror import VERBS as MIRROR_VERBS
 from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
@@ -21,6 +22,7 @@ VERBS = {
         *COPYING_VERBS,
         *GUEST_VERBS,
         *FACT_VERBS,
+        *MIRROR_VERBS,
         *MEMBERSHIP_VERBS,
         *KEY_VERBS,
         *DELAY_VERBS,

@@ -63,6 +63,7 @@ class Ext(Template):
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT
+        | Can.CLONE
         | Can.USERSPACE
         | Can.OPEN
         | Can.SETINFO
