@@ -128,6 +128,13 @@ _SEVERAL = [
 _TWO = [["remove", "root1", {}], ["remove", "data1", {}]]
 
 
+_CERTIFIED = {
+    "provider": "san",
+    "second_node": "node2",
+    "checks": ["setinfo", "both-attached"],
+}
+
+
 def _on(instance: str, op_id: str, name: str = "", **fields: Any) -> Scenario:  # noqa: ANN401
     word = name or op_id.removeprefix("OP_INSTANCE_").lower().replace("_", "-")
     return Scenario(f"{word} {instance}", op_id, {"instance_name": instance, **fields})
@@ -199,6 +206,8 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    _at("data1", "OP_DISK_SET_PARAMS", "parameters", params={"tier": "hdd"}),
+    Scenario("certify a provider", "OP_EXT_STORAGE_CERTIFY", _CERTIFIED),
     Scenario(
         "reconcile",
         "OP_STORAGE_RECONCILE",
