@@ -374,6 +374,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         it can restart.
     tags, spindle_use
         Of a new instance.
+    peer
+        Of a new instance with mirrored disks: uuid of its secondary node.
     minors, ports
         Of mirrored disks that are made: the numbers of their devices on the node, and
         where they will listen.
@@ -387,5 +389,6 @@ class Claim(Struct, frozen=True, kw_only=True):
     units: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
+    peer: str = ""
     minors: tuple[int, ...] = ()
     ports: tuple[int, ...] = ()

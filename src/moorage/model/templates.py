@@ -169,6 +169,7 @@ _TABLE = (
         name="drbd",
         mirror=Mirror.INTERNAL,
         reach=Reach.PAIR,
+        rank=8,
         spellings=("drbd8",),
         unit="drbd8",
         node_disk=True,
@@ -251,10 +252,12 @@ def driven() -> list[str]:
 def standing_for(names: Iterable[str]) -> str:
     """Return the template that an instance counts for whose disks have several.
 
-    It moves as one where all of them are on shared storage, else it stays.
+    It moves as one where all of them can: anywhere if they are on shared storage, and
+    to its secondary node if some have their second copy there. Else it stays.
     """
     found = [FACTS[name] for name in names]
     ranked = [FACTS[name] for name in driven()]
-    if found and all(one.movable and one.mirror is Mirror.EXTERNAL for one in found):
-        return next(one.name for one in ranked if one.pooled)
-    return next(one.name for one in ranked if one.mirror is Mirror.NONE)
+    if not found or not all(one.movable for one in found):
+        return next(one.name for one in ranked if one.mirror is Mirror.NONE)
+    internal = [one.name for one in found if one.mirror is Mirror.INTERNAL]
+    return internal[0] if internal else next(one.name for one in ranked if one.pooled)

@@ -12,17 +12,17 @@ from msgspec import Struct, field
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Config, Device, Disk, Node, NodeGroup, StoragePool
+from moorage.model import Config, Device, Disk, Node, NodeGroup, Pair, StoragePool
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from . import exclusive_storage, identity, pools
+from . import exclusive_storage, identity, pairs, pools
 from .disk_access import check_provider, online, providers
 from .disk_names import check_disk_name, check_unknown, check_unused, hold_names
 from .node_tasks import diskparams, providers_on, settings
-from .storage.units import Named, unit_named
+from .storage.units import Named, occupied, unit_named
 
 KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type", "pool"})
 """What Ganeti mixes with the parameters of a template, in the description of a disk."""
@@ -211,7 +211,13 @@ def ask(config: Config, wanted: DiskSpec, group: NodeGroup) -> Iterator[Question
 
 
 def bear(
-    view: View, wanted: DiskSpec, node: Node, *, index: int = 0, instance: str = ""
+    view: View,
+    wanted: DiskSpec,
+    node: Node,
+    *,
+    index: int = 0,
+    instance: str = "",
+    pair: Pair | None = None,
 ) -> Disk:
     """Return the new disk, with the identity that it keeps for life.
 
@@ -221,6 +227,8 @@ def bear(
         Where it is made, or where its instance runs.
     index, instance
         The slot and the instance it is made for; 0 and empty for nobody.
+    pair
+        Of a mirrored disk, who keeps its copies.
     """
     kind, pool, unique = wanted.kind, wanted.pool, view.fresh()
     group = view.config.group(node.group)
@@ -233,16 +241,19 @@ def bear(
         settings=settings(view.config.cluster, wanted.template),
         params=params | adopted(wanted),
         volume=pools.volume_name(pool, unique, instance, index) if pool else "",
+        pair=pair,
     )
     local = kind.capabilities.reach is not Reach.GROUP
+    size = born_size(view, wanted, node)
     return Disk(
         uuid=view.fresh(),
         dev_type=wanted.template,
         logical_id=kind.logical_id(born),
-        size=born_size(view, wanted, node),
+        children=kind.children(born, size),
+        size=size,
         mode=wanted.mode,
         name=wanted.name,
-        nodes=(node.uuid,) if local else (),
+        nodes=born.pair.nodes if born.pair else (node.uuid,) if local else (),
         params=params,
         pool=pool.uuid if pool else None,
         spindles=wanted.spindles,
@@ -306,11 +317,18 @@ def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
 def room(view: View, wanted: DiskSpec, node: Node) -> tuple[Named, int]:
     """Return what a new disk takes: its storage unit, and MiB."""
     group = view.config.group(node.group)
-    return unit(view.config, wanted, group), born_size(view, wanted, node)
+    size = born_size(view, wanted, node)
+    return unit(view.config, wanted, group), occupied(wanted.template, size)
 
 
-def check(view: View, wanted: DiskSpec, node: Node) -> None:
-    """Raise `Refused` unless the disk can be made for use on `node` and its group."""
+def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) -> None:
+    """Raise `Refused` unless the disk can be made for use on `node` and its group.
+
+    Parameters
+    ----------
+    pair
+        Of a mirrored disk, who keeps its copies; None while they are not chosen yet.
+    """
     kind, group = wanted.kind, view.config.group(node.group)
     if wanted.pool:
         pools.check_connected(view.config, wanted.pool, group)
@@ -323,7 +341,9 @@ def check(view: View, wanted: DiskSpec, node: Node) -> None:
         check_unused(view.config, wanted.name)
         if kind.capabilities.provider:
             check_unknown(view.config, wanted.name)
-    disk = bear(view, wanted, node)
+    if pair is None and pairs.is_mirrored(wanted.template):
+        return
+    disk = bear(view, wanted, node, pair=pair)
     if kind.capabilities.provider:
         check_provider(view, disk, node)
         provider = usable(providers(view, node))[str(disk.logical_id[0])]

@@ -7,11 +7,13 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .copying import (
     CopyDisk,
     DropMirror,
     MirrorDisk,
     SettleMirror,
+    SplitMirror,
     SwitchMirror,
 )
 from .disk import (
@@ -65,6 +67,14 @@ from .keys import (
     TakeCertificate,
     TrustAuthorities,
 )
+from .mirror import (
+    AwaitSync,
+    BeginMirror,
+    GetMirrors,
+    ReleaseCopy,
+    RenewCopy,
+    RestoreCopy,
+)
 from .node import (
     EnrolNode,
     ExpelNode,
@@ -112,11 +122,15 @@ __all__ = [
     "AttachDisk",
     "AuthorityFacts",
     "AwaitGuest",
+    "AwaitSync",
+    "BeginMirror",
     "Call",
+    "ClearProvider",
     "CloseDisk",
     "CopyDisk",
     "CreateDisk",
     "DetachDisk",
+    "DigestProvider",
     "DiscardGuest",
     "Door",
     "DropMirror",
@@ -129,6 +143,7 @@ __all__ = [
     "GetDevices",
     "GetFacts",
     "GetGuest",
+    "GetMirrors",
     "GrowDisk",
     "InstallSystem",
     "KeyRequest",
@@ -145,6 +160,7 @@ __all__ = [
     "NoteDisk",
     "OnDisk",
     "OnGuest",
+    "OnProvider",
     "OnSlot",
     "OpenDisk",
     "Pause",
@@ -152,17 +168,21 @@ __all__ = [
     "PrepareAuthority",
     "PrepareMigration",
     "RebootGuest",
+    "ReleaseCopy",
     "RemoveDisk",
+    "RenewCopy",
     "RenewMaster",
     "Report",
     "RequestKey",
     "ResizeDisk",
+    "RestoreCopy",
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
     "SettleMirror",
     "SignKey",
     "SnapshotDisk",
+    "SplitMirror",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
@@ -171,6 +191,7 @@ __all__ = [
     "TidyNode",
     "TrustAuthorities",
     "TryAccelerator",
+    "TryProvider",
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",

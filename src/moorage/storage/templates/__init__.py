@@ -6,6 +6,7 @@ from moorage.model.templates import FACTS, Mirror
 from moorage.storage.base import Template
 
 from .blockdev import BlockDevice
+from .drbd import Drbd
 from .ext import Ext
 from .file import File
 from .gluster import Gluster
@@ -15,7 +16,7 @@ from .sharedfile import SharedFile
 
 TEMPLATES: dict[str, type[Template]] = {
     template.name: template
-    for template in (BlockDevice, Ext, File, Gluster, Plain, Rbd, SharedFile)
+    for template in (BlockDevice, Drbd, Ext, File, Gluster, Plain, Rbd, SharedFile)
 }
 """Every template by its name."""
 

@@ -278,6 +278,11 @@ class Plain(Template):
         # A volume on several devices has a line for each of them.
         return {**rows[0], "devices": ",".join(row["devices"] for row in rows)}
 
+    def there(self, disk: Disk) -> Generator[Command, Output, bool]:
+        """Ask whether the volume is on this node."""
+        found = yield from self._look(disk)
+        return found is not None
+
     def _there(self, disk: Disk) -> Generator[Command, Output, lvm.Row]:
         found = yield from self._look(disk)
         if found is None:

@@ -58,6 +58,7 @@ class Rbd(Template):
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT
+        | Can.CLONE
         | Can.USERSPACE
         | Can.SETINFO
         | Can.ROOM
