@@ -7,6 +7,7 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .copying import (
     CopyDisk,
     DropMirror,
@@ -66,6 +67,14 @@ from .keys import (
     TakeCertificate,
     TrustAuthorities,
 )
+from .mirror import (
+    AwaitSync,
+    BeginMirror,
+    GetMirrors,
+    ReleaseCopy,
+    RenewCopy,
+    RestoreCopy,
+)
 from .node import (
     EnrolNode,
     ExpelNode,
@@ -113,11 +122,15 @@ __all__ = [
     "AttachDisk",
     "AuthorityFacts",
     "AwaitGuest",
+    "AwaitSync",
+    "BeginMirror",
     "Call",
+    "ClearProvider",
     "CloseDisk",
     "CopyDisk",
     "CreateDisk",
     "DetachDisk",
+    "DigestProvider",
     "DiscardGuest",
     "Door",
     "DropMirror",
@@ -130,6 +143,7 @@ __all__ = [
     "GetDevices",
     "GetFacts",
     "GetGuest",
+    "GetMirrors",
     "GrowDisk",
     "InstallSystem",
     "KeyRequest",
@@ -146,6 +160,7 @@ __all__ = [
     "NoteDisk",
     "OnDisk",
     "OnGuest",
+    "OnProvider",
     "OnSlot",
     "OpenDisk",
     "Pause",
@@ -153,11 +168,14 @@ __all__ = [
     "PrepareAuthority",
     "PrepareMigration",
     "RebootGuest",
+    "ReleaseCopy",
     "RemoveDisk",
+    "RenewCopy",
     "RenewMaster",
     "Report",
     "RequestKey",
     "ResizeDisk",
+    "RestoreCopy",
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
@@ -173,6 +191,7 @@ __all__ = [
     "TidyNode",
     "TrustAuthorities",
     "TryAccelerator",
+    "TryProvider",
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",

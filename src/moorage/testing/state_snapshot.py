@@ -98,7 +98,7 @@ async def picture(cluster: SimCluster) -> Picture:
     """Return the picture of a cluster where nothing is under way."""
     await cluster.nodes.settle()
     san = cluster.nodes.san
-    files = {path.partition(":")[2] or path: one for path, one in san.files.items()}
+    files = {san.known_as(key): one for key, one in san.files.items()}
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}

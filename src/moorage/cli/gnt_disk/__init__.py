@@ -5,13 +5,14 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, clone, convert, info, remove, story
+from . import add, adopt, attach, change, clone, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
     "make, attach, move, grow and remove disks",
     (
         add.COMMAND,
+        adopt.COMMAND,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
         story.COMMAND,

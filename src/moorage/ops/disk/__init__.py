@@ -2,6 +2,7 @@
 """Operations on disks as objects of their own."""
 
 from .add import DiskAdd
+from .adopt import DiskAdopt
 from .attach import DiskAttach
 from .clone import DiskClone
 from .convert import DiskConvert
@@ -14,6 +15,7 @@ from .snapshot import DiskSnapshot
 
 OPERATIONS = (
     DiskAdd,
+    DiskAdopt,
     DiskAttach,
     DiskClone,
     DiskConvert,
