@@ -268,6 +268,22 @@ async def test_a_disk_moves_to_a_storage_pool(cluster, state):
     assert disk(cluster, "data1").pool == new.pool
 
 
+@pytest.mark.requirement("S3-28")
+@pytest.mark.requirement("S3-37")
+async def test_what_one_disk_cannot_is_refused_beforehand_and_names_it(cluster):
+    await convert(cluster, "data1", disk_template="file")
+    before = dict(cluster.config.objects)
+    told = await cluster.refused(
+        "OP_INSTANCE_MIGRATE", instance_name="web1", target_node="node2"
+    )
+    assert told.message == (
+        "Instance's disk layout 'file' does not allow migrations (disk data1 of web1)"
+    )
+    told = await cluster.refused("OP_DISK_SNAPSHOT", disk="root3", new_name="s")
+    assert "plainsan" in told.message
+    assert dict(cluster.config.objects) == before
+
+
 # -- clones ----------------------------------------------------------------------------
 
 
@@ -327,3 +343,26 @@ async def test_a_name_that_is_taken_is_refused(cluster):
         "OP_DISK_CLONE", disk="root1", new_name="data1", provider="san"
     )
     assert volumes(cluster) == before
+
+
+# -- mirrored disks --------------------------------------------------------------------
+
+
+@pytest.mark.requirement("S3-36")
+@pytest.mark.parametrize("name", ["root1", "data1"])
+async def test_a_disk_goes_to_two_nodes_and_back(cluster, name):
+    before = data(cluster, name)
+    new = await convert(cluster, name, disk_template="drbd", node=":node2")
+    assert set(new.nodes) == {"node1", "node2"}
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    await convert(cluster, name, disk_template="sharedfile")
+    assert data(cluster, name) == before
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
+    assert cluster.nodes.san.broken == []
+
+
+async def test_a_mirrored_disk_needs_a_second_node(cluster):
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web1", disk_template="drbd"
+    )
+    assert "two nodes" in told.message

@@ -25,7 +25,7 @@ def write(cluster: SimCluster, node: str, place: str, data: str) -> None:
     """Write to where a guest has a disk, on its node."""
     san = cluster.nodes.san
     volume = place.removeprefix("/dev/")
-    key = san._key(node, place)
+    key = san.key(node, place)
     records = san.volumes if volume in san.volumes else san.files
     at = volume if volume in san.volumes else key
     records[at] = {**records[at], "data": data}

@@ -13,7 +13,9 @@ from typing import Any
 from moorage.model import Config, Disk
 from moorage.model.change import KIND_OF, encode
 
+from . import contents
 from .cluster import SimCluster
+from .storage import San
 
 _LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
@@ -106,10 +108,7 @@ async def picture(cluster: SimCluster) -> Picture:
         | {path: one["size"] for path, one in files.items()},
         attached={key: one["open"] for key, one in san.attached.items()},
         guests={key: _guest(one) for key, one in san.guests.items()},
-        data={
-            disk.uuid: san.data_of(disk.volume, disk.nodes)
-            for disk in cluster.config.all(Disk)
-        },
+        data={disk.uuid: _data(san, disk) for disk in cluster.config.all(Disk)},
         held={
             name: await _held(cluster, name)
             for name, node in cluster.nodes.nodes.items()
@@ -126,6 +125,18 @@ def _objects(config: Config) -> dict[str, Any]:
             values.pop(name, None)
         found[uuid] = {"kind": KIND_OF[type(entity)], **values}
     return found
+
+
+def _data(san: San, disk: Disk) -> str:
+    """Return what a disk holds, on the first node that has it."""
+    (node, *_) = disk.nodes or ("",)
+    for part in (disk, *disk.children):
+        volume = "/".join(map(str, part.logical_id[-2:]))
+        for path in (part.volume, volume):
+            found = contents.read(san, node, path)
+            if found:
+                return found
+    return ""
 
 
 def _guest(record: dict[str, Any]) -> dict[str, Any]:

@@ -57,7 +57,10 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         if not self.converts:
             return []
         disks = view.config.disks_of(self.instance(view))
-        found = [Conversion(disk, self._storage(view, disk)) for disk in disks]
+        second = self.remote_node or ""
+        found = [
+            Conversion(disk, self._storage(view, disk), second=second) for disk in disks
+        ]
         return [one for one in found if not one.is_there(view)]
 
     def locks(self, view: View) -> Iterator[Lock]:

@@ -29,6 +29,7 @@ from moorage.model import (
 from moorage.model import change as changes
 from moorage.ops import (
     conversion,
+    conversion_tasks,
     copies,
     disk_spec,
     identity,
@@ -297,7 +298,7 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         yield from sorted(changes, key=_acts)
         yield from self._rest(view)
         if self.converts:
-            yield from conversion.tasks(view, self.conversions(view), self.rate)
+            yield from conversion_tasks.convert(view, self.conversions(view), self.rate)
         for disk in gone:
             yield from self._destroyed(view, disk)
 
