@@ -4,7 +4,10 @@
 import pytest
 
 from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
+from moorage.protocol import DetachDisk, RemoveDisk, to_wire
+from moorage.storage import Where
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.state_snapshot import picture
 
 
 @pytest.fixture
@@ -268,6 +271,34 @@ async def test_a_disk_moves_to_a_storage_pool(cluster, state):
     assert disk(cluster, "data1").pool == new.pool
 
 
+async def test_disks_that_are_activated_stay_so(cluster):
+    await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", instance_name="web3")
+    before, orphans = data(cluster, "root3"), (await picture(cluster)).orphans
+    new = await convert(cluster, "root3", disk_template="ext", provider="san")
+    assert data(cluster, "root3") == before
+    assert cluster.nodes.san.attached[f"node3 {new.volume}"] == {"open": True}
+    seen = await picture(cluster)
+    assert (seen.misplaced, seen.orphans, seen.missing) == ([], orphans, set())
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web3")
+
+
+async def test_a_volume_that_a_mirror_writes_to_is_not_taken_away(cluster):
+    """Nobody asks for it but an undo whose first step failed."""
+    agent = cluster.nodes.nodes["node1"].agent
+    held = agent._station.held
+    target = disk(cluster, "spare")
+    owner = cluster.config.instance("web1").uuid
+    held.put(target, Where(path="/dev/x", block=True))
+    held.lend(target.uuid, "kvm", owner)
+    for call in (DetachDisk(disk=target), RemoveDisk(disk=target)):
+        with pytest.raises(WrongState, match="is being given"):
+            await agent.handle(*to_wire(call), cluster.truth.term, lambda *_: None)
+    held.take_back(target.uuid)
+    await agent.handle(
+        *to_wire(DetachDisk(disk=target)), cluster.truth.term, lambda *_: None
+    )
+
+
 @pytest.mark.requirement("S3-28")
 @pytest.mark.requirement("S3-37")
 async def test_what_one_disk_cannot_is_refused_beforehand_and_names_it(cluster):
@@ -365,4 +396,5 @@ async def test_a_mirrored_disk_needs_a_second_node(cluster):
     told = await cluster.refused(
         "OP_INSTANCE_SET_PARAMS", instance_name="web1", disk_template="drbd"
     )
-    assert "two nodes" in told.message
+    assert "no second node" in told.message
+    assert told.hint == "name one: -n NODE"

@@ -207,8 +207,9 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
         for one, target in zip(all_of, targets(view, all_of), strict=True)
     ]
     for step in steps:
-        yield from step.make()
-        yield from step.fill()
+        made = f"the new volume of disk {step.disk.label}"
+        for task in (*step.make(), *step.fill()):
+            yield _about(task, step.target, made)
     for step in steps:
         yield from step.switch()
     pairs = [step.after() for step in steps]
@@ -216,7 +217,14 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
     told = ", ".join(f"{new.label} in {new.dev_type}" for new, _ in pairs)
     what = f"record disk {told}"
     yield commit(what, change, view.config.before(change), final=True)
-    for step, pair in zip(steps, pairs, strict=True):
-        yield from step.settle(*pair)
+    for step, (new, old) in zip(steps, pairs, strict=True):
+        whose = f"the old volume of disk {new.label}"
+        for task in step.settle(new, old):
+            yield _about(task, old, whose)
     for step, (_, old) in zip(steps, pairs, strict=True):
         yield from step.clear(old)
+
+
+def _about(task: Task, volume: Disk, words: str) -> Task:
+    """Return a task that calls a volume without a name what it is."""
+    return replace(task, what=task.what.replace(f"disk {volume.label}", words))

@@ -10,7 +10,7 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance
 from moorage.model.templates import Mirror
-from moorage.ops import disk_spec
+from moorage.ops import copies, disk_spec
 from moorage.ops.conversion import Conversion
 from moorage.ops.instance.power import OnInstance
 from moorage.storage.templates import template_named
@@ -56,7 +56,10 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         """Return what is to be done with each disk that is not there already."""
         if not self.converts:
             return []
-        disks = view.config.disks_of(self.instance(view))
+        instance = self.instance(view)
+        disks = view.config.disks_of(instance)
+        if self._mirrors(view) and not self.remote_node and disks:
+            self._check_second(view, instance)
         second = self.remote_node or ""
         found = [
             Conversion(disk, self._storage(view, disk), second=second) for disk in disks
@@ -109,6 +112,13 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
             template = self.disk_template or ""
         facts = template_named(template).capabilities.facts
         return facts.mirror is Mirror.INTERNAL
+
+    def _check_second(self, view: View, instance: Instance) -> None:
+        if copies.secondary(view.config, instance) is None:
+            raise BadInput(
+                f"instance {instance.name} has no second node for mirrored disks",
+                hint="name one: -n NODE",
+            )
 
     def _check_idle(self) -> None:
         given = {"ext_params": self.ext_params, "rate": self.rate}
