@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.testing.cluster import ClusterBuilder, SimCluster
@@ -78,6 +79,11 @@ async def test_its_provider_must_exist(sim: SimCluster) -> None:
     error = await sim.refused(ADD, pool_name="nas1", provider="nosuch")
     assert isinstance(error, NotFound)
     assert str(error) == "no node has a valid ExtStorage provider 'nosuch'"
+    for node in sim.nodes.nodes.values():
+        broken = replace(provider("san"), problem="File 'grow' is missing")
+        node.machine.installed = [broken]
+    error = await sim.refused(ADD, pool_name="nas1", provider="san")
+    assert isinstance(error, NotFound)
 
 
 @pytest.mark.parametrize(
