@@ -8,7 +8,8 @@ from pathlib import PurePosixPath
 
 from moorage.errors import MoorageError
 from moorage.jobs import View
-from moorage.model import Config, Disk, Held, Node, NodeFacts, pair_of
+from moorage.model import Config, Disk, Held, Node, NodeFacts
+from moorage.ops import copies
 from moorage.ops.node_tasks import facts_on
 from moorage.storage import Reach, template_named
 
@@ -171,18 +172,17 @@ def _stray(view: View, node: Node, facts: NodeFacts, held: Held) -> Iterator[Str
     if not isinstance(disk, Disk):
         yield Stray(node, held, None, "the cluster knows no such disk", used)
         return
-    why = _elsewhere(view.config, disk, node)
+    why = misplaced(view.config, disk, node)
     if why:
         yield Stray(node, held, disk, why, used)
 
 
-def _elsewhere(config: Config, disk: Disk, node: Node) -> str:
+def misplaced(config: Config, disk: Disk, node: Node) -> str:
     """Return why a node should not hold a disk; empty if it may."""
     owner = config.owner(disk)
     if owner is None:
         return "it is attached to no instance"
-    pair = pair_of(disk)
-    if node.uuid in {owner.primary_node, *(pair.nodes if pair else ())}:
+    if node.uuid == owner.primary_node or copies.keeps(disk, node):
         return ""
     home = config.node(owner.primary_node).name
     return f"its instance {owner.name} is on node {home}"
