@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks without a volume, and nodes that hold a disk which should not be there."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -61,8 +61,12 @@ def missing(view: View, looks: Sequence[Look]) -> tuple[list[Missing], list[str]
     there = {key_of(look, volume) for look in looks for volume in look.listed.volumes}
     lost: list[Missing] = []
     empty: list[Look] = []
+    of_template: dict[str, list[Look]] = defaultdict(list)
+    for look in looks:
+        of_template[look.place.template].append(look)
     for disk in _settled(view):
-        found = [look for look in looks if _covers(view.config, look, disk)]
+        near = of_template[(disk.children or (disk,))[0].dev_type]
+        found = [look for look in near if _covers(view.config, look, disk)]
         if not found or not _is_proof(view.config, found, disk):
             continue
         if _is_there(disk, there):
@@ -106,7 +110,7 @@ def _covers(config: Config, look: Look, disk: Disk) -> bool:
     """Whether a disk would be in the list that a node told."""
     part = (disk.children or (disk,))[0]
     kind = kind_of(look.place)
-    if look.listed.problem or part.dev_type != look.place.template:
+    if look.listed.problem:
         return False
     if kind.capabilities.reach is not Reach.GROUP:
         near = look.node.uuid in disk.nodes
