@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.testing.ceph import USER, Ceph
+from moorage.testing.ceph import POOL, USER, Ceph
 
 pytestmark = pytest.mark.real
 
@@ -21,7 +21,7 @@ def ceph() -> Iterator[Ceph]:
 @pytest.fixture(scope="module")
 def sea(town: Any, ceph: Ceph) -> Iterator[Any]:
     """The town, told where Ceph is, and two guests that run without disks."""
-    given = f"user-id={USER},conf={ceph.conf},access=userspace"
+    given = f"pool={POOL},user-id={USER},conf={ceph.conf},access=userspace"
     town.type(f"gnt-cluster modify -D rbd:{given}")
     town.guest("sea1", "node1")
     town.guest("sea2", "node2")
@@ -30,7 +30,7 @@ def sea(town: Any, ceph: Ceph) -> Iterator[Any]:
         town.type(f"gnt-instance remove -f --shutdown-timeout 0 {name}")
     assert town.ask("gnt-disk list -o name") == []
     assert ceph.told("rbd", "ls") == []
-    given = "user-id=default,conf=default,access=default"
+    given = "pool=default,user-id=default,conf=default,access=default"
     town.type(f"gnt-cluster modify -D rbd:{given}")
 
 
