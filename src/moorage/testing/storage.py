@@ -384,6 +384,7 @@ class San:
         places: tuple[tuple[Records, str], ...] = (
             (self.files, self._key(node, path)),
             (self.devices, path),
+            (self.logical, f"{node} {path.removeprefix('/dev/')}"),
             (self.volumes, PurePosixPath(path).name),
         )
         return next((one for one in places if one[1] in one[0]), None)
