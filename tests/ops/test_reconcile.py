@@ -128,7 +128,18 @@ async def test_a_volume_by_the_name_of_a_disks_on_another_node_is_not_ours_to_to
     found = await looked(cluster)
     (told,) = found["volumes"]
     assert (told["state"], told["nodes"]) == ("unknown", ["node3"])
-    assert told["why"] == "disk l1 has its volume by that name on another node"
+    assert told["why"] == "disk l1 has its volume by that name elsewhere"
+    assert found["plan"] == []
+
+
+async def test_a_storage_in_the_directory_of_another_one(cluster: SimCluster) -> None:
+    """A provider keeps its volumes below the directory of shared files."""
+    cluster.nodes.san.files |= {
+        f"/shared/san/{cluster.config.disk('s1').volume}": {"size": 9, "data": ""},
+        f"/shared/san/{OURS}.ext.disk0": {"size": 9, "data": ""},
+    }
+    found = await looked(cluster)
+    assert set(states(found).values()) == {"unknown"}
     assert found["plan"] == []
 
 
@@ -139,8 +150,11 @@ async def test_a_disk_without_its_volume_is_quarantined(cluster: SimCluster) -> 
     (told,) = (await looked(cluster))["missing"]
     assert (told["name"], told["nodes"]) == ("s1", ["node1", "node2", "node3"])
     (step,) = await repaired(cluster)
-    assert step.startswith(f"quarantine disk s1: no volume san/{disk.volume} on node1")
-    assert cluster.config.disk("s1").quarantine == f"job 7: {step}"
+    assert step.startswith(
+        f"quarantine disk s1: there is no volume san/{disk.volume} on "
+    )
+    why = step.removeprefix("quarantine disk s1: ")
+    assert cluster.config.disk("s1").quarantine == f"job 7: {why}"
     again = await looked(cluster)
     assert [one["quarantine"] is not None for one in again["missing"]] == [True]
 
@@ -367,3 +381,14 @@ async def test_disks_stay_when_their_instance_goes(cluster: SimCluster) -> None:
     await cluster.run("OP_DISK_ATTACH", disk="s1", instance_name="web2")
     await cluster.run("OP_INSTANCE_REMOVE", instance_name="web2")
     assert {disk.name for disk in cluster.config.detached()} == {"s2", "f1", "l1"}
+
+
+async def test_a_detached_disks_new_name_is_noted_beside_its_volume(
+    cluster: SimCluster,
+) -> None:
+    volume = cluster.config.disk("s1").volume
+    assert cluster.nodes.san.volumes[volume]["note"] == "disk+s1"
+    await cluster.run("OP_DISK_RENAME", disk="s1", new_name="s3")
+    assert cluster.nodes.san.volumes[volume]["note"] == "disk+s3"
+    await cluster.run("OP_DISK_SET_PARAMS", disk="s3", name="s4")
+    assert cluster.nodes.san.volumes[volume]["note"] == "disk+s4"

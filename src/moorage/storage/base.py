@@ -406,7 +406,7 @@ class Template(ABC):
 
         What is named otherwise is somebody else's. What is, may be another cluster's.
         """
-        return looks_ours(str(volume.logical_id[-1]))
+        return looks_ours(str(volume.logical_id[-1]), cls.name)
 
     @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from .cluster import ClusterBuilder, SimCluster
+from .lvm import GROUP
+from .storage import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
 """A volume of the harbour that no disk is in."""
@@ -93,6 +97,27 @@ _MIRRORED: tuple[dict[str, Any], ...] = (
     },
 )
 
+
+async def cellar(directory: Path) -> SimCluster:
+    """Return another one: db is down on node1, with a disk of each kind of storage.
+
+    They are a logical volume, an image of Ceph's and one of Gluster's.
+    """
+    builder = ClusterBuilder(2)
+    given = {"volume_group_name": GROUP, "gluster_storage_dir": GLUSTER_DIR}
+    builder.objects["cluster"] = replace(builder.objects["cluster"], **given)
+    cluster = await SimCluster.start(directory, builder)
+    fields = {"disks": _STORED, "start": False}
+    await cluster.run("OP_INSTANCE_CREATE", **_MADE | {"instance_name": "db"} | fields)
+    return cluster
+
+
+_STORED: list[dict[str, Any]] = [
+    {"size": 64, "dev_type": "plain", "name": "lv"},
+    {"size": 64, "dev_type": "rbd", "name": "image"},
+    {"size": 64, "dev_type": "gluster", "name": "file"},
+]
+_MADE: dict[str, Any] = {"pnode": "node1", "disk_template": "plain"}
 _INSTANCES: tuple[dict[str, Any], ...] = (
     {
         "instance_name": "web1",
@@ -126,6 +151,13 @@ _SEVERAL = [
     ["modify", "data1", {"mode": "ro"}],
 ]
 _TWO = [["remove", "root1", {}], ["remove", "data1", {}]]
+
+
+_CERTIFIED = {
+    "provider": "san",
+    "second_node": "node2",
+    "checks": ["setinfo", "both-attached"],
+}
 
 
 def _on(instance: str, op_id: str, name: str = "", **fields: Any) -> Scenario:  # noqa: ANN401
@@ -199,6 +231,8 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    _at("data1", "OP_DISK_SET_PARAMS", "parameters", params={"tier": "hdd"}),
+    Scenario("certify a provider", "OP_EXT_STORAGE_CERTIFY", _CERTIFIED),
     Scenario(
         "reconcile",
         "OP_STORAGE_RECONCILE",
@@ -271,3 +305,16 @@ MIRRORS = (
     _at("spare", "OP_DISK_REMOVE"),
 )
 """Every kind of request that changes mirrored disks, for the :func:`pier`."""
+_SHARED = [
+    {"size": 64, "dev_type": "rbd"},
+    {"size": 64, "dev_type": "gluster", "access": "userspace"},
+]
+STORED = (
+    _on("new", "OP_INSTANCE_CREATE", disks=_SHARED, start=True, **_MADE),
+    _on("vol", "OP_INSTANCE_CREATE", disks=[{"size": 64}], start=True, **_MADE),
+    _on("db", "OP_INSTANCE_STARTUP"),
+    _on("db", "OP_INSTANCE_REMOVE"),
+    *(_at(one["name"], "OP_DISK_GROW", amount=64) for one in _STORED),
+    *(_at(one["name"], "OP_DISK_SNAPSHOT", new_name="s") for one in _STORED),
+)
+"""Requests to the second cluster: what its storage makes, grows, copies and removes."""

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from moorage.errors import BadInput, Failed
@@ -40,6 +41,8 @@ _PATIENCE = "10"
 """Seconds to look for a cluster that may be down."""
 _NOTE = "note"
 """The key of the note beside an image."""
+
+_Doing = Generator[Command, Output, None]
 
 
 class Rbd(Template):
@@ -165,22 +168,39 @@ class Rbd(Template):
 
     def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
         """Make a clone of a snapshot that nobody sees, which goes with the clone."""
-        copy = yield from self._look(disk, name)
-        if copy is None:
-            yield from self._clone(disk, name)
-            copy = yield from self._there(disk, name)
-        if copy["size"] < size * _MIB:
-            yield self._resize(disk, name, size)
+        if (yield from self._look(disk, name)) is None:
+            try:
+                yield from self._clone(disk, name, size)
+            except Failed:
+                half = ("rm", "--no-progress", _image(disk, name))
+                yield replace(self._rbd(disk, *half), check=False)
+                drop = ("snap", "rm", "--no-progress", f"{_image(disk)}@{name}")
+                yield replace(self._rbd(disk, *drop), check=False)
+                raise
+        else:
+            yield from self._finish(disk, name, size)
         return Outcome.CHANGED
 
-    def _clone(self, disk: Disk, name: str) -> Generator[Command, Output, None]:
-        told = yield self._asked(disk, "snap", "ls", _image(disk))
+    def _clone(self, disk: Disk, name: str, size: Mib) -> _Doing:
         source = f"{_image(disk)}@{name}"
-        if name not in {one["name"] for one in json.loads(told.stdout or "[]")}:
+        if not (yield from self._has_snapshot(disk, name)):
             yield self._rbd(disk, "snap", "create", "--no-progress", source)
         form = ("--rbd-default-clone-format", "2")
         yield self._rbd(disk, "clone", *form, source, _image(disk, name))
-        yield self._rbd(disk, "snap", "rm", "--no-progress", source)
+        yield from self._finish(disk, name, size)
+
+    def _finish(self, disk: Disk, name: str, size: Mib) -> _Doing:
+        """Hide the snapshot of a clone, and make the clone as large as it is to be."""
+        if (yield from self._has_snapshot(disk, name)):
+            source = f"{_image(disk)}@{name}"
+            yield self._rbd(disk, "snap", "rm", "--no-progress", source)
+        copy = yield from self._there(disk, name)
+        if copy["size"] < size * _MIB:
+            yield self._resize(disk, name, size)
+
+    def _has_snapshot(self, disk: Disk, name: str) -> Generator[Command, Output, bool]:
+        told = yield self._asked(disk, "snap", "ls", _image(disk))
+        return name in {one["name"] for one in json.loads(told.stdout or "[]")}
 
     def setinfo(self, disk: Disk, text: str) -> Steps:
         """Keep the note in the image's metadata."""
