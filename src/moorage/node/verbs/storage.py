@@ -12,6 +12,8 @@ from moorage.storage import Can, Template
 from .context import NodeContext
 from .fact import template_at
 
+LAST_LINES = ", last lines of output:"
+
 
 async def volumes(at: NodeContext, args: ListVolumes, _report: Report) -> list[Listed]:
     """Return which volumes some storages have here; one that fails stops no other."""
@@ -61,7 +63,14 @@ async def _needs(at: NodeContext, template: Template) -> list[Need]:
     try:
         return list(await drive(template.examine(), at.run))
     except Failed as error:
-        return [Need(kind="storage", name=template.name, problem=error.message)]
+        why = _in_a_line(error.message)
+        return [Need(kind="storage", name=template.name, problem=why)]
+
+
+def _in_a_line(message: str) -> str:
+    """Return a message with the last line of what a program printed, of many."""
+    first, *others = [line.strip() for line in message.splitlines() if line.strip()]
+    return ": ".join([first.removesuffix(LAST_LINES), *others[-1:]])
 
 
 def _lacking(template: Template, units: tuple[Unit, ...]) -> Iterator[Need]:

@@ -7,6 +7,7 @@ DRBD's metadata, which are driven by the template ``plain``.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace as with_params
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
     Holder,
     Measuring,
@@ -59,6 +61,8 @@ class Drbd(Template):
     capabilities = Capabilities(
         facts=FACTS["drbd"],
         can=Can.CREATE | Can.GROW | Can.OPEN | Can.SETINFO,
+        programs=(*Plain.capabilities.programs, "drbdsetup", "drbdmeta"),
+        modules=("drbd",),
     )
 
     # -- pure questions ----------------------------------------------------------------
@@ -141,6 +145,15 @@ class Drbd(Template):
             removed = yield from self._plain.remove(child)
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
+
+    def examine(self) -> Examining:
+        """Ask for the volume groups of data and of metadata."""
+        found = yield from Plain(self.site).examine()
+        meta = self.site.params.get("metavg")
+        if not meta:
+            return found
+        site = with_params(self.site, params={"vg": meta})
+        return (*found, *(yield from Plain(site).examine()))
 
     def attach(self, disk: Disk) -> Finding:
         """Set the device up, as far as it is not, and seek the other node."""
