@@ -14,7 +14,7 @@ from moorage.jobs import Job
 from moorage.model import Disk
 from moorage.model.story import Event, shown
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.scenarios import Scenario, cellar, harbour, pier
+from moorage.testing.scenarios import LOST, Scenario, cellar, harbour, pier
 from moorage.testing.state_snapshot import Picture, epochs, picture
 
 
@@ -167,10 +167,17 @@ def _moored(make: Callable[[Path], Awaitable[SimCluster]], directory: Path) -> H
     return Harbour(*asyncio.run(built()), directory)
 
 
+async def _with_a_forgotten_volume(directory: Path) -> SimCluster:
+    """Return the harbour, with a volume that no disk is in."""
+    cluster = await harbour(directory)
+    cluster.nodes.san.volumes[LOST] = {"size": 64, "provider": "san", "data": ""}
+    return cluster
+
+
 @pytest.fixture(scope="session")
 def quay(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
     """Return the harbour."""
-    return _moored(harbour, tmp_path_factory.mktemp("harbour"))
+    return _moored(_with_a_forgotten_volume, tmp_path_factory.mktemp("harbour"))
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from .rbd import POOL
 from .storage import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
-"""A volume of the harbour that no disk is in."""
+"""A volume that no disk is in, where somebody put it into the harbour."""
 LUN = "/dev/disk/by-id/lun1"
 """A shared block device of the harbour."""
 
@@ -40,7 +40,6 @@ async def harbour(directory: Path) -> SimCluster:
     """
     cluster = await SimCluster.start(directory)
     san = cluster.nodes.san
-    san.volumes[LOST] = {"size": 64, "provider": "san", "data": ""}
     san.devices[LUN] = {"size": 2048, "identity": "wwn-1"}
     for name, provider in (("spare", "san"), ("user", "usersan")):
         new = {"name": name, "disk_template": "ext", "provider": provider}
