@@ -14,6 +14,7 @@ from moorage.model import Accelerator, GuestState
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.protocol import Door, Moved, Report
 
+from . import contents
 from .storage import San
 
 
@@ -128,7 +129,7 @@ class SimHypervisor:
         guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
         if mirror:
             source = self._drives(uuid)[disk]
-            self._san.copy_data(self._node, source, mirror["to"])
+            self._copy(source, mirror["to"])
         self._put(guest, mirrors={disk: None})
 
     async def settle(self, uuid: str, disk: str, report: Report) -> None:
@@ -145,9 +146,9 @@ class SimHypervisor:
         self._put(replace(guest, state="running"), mirrors={disk: None})
 
     def _copy(self, source: str, target: str) -> None:
-        done = self._san.copy_data(self._node, source, target)
-        if done.code:
-            raise Failed(f"block job failed: {done.stdout}")
+        said = contents.copied(self._san, self._node, source, target)
+        if said.code:
+            raise Failed(said.stdout)
 
     def _drives(self, uuid: str) -> dict[str, str]:
         """Return where the disks' data are."""

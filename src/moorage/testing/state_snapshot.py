@@ -13,6 +13,7 @@ from typing import Any
 from moorage.model import Config, Disk
 from moorage.model.change import KIND_OF, encode
 
+from . import contents
 from .cluster import SimCluster
 from .storage import San
 
@@ -120,10 +121,7 @@ async def picture(cluster: SimCluster) -> Picture:
             for key, one in san.mirrors.items()
         },
         guests={key: _guest(one) for key, one in san.guests.items()},
-        data={
-            disk.uuid: san.data_of(disk.volume, disk.nodes)
-            for disk in cluster.config.all(Disk)
-        },
+        data={disk.uuid: _data(san, disk) for disk in cluster.config.all(Disk)},
         held={
             name: await _held(cluster, name)
             for name, node in cluster.nodes.nodes.items()
@@ -149,6 +147,18 @@ def _objects(config: Config) -> dict[str, Any]:
             values.pop(name, None)
         found[uuid] = {"kind": KIND_OF[type(entity)], **values}
     return found
+
+
+def _data(san: San, disk: Disk) -> str:
+    """Return what a disk holds, on the first node that has it."""
+    (node, *_) = disk.nodes or ("",)
+    for part in (disk, *disk.children):
+        volume = "/".join(map(str, part.logical_id[-2:]))
+        for path in (part.volume, volume):
+            found = contents.read(san, node, path)
+            if found:
+                return found
+    return ""
 
 
 def _guest(record: dict[str, Any]) -> dict[str, Any]:

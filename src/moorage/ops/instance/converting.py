@@ -10,7 +10,7 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance
 from moorage.model.templates import Mirror
-from moorage.ops import disk_spec
+from moorage.ops import copies, disk_spec
 from moorage.ops.conversion import Conversion
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
 from moorage.ops.instance.power import OnInstance
@@ -63,8 +63,14 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         """Return what is to be done with each disk that is not there already."""
         if not self.converts or self.mirroring(view):
             return []
-        disks = view.config.disks_of(self.instance(view))
-        found = [Conversion(disk, self._storage(view, disk)) for disk in disks]
+        instance = self.instance(view)
+        disks = view.config.disks_of(instance)
+        if self._mirrors(view) and not self.remote_node and disks:
+            self._check_second(view, instance)
+        second = self.remote_node or ""
+        found = [
+            Conversion(disk, self._storage(view, disk), second=second) for disk in disks
+        ]
         return [one for one in found if not one.is_there(view)]
 
     def mirroring(self, view: View) -> Mirroring | None:
@@ -134,6 +140,13 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
             template = self.disk_template or ""
         facts = template_named(template).capabilities.facts
         return facts.mirror is Mirror.INTERNAL
+
+    def _check_second(self, view: View, instance: Instance) -> None:
+        if copies.secondary(view.config, instance) is None:
+            raise BadInput(
+                f"instance {instance.name} has no second node for mirrored disks",
+                hint="name one: -n NODE",
+            )
 
     def _check_idle(self) -> None:
         given = {"ext_params": self.ext_params, "rate": self.rate}

@@ -31,6 +31,7 @@ from moorage.model import (
 from moorage.model import change as changes
 from moorage.ops import (
     conversion,
+    conversion_tasks,
     copies,
     disk_spec,
     identity,
@@ -303,7 +304,7 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         if mirroring:
             yield from mirroring.tasks(view)
         elif self.converts:
-            yield from conversion.tasks(view, self.conversions(view), self.rate)
+            yield from conversion_tasks.convert(view, self.conversions(view), self.rate)
         for disk in gone:
             yield from self._destroyed(view, disk)
 
