@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, Failed, NoCapacity, WrongState
+from moorage.errors import (
+    BadInput,
+    Exists,
+    Failed,
+    NoCapacity,
+    NotSupported,
+    WrongState,
+)
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
 
@@ -123,10 +130,12 @@ async def test_a_snapshot_needs_the_volume_that_it_was_taken_of(
 ) -> None:
     disk = await add(cluster, "web")
     await cluster.run("OP_DISK_SNAPSHOT", disk="d-web", new_name="copy")
-    copy = next(one for one in cluster.config.objects.values() if one.uuid != disk.uuid)
-    del copy
-    with pytest.raises(Failed, match="d-web has snapshots"):
-        await cluster.run("OP_INSTANCE_REMOVE", instance_name="web")
+    await cluster.run("OP_DISK_DETACH", disk="d-web")
+    with pytest.raises(WrongState, match="d-web has snapshots"):
+        await cluster.run("OP_DISK_REMOVE", disk="d-web")
+    assert cluster.config.disk(disk.uuid).quarantine is None
+    with pytest.raises(NotSupported, match="disk copy is a snapshot of"):
+        await cluster.run("OP_DISK_GROW", disk="copy", amount=64)
     assert len(volumes(cluster)) == 2
 
 

@@ -7,6 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.real
 
+BARE = "-t diskless --no-install --no-nics --ignore-capacity"
 SUM = "dd if=/dev/{0} bs=64k count=16 2>/dev/null | sha256sum"
 
 
@@ -43,7 +44,7 @@ def test_a_volume_is_adopted_with_its_data_unless_it_is_in_use(hamlet: Any) -> N
     hamlet.type(add)
     (disk,) = hamlet.ask("gnt-disk list -o volume,size old1")
     assert (disk["volume"], disk["size"]) == ("legacy", 16)
-    hamlet.type("gnt-instance add -t diskless --no-install --no-nics -n node1 inn1")
+    hamlet.type(f"gnt-instance add {BARE} -n node1 inn1")
     hamlet.type("gnt-disk attach old1 inn1")
     node.run("mount -o ro /dev/xenvg/legacy /mnt; grep kept /mnt/file; umount /mnt")
     told = hamlet.refused("gnt-instance failover -f -n node2 inn1")
