@@ -213,7 +213,15 @@ async def test_a_mirrored_disk_grows_on_both_nodes(cluster: SimCluster) -> None:
     assert {one["size"] for one in san.mirrors.values()} == {1536}
     data = [one["size"] for key, one in san.logical.items() if key.endswith("_data")]
     assert data == [1536, 1536]
-    assert cluster.config.disk("web-root").size == 1536
+    disk = cluster.config.disk("web-root")
+    assert [disk.size, *(one.size for one in disk.children)] == [1536, 1536, 128]
+    await cluster.run(
+        "OP_INSTANCE_REPLACE_DISKS",
+        instance_name="web",
+        mode="replace_new_secondary",
+        remote_node="node3",
+    )
+    assert {one["size"] for one in san.mirrors.values()} == {1536}
 
 
 async def found(cluster: SimCluster) -> list[str]:
