@@ -278,6 +278,12 @@ async def test_a_pool_of_files_has_a_directory_of_its_own(sim: SimCluster) -> No
         disks=[["modify", "0", {"directory": "/shared/hdd"}]],
     )
     assert "a disk's 'directory' cannot be changed" in str(error)
+    # The cluster's own directory is nothing to it.
+    change = "OP_CLUSTER_SET_PARAMS"
+    await sim.run(change, shared_file_storage_dir="/shared/other")
+    for node in sim.nodes.nodes.values():
+        node.machine.missing.add("/shared/other")
+    assert (await sim.run("OP_CLUSTER_VERIFY"))["errors"] == []
     await sim.run("OP_DISK_DETACH", disk="d")
     await sim.run("OP_DISK_REMOVE", disk="d")
     assert not sim.nodes.san.files

@@ -14,7 +14,8 @@ from moorage.model import Change, successor
 from moorage.ops.node_tasks import of_disk
 from moorage.protocol import AttachDisk, to_wire
 from moorage.storage import naming
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
+from moorage.testing.state_snapshot import picture
 
 RECONCILE = "OP_STORAGE_RECONCILE"
 SAN = {"disk_template": "ext", "provider": "san", "size": 64}
@@ -392,3 +393,39 @@ async def test_a_detached_disks_new_name_is_noted_beside_its_volume(
     assert cluster.nodes.san.volumes[volume]["note"] == "disk+s3"
     await cluster.run("OP_DISK_SET_PARAMS", disk="s3", name="s4")
     assert cluster.nodes.san.volumes[volume]["note"] == "disk+s4"
+
+
+# -- crashes ---------------------------------------------------------------------------
+
+
+async def test_a_crash_anywhere_in_a_plan_leaves_it_done_or_not_begun(
+    cluster: SimCluster, tmp_path: Path
+) -> None:
+    """A node lets go, a volume comes back, and a disk is quarantined, or none is."""
+    await cluster.run("OP_DISK_FORGET", disk="f1", why="a slip")
+    del cluster.nodes.san.volumes[cluster.config.disk("s1").volume]
+    await hold(cluster, "node3", "s2")
+    plan = (await looked(cluster))["plan"]
+    assert sorted(one["do"] for one in plan) == ["detach", "quarantine", "suspend"]
+    await cluster.stop()
+    before = await picture(cluster)
+    whole = await cluster.twin(tmp_path / "whole")
+    await looked(whole, repair=plan)
+    after = await picture(whole)
+    await whole.stop()
+    assert after.differences(before) != []
+    for point in range(len(whole.points)):
+        twin = await cluster.twin(tmp_path / f"{point}")
+        twin.crash_at = point
+        number = await twin.submit(RECONCILE, repair=plan)
+        with pytest.raises(Crash):
+            await twin.finished(number)
+        await twin.crash()
+        twin.crash_at = None
+        await twin.boot()
+        job = await twin.finished(number)
+        seen = await picture(twin)
+        side = after if job.status == "success" else before
+        assert seen.differences(side) == [], whole.points[point]
+        assert twin.engine.locks.rows() == []
+        await twin.stop()

@@ -24,6 +24,8 @@ class Disk:
     ----------
     size
         MiB.
+    roomy
+        Whether its volume may be larger: a growth failed, and nobody can tell when.
     pool
         Name of the storage pool, if it is in one.
     moves
@@ -37,6 +39,7 @@ class Disk:
     size: int
     template: str
     pool: str | None = None
+    roomy: bool = False
     moves: int = 0
     tags: set[str] = field(default_factory=set)
     writes: list[str] = field(default_factory=list)
@@ -115,6 +118,8 @@ class Expected:
         instance = self.instances.get(name)
         self.doubts.update((name, opcode.get("disk", "")))
         self.doubts.update(instance.disks if instance else ())
+        if opcode["OP_ID"] == "OP_DISK_GROW":
+            self.disks[opcode["disk"]].roomy = True
 
     def believe(self, config: Config) -> None:
         """Believe the records of what is in doubt; its volumes must be there still."""
@@ -153,9 +158,14 @@ class Expected:
         self.disks[disk].name = new_name
 
     def disk_snapshot(self, uuid, disk, new_name=None):
-        self.disks[uuid] = replace(
-            deepcopy(self.disks[disk]), name=new_name, tags=set()
-        )
+        source = deepcopy(self.disks[disk])
+        self.disks[uuid] = replace(source, name=new_name, tags=set(), moves=0)
+
+    def disk_clone(self, uuid, disk, new_name, disk_template=None, pool=None, **_how):
+        source = self.disks[disk]
+        template = disk_template or source.template
+        self.disks[uuid] = Disk(new_name, source.size, template, pool, source.roomy)
+        self.disks[uuid].writes = list(source.writes)
 
     def disk_convert(self, _result, disk, disk_template=None, **_where):
         self.disks[disk].template = disk_template or self.disks[disk].template

@@ -149,9 +149,8 @@ class Anything(RuleBasedStateMachine):
     @step(kind=kinds, which=which)
     def add(self, kind: dict[str, Any], which: int) -> None:
         if len(self.expected.disks) < MOST_DISKS:
-            on = {"node": NODES[which % 4]} if kind["disk_template"] in LOCAL else {}
-            name = f"disk{next(self.fresh)}"
-            self.ask("DISK_ADD", name=name, size=64 * (which + 1), **kind, **on)
+            new = {"name": f"disk{next(self.fresh)}", **self.place(which, kind)}
+            self.ask("DISK_ADD", size=64 * (which + 1), **new)
 
     @step(disk=which, instance=which, front=st.booleans())
     def attach(self, disk: int, instance: int, front: bool) -> None:
@@ -173,14 +172,19 @@ class Anything(RuleBasedStateMachine):
 
     @step(disk=which, name=st.none() | names)
     def snapshot(self, disk: int, name: str | None) -> None:
-        if len(self.expected.disks) < MOST_DISKS:
-            self.on_disk("DISK_SNAPSHOT", disk, new_name=name)
+        if self.copyable and len(self.expected.disks) < MOST_DISKS:
+            self.on_disk("DISK_SNAPSHOT", disk + 1, self.copyable, new_name=name)
+
+    @step(disk=which, kind=kinds | st.just({}))
+    def clone(self, disk: int, kind: dict[str, Any]) -> None:
+        if self.copyable and len(self.expected.disks) < MOST_DISKS:
+            new = {"new_name": f"disk{next(self.fresh)}", **self.place(disk, kind)}
+            self.on_disk("DISK_CLONE", disk + 1, self.copyable, **new)
 
     @step(disk=which, kind=kinds)
     def convert(self, disk: int, kind: dict[str, Any]) -> None:
-        local = {"node": NODES[disk % 4]} if kind["disk_template"] in LOCAL else {}
         if "pool" not in kind:
-            self.on_disk("DISK_CONVERT", disk, **kind, **local)
+            self.on_disk("DISK_CONVERT", disk, **self.place(disk, kind))
 
     @step(disk=which, tag=st.sampled_from(("a", "b")), away=st.booleans())
     def tag(self, disk: int, tag: str, away: bool) -> None:
@@ -355,6 +359,18 @@ class Anything(RuleBasedStateMachine):
         rest = {key: kind[key] for key in kind if key != "disk_template"}
         number = next(self.fresh)
         return {"name": f"disk{number}", "size": 32 * (number % 8 + 1), **rest}
+
+    @staticmethod
+    def place(number: int, kind: dict[str, Any]) -> dict[str, Any]:
+        """Return what a disk is made as, with a node where it wants one."""
+        local = kind.get("disk_template") in LOCAL
+        return {**kind, **({"node": NODES[number % len(NODES)]} if local else {})}
+
+    @property
+    def copyable(self) -> list[str]:
+        """The disks that can go away before their copies: LVM's cannot."""
+        found = self.expected.disks
+        return sorted(u for u, it in found.items() if it.template != "plain")
 
     @property
     def taken(self) -> list[str]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from .cluster import ClusterBuilder, SimCluster
 from .lvm import GROUP
+from .rbd import POOL
 from .storage import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
@@ -104,7 +105,11 @@ async def cellar(directory: Path) -> SimCluster:
     They are a logical volume, an image of Ceph's and one of Gluster's.
     """
     builder = ClusterBuilder(2)
-    given = {"volume_group_name": GROUP, "gluster_storage_dir": GLUSTER_DIR}
+    given: dict[str, Any] = {
+        "volume_group_name": GROUP,
+        "gluster_storage_dir": GLUSTER_DIR,
+        "diskparams": {"rbd": {"pool": POOL}},
+    }
     builder.objects["cluster"] = replace(builder.objects["cluster"], **given)
     cluster = await SimCluster.start(directory, builder)
     fields = {"disks": _STORED, "start": False}

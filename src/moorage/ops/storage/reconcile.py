@@ -101,11 +101,10 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes that run guests for their volumes, and what they hold."""
         for node in view.config.named(Node):
-            if node.offline:
-                continue
-            yield node_tasks.facts_on(node)
-            if node.vm_capable:
-                yield survey.ask(view.config, node, self.providers)
+            if not node.offline:
+                yield node_tasks.facts_on(node)
+        for _, question, _ in survey.ask(view.config, self.providers):
+            yield question
 
     def check(self, view: View) -> None:
         """Refuse nothing: any storage can be looked at. Look at it."""

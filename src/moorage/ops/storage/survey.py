@@ -79,25 +79,25 @@ def unit_of(place: Place) -> tuple[str, str]:
 # -- asking ----------------------------------------------------------------------------
 
 
-def ask(config: Config, node: Node, providers: Sequence[str]) -> Ask[list[Listed]]:
-    """Ask a node which volumes there are in each place that it is to list."""
-    places = tuple(asked_of(config, node, providers))
-    return Ask(node.uuid, ListVolumes(places=places))
-
-
-def asked_of(config: Config, node: Node, providers: Sequence[str]) -> list[Place]:
-    """Return the places that a node is to list.
+def ask(
+    config: Config, providers: Sequence[str]
+) -> Iterator[tuple[Node, Ask[list[Listed]], tuple[Place, ...]]]:
+    """Yield each node that is to list volumes, the question, and the places in it.
 
     What all nodes of a group see, the first of them list; a provider may keep volumes
     on one node alone.
     """
-    group = config.group(node.group)
-    first = online(config, group)[:TRIED]
-    return [
-        place
-        for place in listable(config, group, providers)
-        if node in first or is_local(place) or kind_of(place).capabilities.provider
-    ]
+    for group in config.named(NodeGroup):
+        places, nodes = listable(config, group, providers), online(config, group)
+        own = [place for place in places if _is_of_a_node(place)]
+        for number, node in enumerate(nodes):
+            asked = tuple(places if number < TRIED else own)
+            yield node, Ask(node.uuid, ListVolumes(places=asked)), asked
+
+
+def _is_of_a_node(place: Place) -> bool:
+    """Whether each node may see other volumes in a place."""
+    return is_local(place) or kind_of(place).capabilities.provider
 
 
 def listable(
@@ -153,13 +153,8 @@ def is_local(place: Place) -> bool:
 
 def looks(view: View, providers: Sequence[str]) -> list[Look]:
     """Return what the nodes told; why not, where one could not."""
-    config = seen(view).earlier
     found = []
-    for node in config.named(Node):
-        if node.offline or not node.vm_capable:
-            continue
-        question = ask(config, node, providers)
-        asked = question.call.places if isinstance(question.call, ListVolumes) else ()
+    for node, question, asked in ask(seen(view).earlier, providers):
         try:
             told: Iterable[Listed] = view.answer(question) or ()
         except MoorageError as error:

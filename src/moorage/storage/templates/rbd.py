@@ -33,8 +33,6 @@ from .ext import plain
 
 _MIB = 1024 * 1024
 _DRIVER = "rbd"
-_POOL = "rbd"
-"""The pool of those who name none, as in Ganeti."""
 _ABSENT = 2
 """The exit status for what is not there."""
 _PATIENCE = "10"
@@ -71,22 +69,22 @@ class Rbd(Template):
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
+        if not _pool(born.params):
+            raise BadInput(
+                f"no Ceph pool is configured for disk template '{cls.name}'",
+                hint="gnt-cluster modify -D rbd:pool=NAME",
+            )
         return (_DRIVER, born.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters; the pool is always one of them."""
+        """Return the parameters; names of Ceph's are plain ones."""
         kept = super().parameters(given)
         checked_access(kept)
-        for name in ("pool", "user-id"):
-            if not _is_plain(kept.get(name, _POOL)):
+        for name in {"pool", "user-id"} & kept.keys():
+            if not _is_plain(kept[name]):
                 raise BadInput(f"'{kept[name]}' is not a {name} of Ceph's")
-        return {"pool": _POOL} | kept
-
-    @classmethod
-    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what may be preset for disks to come; nothing is added."""
-        return {key: cls.parameters(given)[key] for key in given}
+        return kept
 
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
@@ -216,6 +214,9 @@ class Rbd(Template):
         """Ask the cluster for the pool."""
         params = self.site.params
         pool = _pool(params)
+        if not pool:
+            why = "no Ceph pool is set: gnt-cluster modify -D rbd:pool=NAME"
+            return (Need(kind="pool", name="", problem=why),)
         words = ("namespace", "ls", pool, "--format", "json")
         try:
             yield Command(("rbd", *_options(params), *words), reads=True)
@@ -226,6 +227,8 @@ class Rbd(Template):
     def room(self) -> Surveying:
         """Ask the cluster for the pool; a node that reaches none has no such unit."""
         params = self.site.params
+        if not _pool(params):  # nobody said that there is Ceph
+            return ()
         ask = ("--connect-timeout", _PATIENCE, "df", "--format", "json")
         try:
             told = yield Command(("ceph", *_options(params), *ask), reads=True)
@@ -302,7 +305,7 @@ class Rbd(Template):
 
 
 def _pool(params: Mapping[str, Any]) -> str:
-    return str(params.get("pool") or _POOL)
+    return str(params.get("pool") or "")
 
 
 def _image(disk: Disk, name: str = "") -> str:
