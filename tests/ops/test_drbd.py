@@ -65,6 +65,19 @@ async def test_an_instance_is_made_on_two_nodes(cluster: SimCluster) -> None:
     }
 
 
+@pytest.mark.requirement("S0-07")
+async def test_only_mirrored_disks_have_a_secondary_node(cluster: SimCluster) -> None:
+    new = {"instance_name": "web", "pnode": "node1", "start": False}
+    alone = await cluster.refused(
+        "OP_INSTANCE_CREATE", disk_template="drbd", disks=[{"size": 64}], **new
+    )
+    assert "mirrored disks need a second node" in alone.message
+    for template in ("plain", "sharedfile", "file"):
+        fields = new | {"disk_template": template, "disks": [{"size": 64}]}
+        both = await cluster.refused("OP_INSTANCE_CREATE", snode="node2", **fields)
+        assert "has a second copy" in both.message
+
+
 async def test_both_nodes_let_go_and_take_it_up_again(cluster: SimCluster) -> None:
     await made(cluster)
     await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
@@ -292,3 +305,18 @@ async def test_where_an_instances_disks_are_is_told_of_its_own_node(
         ["node1", "disk/0", "/dev/drbd0"],
         ["node1", "disk/1", "/dev/drbd1"],
     ]
+
+
+async def test_a_node_that_keeps_copies_stays(cluster: SimCluster) -> None:
+    await made(cluster, pnode="node2", snode="node3")
+    refused = await cluster.refused("OP_NODE_REMOVE", node_name="node3")
+    assert "still keeps copies of 1 mirrored disks" in refused.message
+    assert "evacuate -s node3" in refused.hint
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
+    alone = await cluster.refused(
+        "OP_DISK_CONVERT", disk="web-root", disk_template="drbd"
+    )
+    assert alone.message
+    await cluster.run("OP_DISK_CONVERT", disk="web-root", disk_template="sharedfile")
+    assert not cluster.nodes.san.logical
+    await cluster.run("OP_NODE_REMOVE", node_name="node3")

@@ -7,13 +7,13 @@ import pytest
 
 pytestmark = pytest.mark.real
 
-ADD = "-t drbd --disk 0:size=16M,name=root --no-install --no-wait-for-sync"
+ADD = "-t drbd --disk 0:size=16M,name=root --no-install --ignore-ipolicy"
 
 
 def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
     a, b = hamlet.nodes
+    hamlet.type("gnt-cluster modify --vg-name xenvg")
     hamlet.type(f"gnt-instance add {ADD} -n {a.name}:{b.name} web")
-    hamlet.type("gnt-instance activate-disks --wait-for-sync web")
     a.run("dd if=/dev/urandom of=/dev/drbd0 bs=1M count=4 oflag=direct")
     told = a.run("md5sum < /dev/drbd0")
 
@@ -24,7 +24,7 @@ def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
     assert "Multiple primaries not allowed" in refused
 
     hamlet.type("gnt-instance replace-disks -s web")
-    hamlet.type("gnt-instance grow-disk web 0 8M")
+    hamlet.type("gnt-instance grow-disk --ignore-ipolicy web 0 8M")
     hamlet.type("gnt-instance failover -f web")
     assert a.run("head -c 16M /dev/drbd0 | md5sum") == told
     assert a.run("blockdev --getsize64 /dev/drbd0").strip() == str(24 << 20)

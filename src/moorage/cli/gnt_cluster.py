@@ -329,7 +329,7 @@ PROGRAM = Program(
                 Option(("--node-name",), "name of the first node (node1)", "NAME"),
                 Option(("--no-start",), "do not start the master"),
                 moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
-                moot("--no-drbd-storage", "no template uses DRBD"),
+                moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
                 moot("--no-etc-hosts", "/etc/hosts is never written"),
                 moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
                 DEBUG,

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import Failed
+from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Pair, pair_of
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
@@ -92,7 +92,10 @@ class Drbd(Template):
     @classmethod
     def _born(cls, born: VolumeRequest) -> Pair:
         if born.pair is None:
-            raise Failed("a mirrored disk was asked for without its two nodes")
+            raise BadInput(
+                "a mirrored disk needs two nodes, and this request names none",
+                hint="for disks with one copy: gnt-instance modify -t drbd -n NODE",
+            )
         return born.pair
 
     @classmethod
