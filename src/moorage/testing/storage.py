@@ -6,7 +6,7 @@ It answers the commands that templates yield, as the programs and providers woul
 
 import json
 import re
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,6 +17,7 @@ from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
+from . import contents
 from .drbd import Drbd
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
@@ -187,7 +188,7 @@ class San:
         if volume:
             size = int(volume["real"] if "real" in volume else volume["size"])
             return Device(kind="block", size=Mib(size), number=path)
-        file = self.files.get(self._key(node, path))
+        file = self.files.get(self.key(node, path))
         if file and not self._hidden(node, path):
             return Device(kind="file", size=Mib(file["size"] // MIB))
         return Device()
@@ -272,7 +273,8 @@ class San:
 
     # -- programs -------------------------------------------------------------------
 
-    def _key(self, node: str, path: str) -> str:
+    def key(self, node: str, path: str) -> str:
+        """Return under which key a file is recorded: of all nodes, or one's own."""
         if PurePosixPath(path).is_relative_to(SHARED_DIR):
             return path
         root = "/".join(path.split("/")[:3])
@@ -301,17 +303,17 @@ class San:
         if kind == "-b":
             known = self.device(node, path).kind == "block"
             return Output(code=0 if known else 1)
-        there = self._key(node, path) in self.files and not self._hidden(node, path)
+        there = self.key(node, path) in self.files and not self._hidden(node, path)
         return Output(code=0 if there else 1)
 
     def _stat(self, node: str, operands: list[str], _command: Command) -> Output:
-        found = self.files.get(self._key(node, operands[-1]))
+        found = self.files.get(self.key(node, operands[-1]))
         return Output(f"{found['size']}\n") if found else Output(code=1)
 
     def _truncate(self, node: str, operands: list[str], command: Command) -> Output:
         size = next(a for a in command.argv if a.startswith("--size="))
         wanted = size.removeprefix("--size=")
-        key = self._key(node, operands[-1])
+        key = self.key(node, operands[-1])
         old = self.files.get(key) or {"size": 0, "data": ""}
         least = old["size"] if wanted.startswith(">") else 0
         self.files[key] = old | {"size": max(least, int(wanted.lstrip(">")))}
@@ -323,18 +325,18 @@ class San:
             for part in command.argv
             if "=" in part
         }
-        key = self._key(node, operands[-1])
+        key = self.key(node, operands[-1])
         old = self.files.get(key) or {"size": 0, "data": ""}
         self.files[key] = old | {"size": span["--offset"] + span["--length"]}
         return Output()
 
     def _rm(self, node: str, operands: list[str], _command: Command) -> Output:
-        keys = [self._key(node, path) for path in operands]
+        keys = [self.key(node, path) for path in operands]
         gone = [key for key in keys if self.files.pop(key, None) is not None]
         return Output("".join(f"removed '{key}'\n" for key in gone))
 
     def _copy(self, node: str, operands: list[str], command: Command) -> Output:
-        source, target = (self._key(node, path) for path in operands[-2:])
+        source, target = (self.key(node, path) for path in operands[-2:])
         if source not in self.files:
             return Output(f"no such file: {source}", 1)
         self.files[target] = dict(self.files[source])
@@ -344,7 +346,7 @@ class San:
 
     def _find(self, node: str, operands: list[str], _command: Command) -> Output:
         root = operands[0]
-        front = self._key(node, root)
+        front = self.key(node, root)
         found = [
             f"{file['size']} {key.removeprefix(f'{front}/')}\0"
             for key, file in self.files.items()
@@ -360,45 +362,17 @@ class San:
         ceph = Rbd(node, self.volumes, self.attached)
         return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
 
-    def copy_data(self, node: str, source: str, target: str) -> Output:
-        """Copy what is in one volume or file to another, which is large enough."""
-        old, new = self._contents(node, source), self._contents(node, target)
-        if old is None or new is None:
-            return Output(f"{source} or {target}: no such file", 1)
-        sizes = [self.device(node, path).size for path in (source, target)]
-        if all(sizes) and sizes[1] < sizes[0]:
-            return Output("output file is smaller than input file", 1)
-        records, key = new
-        records[key] = records[key] | {"data": old[0][old[1]].get("data", "")}
-        return Output()
-
-    def data_of(self, volume: str, nodes: Sequence[str]) -> str:
-        """Return what a volume holds; empty for one that is not there."""
-        found = self._contents(nodes[0] if nodes else "", volume)
-        return str(found[0][found[1]].get("data", "")) if found else ""
-
-    def _contents(self, node: str, path: str) -> tuple[Records, str] | None:
-        """Return where the record of a volume, file or device is."""
-        if path.startswith("json:"):
-            path = str(json.loads(path.removeprefix("json:"))["file"]["server"]["path"])
-        places: tuple[tuple[Records, str], ...] = (
-            (self.files, self._key(node, path)),
-            (self.devices, path),
-            (self.volumes, PurePosixPath(path).name),
-        )
-        return next((one for one in places if one[1] in one[0]), None)
-
     def _qemu_img(self, node: str, operands: list[str], command: Command) -> Output:
         """Copy between any two volumes that are there, or tell how large one is."""
         if operands[0] == "convert":
-            return self.copy_data(node, *operands[-2:])
-        name = self._at(command.argv[-1])
+            return contents.copied(self, node, *operands[-2:])
+        name = self.volume_at(command.argv[-1])
         size = int(self.volumes[name]["size"]) * MIB if name else 0
         return Output(json.dumps({"virtual-size": size}), 0 if name else 1)
 
     def _qemu_io(self, _node: str, _operands: list[str], command: Command) -> Output:
         """Write a pattern to a volume, or look whether it is there."""
-        name = self._at(command.argv[-1])
+        name = self.volume_at(command.argv[-1])
         verb, _, pattern, *_ = command.argv[command.argv.index("-c") + 1].split()
         if not name:
             return Output(code=1)
@@ -408,7 +382,7 @@ class San:
         self.volumes[name] = found | {"pattern": pattern}
         return Output()
 
-    def _at(self, target: str) -> str:
+    def volume_at(self, target: str) -> str:
         """Return the name of the volume that a device or a URI leads to."""
         words = set(re.split(r'[/"]', target))
         return next((name for name in self.volumes if name in words), "")
