@@ -135,7 +135,7 @@ class Master:
 
     def _outcome(self, jobs: list[int], fields: list[str]) -> Any:
         failed = isinstance(self.result, MoorageError)
-        last = self.ops[-1]["OP_ID"]
+        last = self.ops[-1]["OP_ID"] if self.ops else ""
         told = self.results.get(last, self.result)
         result = error_to_wire(self.result) if failed else told
         row = {"status": self._status(), "opstatus": [self._status()]}

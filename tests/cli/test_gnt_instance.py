@@ -173,13 +173,13 @@ def test_add(master, typed) -> None:
         "nics": [{"mode": "bridged", "link": "br0"}],
         "tags": ["a", "b"],
         "start": False,
+        "wait_for_sync": False,
     }
 
 
 @pytest.mark.parametrize(
     ("line", "field"),
     [
-        ("-t ext -s 1G -n a:b x", "snode"),
         ("-t file -s 1G --file-driver blktap x", "file_driver"),
     ],
 )

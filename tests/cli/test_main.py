@@ -113,7 +113,11 @@ def test_version(typed) -> None:
     [
         ("gnt-disk atach", "gnt-disk has no command 'atach'", "did you mean attach"),
         ("gnt-disk zzz", "gnt-disk has no command 'zzz'", "gnt-disk --help"),
-        ("gnt-disk add --sise 1G", "has no option --sise", "did you mean --size?"),
+        (
+            "gnt-disk add --sise 1G",
+            "has no option --sise",
+            "did you mean --size",
+        ),
         ("gnt-disk attach a", "needs DISK INSTANCE", "gnt-disk attach --help"),
         ("gnt-disk attach", "nothing was given", "gnt-disk attach --help"),
         ("gnt-disk detach a b", "takes DISK only: what is 'b'?", "--help"),

@@ -11,6 +11,7 @@ from moorage.node.commands import drive
 from moorage.node.images import Images
 from moorage.node.installed import has_module, has_program
 from moorage.node.local_host import LocalMachine
+from moorage.node.providers import Providers
 from moorage.storage import Site
 from moorage.storage.templates.sharedfile import SharedFile
 
@@ -60,7 +61,9 @@ async def test_a_directory_is_looked_for_where_the_node_allows_it(
     allowed.mkdir()
     other.mkdir()
     listed.write_text(f"{allowed}\n")
-    machine = LocalMachine(tmp_path / "log", (), (), Images("node1", listed, ()))
+    machine = LocalMachine(
+        tmp_path / "log", Providers([]), (), Images("node1", listed, ())
+    )
 
     async def problem(directory: Path) -> str:
         place = Place(template="sharedfile", params=(("directory", str(directory)),))

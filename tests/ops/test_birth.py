@@ -174,14 +174,6 @@ async def test_disks_of_several_providers_share_none(cluster: SimCluster) -> Non
     assert str(error) == "Missing provider for template 'ext'"
 
 
-async def test_an_instance_is_not_converted(cluster: SimCluster) -> None:
-    await instance(cluster, {"size": 64, "provider": "san"})
-    error = await cluster.refused(
-        MODIFY, instance_name="web", disk_template="sharedfile"
-    )
-    assert str(error) == "disks are not converted to another template"
-
-
 # -- adoption ----------------------------------------------------------------------
 
 

@@ -158,7 +158,8 @@ async def test_nothing_but_the_work_itself_is_done_for_an_ext_disk(
     await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", instance_name="w")
     done = [verb for _, verb in cluster.nodes.calls[begun:] if "." in verb]
     assert done == [
-        *("disk.create", "disk.attach", "disk.setinfo", "instance.start"),
+        *("disk.verify", "disk.create", "disk.attach", "disk.setinfo"),
+        "instance.start",
         *("disk.grow", "disk.attach", "instance.resize"),
         *("instance.stop", "disk.detach"),
         "disk.attach",
