@@ -24,7 +24,7 @@ from moorage.errors import CommandFailed
 from moorage.model import Disk
 from moorage.node import oses
 from moorage.node.commands import drive, run
-from moorage.node.providers import scan
+from moorage.node.providers import Providers
 from moorage.storage import Output, Site, Template, VolumeRequest, Where, template_named
 from moorage.storage.provider import usable
 from moorage.storage.uri import protocol_node
@@ -59,7 +59,7 @@ class Storage:
         return partial(run, log_dir=self.top / "log", timeout=60)
 
     def node(self, name: str) -> Template:
-        providers = usable(scan([SHARE / "extstorage"]))
+        providers = usable(Providers([SHARE / "extstorage"]).scan())
         return template_named("ext")(Site(node=name, providers=providers))
 
     def disk(self, epoch: int = 1, size: int = 16) -> Disk:
@@ -184,7 +184,7 @@ def left_over(made: Storage) -> list[str]:
 
 @pytest.mark.requirement("S0-22", "S0-57", "S0-66")
 def test_the_bundled_providers_are_valid() -> None:
-    found = usable(scan([SHARE / "extstorage"]))
+    found = usable(Providers([SHARE / "extstorage"]).scan())
     assert {name: one.problem for name, one in found.items()} == {"loop": "", "qsd": ""}
     assert set(found["qsd"].parameters) == {"dir", "run", "direct"}
     assert found["qsd"].optional == ("snapshot", "open", "close")
