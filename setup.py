@@ -5,14 +5,18 @@ The kernel is Python that Cython can compile. Without a compiler it runs as it i
 same answers, more slowly.
 """
 
+import runpy
+from pathlib import Path
+
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 PACKAGE = "moorage.htools.kernel"
+FOLDER = Path("src", *PACKAGE.split("."))
 KERNEL = [
     Extension(
         f"{PACKAGE}.{module}",
-        [f"src/{PACKAGE.replace('.', '/')}/{module}.py"],
+        [str(FOLDER / f"{module}.py")],
         # A fused multiply-add would change last digits, and so decisions.
         extra_compile_args=["-O3", "-ffp-contract=off"],
         optional=True,
@@ -30,4 +34,28 @@ KERNEL = [
     )
 ]
 
+
+def declare_columns() -> None:
+    """Tell the compiler the constants of `columns.py`, which Python reads itself."""
+    found = runpy.run_path(str(FOLDER / "columns.py")).items()
+    numbers = {name: value for name, value in found if type(value) is int}
+    parts = {name: value for name, value in found if type(value) is float}
+    lines = [
+        "# Written by setup.py: what columns.py says, for the compiler.",
+        "cdef enum:",
+        *(f"    {name} = {value}" for name, value in numbers.items()),
+        "",
+        "cdef extern from *:",
+        '    """',
+        *(f"    #define MOORAGE_{name} {value!r}" for name, value in parts.items()),
+        '    """',
+        *(f'    const double {name} "MOORAGE_{name}"' for name in parts),
+        "",
+    ]
+    file, text = FOLDER / "columns.pxd", "\n".join(lines)
+    if not file.exists() or file.read_text() != text:
+        file.write_text(text)
+
+
+declare_columns()
 setup(ext_modules=cythonize(KERNEL, build_dir="build", quiet=True))

@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from moorage.errors import CommandFailed
+from moorage.model import Disk
+from moorage.node.agent import Agent
 from moorage.node.commands import run
+from moorage.node.images import Images
+from moorage.node.local_host import LocalMachine
 from moorage.node.progress import latest
+from moorage.node.providers import Providers
+from moorage.protocol import CreateDisk, to_wire
 from moorage.storage import Command, Progress
+from moorage.storage.provider import SCRIPTS
+from moorage.units import Mib
 
 SCRIPT = Progress("create disk d", variable="VOL_PROGRESS")
 IMAGE = Progress("copy", total=8, unit="MiB")
@@ -85,3 +93,25 @@ async def test_one_that_writes_without_end_is_ended(go) -> None:
 )
 def test_the_last_line_that_tells_counts(written: str, found: object) -> None:
     assert latest(written, Progress()) == found
+
+
+async def test_what_a_provider_tells_is_the_progress_of_its_verb(
+    tmp_path: Path, told: Told
+) -> None:
+    home = tmp_path / "ext" / "shelf"
+    home.mkdir(parents=True)
+    for name in SCRIPTS:
+        (home / name).write_text('#!/bin/sh\necho 3 12 GiB >"$VOL_PROGRESS"\n')
+        (home / name).chmod(0o755)
+    (home / "parameters.list").touch()
+    machine = LocalMachine(
+        tmp_path / "log", Providers([tmp_path / "ext"]), [], Images("n", home)
+    )
+    agent = Agent("node1", tmp_path / "run", machine, {})
+    volume = ("shelf", "v1.ext.disk0")
+    disk = Disk(
+        uuid="u1", name="data", dev_type="ext", logical_id=volume, size=Mib(12288)
+    )
+    verb, args = to_wire(CreateDisk(disk=disk))
+    await agent.handle(verb, args, 1, lambda *progress: told.append(progress))
+    assert told == [(3, 12, "GiB", "create disk data")]

@@ -9,6 +9,7 @@ import pytest
 
 from moorage.errors import BadInput
 from moorage.model import Need
+from moorage.node.verbs.storage import LAST_LINES, _in_a_line
 from moorage.storage import TEMPLATES
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
@@ -60,6 +61,20 @@ async def test_what_a_node_lacks_is_told(sim: SimCluster) -> None:
     assert pool.keys() == {"node1", "node2"}
     assert pool["node2"][2] == "there is no directory /shared/ssd"
     assert found["ssd"]["nodegroup_status"] == {"default": False}
+
+
+@pytest.mark.requirement("S0-87")
+async def test_drbd_needs_its_module_and_both_volume_groups(sim: SimCluster) -> None:
+    groups = {"vg": "xenvg", "metavg": "nosuch"}
+    fields = {"disk_template": "drbd", "params": groups, "groups": ["default"]}
+    error = await sim.refused(ADD, pool_name="p", **fields)
+    assert "there is no volume group nosuch" in str(error)
+    fields["params"] = {"vg": "xenvg"}
+    await sim.run(ADD, pool_name="p", **fields)
+    sim.nodes.nodes["node2"].machine.lacking.add("drbd")
+    (pool,) = (await diagnosed(sim, "p")).values()
+    assert pool["node_status"]["node1"][1]
+    assert pool["node_status"]["node2"][2] == "the kernel has no module drbd"
 
 
 async def test_a_silent_node_proves_nothing(sim: SimCluster) -> None:
@@ -119,6 +134,12 @@ async def test_verify_tells_where_a_pool_does_not_work(sim: SimCluster) -> None:
         "storage pool nas: it does not work on node node1: there is no ExtStorage "
         "provider 'san'"
     ) in warnings
+
+
+def test_a_programs_many_lines_become_one_sentence() -> None:
+    told = f"rbd ls failed (exited with exit code 2){LAST_LINES}\nwarning\n\nno way\n"
+    assert _in_a_line(told) == "rbd ls failed (exited with exit code 2): no way"
+    assert _in_a_line("there is no file") == "there is no file"
 
 
 def test_a_need_without_a_problem_is_met() -> None:

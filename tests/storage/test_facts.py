@@ -34,6 +34,7 @@ def test_the_policy_of_a_new_cluster_names_them_in_order() -> None:
         "diskless",
         "plain",
         "rbd",
+        "drbd",
         "gluster",
     ]
 
@@ -64,7 +65,8 @@ def test_the_planner_knows_all_nine_as_ganeti_does() -> None:
     [
         (["ext", "sharedfile"], "ext"),
         (["ext", "file"], "file"),
-        (["drbd", "ext"], "file"),
+        (["drbd", "ext"], "drbd"),
+        (["drbd", "plain"], "file"),
         (["blockdev", "rbd"], "ext"),
         ([], "file"),
     ],
@@ -80,3 +82,10 @@ def test_a_parameter_is_read_as_the_table_says() -> None:
         file.parameters({"preallocate": "perhaps"})
     with pytest.raises(BadInput, match="template 'file' has no parameter 'vg'"):
         file.parameters({"preallocate": "yes", "vg": "x"})
+
+
+def test_who_names_a_parameter_that_there_is_not_is_told_those_that_are() -> None:
+    with pytest.raises(BadInput) as caught:
+        TEMPLATES["plain"].parameters({"size": "1"})
+    assert "it has: vg (The volume group" in caught.value.hint
+    assert "stripes (Over how many physical volumes" in caught.value.hint

@@ -144,7 +144,8 @@ class Conversion:
         """Whether the disk is in such storage already, with the same parameters."""
         cluster, target = view.config.cluster, self.target(view)
         return (
-            unit_of(cluster, target) == unit_of(cluster, self.disk)
+            target.dev_type == self.disk.dev_type
+            and unit_of(cluster, target) == unit_of(cluster, self.disk)
             and target.params == self.disk.params
             and not self.wanted.adopt
         )

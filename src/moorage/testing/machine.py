@@ -66,6 +66,8 @@ class SimMachine:
         Programs and modules of the kernel that are not there.
     served
         Every URI that was made a file, in order.
+    serves
+        Whether it can do that.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -81,6 +83,7 @@ class SimMachine:
         self.allowed: tuple[str, ...] | None = None
         self.lacking: set[str] = set()
         self.served: list[str] = []
+        self.serves = True
         self._san = san
         self._memory = memory
 
@@ -119,6 +122,9 @@ class SimMachine:
     async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
         """Pretend that a URI is a file."""
         del writable
+        if not self.serves:
+            yield None
+            return
         self.served.append(uri)
         yield f"/sim/served/{len(self.served)}"
 

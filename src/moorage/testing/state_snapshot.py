@@ -17,6 +17,7 @@ from . import contents
 from .cluster import SimCluster
 from .storage import San
 
+_PARTS = ("objects", "volumes", "attached", "mirrors", "guests", "data", "held")
 _LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
 
@@ -29,7 +30,9 @@ class Picture:
     objects
         Every object of the configuration by uuid.
     volumes
-        Size of each volume and file by name.
+        Size of each volume and file by name; of logical volumes, by node.
+    mirrors
+        Role and disk of each mirrored device, by ``node minor``.
     attached
         How each volume is opened, by ``node volume``.
     guests
@@ -42,8 +45,9 @@ class Picture:
     """
 
     objects: dict[str, Any]
-    volumes: dict[str, int]
+    volumes: dict[str, Any]
     attached: dict[str, Any]
+    mirrors: dict[str, Any]
     guests: dict[str, Any]
     data: dict[str, str]
     held: dict[str, list[str]]
@@ -52,7 +56,8 @@ class Picture:
     def known(self) -> set[str]:
         """Names of the volumes that the configuration knows; devices are none."""
         disks = (one for one in self.objects.values() if one["kind"] == "disk")
-        names = (str(disk["logical_id"][-1]) for disk in disks)
+        parts = (part for disk in disks for part in disk["children"] or (disk,))
+        names = (str(part["logical_id"][-1]) for part in parts)
         return {name for name in names if not name.startswith("/dev/")}
 
     @property
@@ -81,6 +86,10 @@ class Picture:
         for one in self.objects.values():
             if one["kind"] == "instance" and one["disks_active"]:
                 due.get(names[one["primary_node"]], set()).update(one["disks"])
+                for uuid in one["disks"]:
+                    disk = self.objects[uuid]
+                    for node in disk["nodes"] if disk["children"] else ():
+                        due.get(names[node], set()).add(uuid)
         held = {(node, disk) for node, found in self.held.items() for disk in found}
         wanted = {(node, disk) for node, found in due.items() for disk in found}
         return sorted(f"{disk} on {node}" for node, disk in held ^ wanted)
@@ -89,7 +98,7 @@ class Picture:
         """Return a line for each thing that is not the same in `other`."""
         return [
             f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
-            for part in ("objects", "volumes", "attached", "guests", "data", "held")
+            for part in _PARTS
             for mine, theirs in [(getattr(self, part), getattr(other, part))]
             for key in sorted(mine.keys() | theirs.keys())
             if mine.get(key) != theirs.get(key)
@@ -104,9 +113,13 @@ async def picture(cluster: SimCluster) -> Picture:
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}
-        | {key.partition("/")[2]: one["size"] for key, one in san.logical.items()}
+        | _logical(san)
         | {path: one["size"] for path, one in files.items()},
         attached={key: one["open"] for key, one in san.attached.items()},
+        mirrors={
+            key: (one["role"], one["two"], one["data"], one["other"])
+            for key, one in san.mirrors.items()
+        },
         guests={key: _guest(one) for key, one in san.guests.items()},
         data={disk.uuid: _data(san, disk) for disk in cluster.config.all(Disk)},
         held={
@@ -115,6 +128,15 @@ async def picture(cluster: SimCluster) -> Picture:
             if node.powered
         },
     )
+
+
+def _logical(san: San) -> dict[str, Any]:
+    """Return the sizes of logical volumes: of one, or by node."""
+    found: dict[str, dict[str, int]] = {}
+    for key, one in san.logical.items():
+        node, _, name = key.partition(" ")
+        found.setdefault(name.partition("/")[2], {})[node] = one["size"]
+    return {name: dict(sorted(sizes.items())) for name, sizes in found.items()}
 
 
 def _objects(config: Config) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What stands where in the rows; `columns.pxd` says the same to the compiler."""
+"""What stands where in the rows; `setup.py` says the same to the compiler."""
 
 W = 29
 """Columns of a node; memory and disk in MiB."""

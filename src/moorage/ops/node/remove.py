@@ -26,6 +26,13 @@ def check_empty(config: Config, node: Node) -> None:
             f"node {node.name} still has {len(instances)} instances: {names}{more}",
             hint=f"gnt-node evacuate {node.name}",
         )
+    copies = config.mirrored_on(node)
+    if copies:
+        raise WrongState(
+            f"node {node.name} still keeps copies of {len(copies)} mirrored disks, one "
+            f"is {copies[0].label}",
+            hint=f"gnt-node evacuate -s {node.name}",
+        )
     disks = [disk for disk in config.all(Disk) if node.uuid in disk.nodes]
     if disks:
         raise WrongState(

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks without a volume, and nodes that hold a disk which should not be there."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from moorage.errors import MoorageError
 from moorage.jobs import View
-from moorage.model import Config, Disk, Held, Node, NodeFacts, pair_of
+from moorage.model import Config, Disk, Held, Node, NodeFacts, Place
+from moorage.ops import copies
 from moorage.ops.node_tasks import facts_on
 from moorage.storage import Reach, template_named
 
@@ -60,8 +61,14 @@ def missing(view: View, looks: Sequence[Look]) -> tuple[list[Missing], list[str]
     there = {key_of(look, volume) for look in looks for volume in look.listed.volumes}
     lost: list[Missing] = []
     empty: list[Look] = []
+    index: dict[Place | str, list[Look]] = defaultdict(list)
+    for look in looks:
+        if not look.listed.problem:
+            index[_index(look.place)].append(look)
     for disk in _settled(view):
-        found = [look for look in looks if _covers(view.config, look, disk)]
+        part = (disk.children or (disk,))[0]
+        listed = index[_index(place_of(view.config, part))]
+        found = _covering(view.config, listed, disk, part)
         if not found or not _is_proof(view.config, found, disk):
             continue
         if _is_there(disk, there):
@@ -101,26 +108,34 @@ def _is_there(disk: Disk, there: set[Key]) -> bool:
     return all(key in there for key in keys)
 
 
-def _covers(config: Config, look: Look, disk: Disk) -> bool:
-    """Whether a disk would be in the list that a node told."""
-    part = (disk.children or (disk,))[0]
-    kind = kind_of(look.place)
-    if look.listed.problem or part.dev_type != look.place.template:
-        return False
+def _index(place: Place) -> Place | str:
+    """Return under what looks are found: their template; of a provider's, the place."""
+    return place if kind_of(place).capabilities.provider else place.template
+
+
+def _covering(
+    config: Config, looks: Sequence[Look], disk: Disk, part: Disk
+) -> list[Look]:
+    """Return the looks in whose lists a volume of a disk would be."""
+    if not looks:
+        return []
+    kind, group = kind_of(looks[0].place), group_of_or_none(config, disk)
     if kind.capabilities.reach is not Reach.GROUP:
-        near = look.node.uuid in disk.nodes
+        near = [look for look in looks if look.node.uuid in disk.nodes]
     else:
-        group = group_of_or_none(config, disk)
-        near = group is not None and group.uuid == look.node.group
-    settings = dict(look.place.settings)
-    unit = kind.unit_key(settings, part.params, part.logical_id)
-    if not near or unit != unit_of(look.place)[1]:
-        return False
-    if kind.capabilities.images:
-        return PurePosixPath(part.volume).is_relative_to(unit)
+        near = [look for look in looks if group and look.node.group == group.uuid]
     if kind.capabilities.provider:
-        return place_of(config, disk) == look.place
-    return True
+        return near
+    return [look for look in near if _is_in(look.place, part)]
+
+
+def _is_in(place: Place, disk: Disk) -> bool:
+    """Whether a disk is in the storage unit that a place is."""
+    kind, (_, unit) = kind_of(place), unit_of(place)
+    if kind.unit_key(dict(place.settings), disk.params, disk.logical_id) != unit:
+        return False
+    images = kind.capabilities.images
+    return not images or PurePosixPath(disk.volume).is_relative_to(unit)
 
 
 def _is_proof(config: Config, looks: Sequence[Look], disk: Disk) -> bool:
@@ -171,18 +186,17 @@ def _stray(view: View, node: Node, facts: NodeFacts, held: Held) -> Iterator[Str
     if not isinstance(disk, Disk):
         yield Stray(node, held, None, "the cluster knows no such disk", used)
         return
-    why = _elsewhere(view.config, disk, node)
+    why = misplaced(view.config, disk, node)
     if why:
         yield Stray(node, held, disk, why, used)
 
 
-def _elsewhere(config: Config, disk: Disk, node: Node) -> str:
+def misplaced(config: Config, disk: Disk, node: Node) -> str:
     """Return why a node should not hold a disk; empty if it may."""
     owner = config.owner(disk)
     if owner is None:
         return "it is attached to no instance"
-    pair = pair_of(disk)
-    if node.uuid in {owner.primary_node, *(pair.nodes if pair else ())}:
+    if node.uuid == owner.primary_node or copies.keeps(disk, node):
         return ""
     home = config.node(owner.primary_node).name
     return f"its instance {owner.name} is on node {home}"

@@ -7,11 +7,12 @@ DRBD's metadata, which are driven by the template ``plain``.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace as with_params
 from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import Failed
+from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Pair, pair_of
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
@@ -19,6 +20,7 @@ from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
     Holder,
     Measuring,
@@ -59,6 +61,8 @@ class Drbd(Template):
     capabilities = Capabilities(
         facts=FACTS["drbd"],
         can=Can.CREATE | Can.GROW | Can.OPEN | Can.SETINFO,
+        programs=(*Plain.capabilities.programs, "drbdsetup", "drbdmeta"),
+        modules=("drbd",),
     )
 
     # -- pure questions ----------------------------------------------------------------
@@ -88,7 +92,10 @@ class Drbd(Template):
     @classmethod
     def _born(cls, born: VolumeRequest) -> Pair:
         if born.pair is None:
-            raise Failed("a mirrored disk was asked for without its two nodes")
+            raise BadInput(
+                "a mirrored disk needs two nodes, and this request names none",
+                hint="for disks with one copy: gnt-instance modify -t drbd -n NODE",
+            )
         return born.pair
 
     @classmethod
@@ -122,9 +129,16 @@ class Drbd(Template):
         resource = yield from self._shown(disk)
         if resource.disk:
             return Outcome.UNCHANGED
-        for child in disk.children:
-            yield from self._plain.create(child)
-        yield from self.initialise(disk)
+        made: list[Disk] = []
+        try:
+            for child in disk.children:
+                outcome = yield from self._plain.create(child)
+                made += [child] if outcome is Outcome.CHANGED else []
+            yield from self.initialise(disk)
+        except Failed:
+            for child in made:
+                yield from self._plain.remove(child)
+            raise
         return Outcome.CHANGED
 
     def remove(self, disk: Disk) -> Steps:
@@ -134,6 +148,15 @@ class Drbd(Template):
             removed = yield from self._plain.remove(child)
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
+
+    def examine(self) -> Examining:
+        """Ask for the volume groups of data and of metadata."""
+        found = yield from Plain(self.site).examine()
+        meta = self.site.params.get("metavg")
+        if not meta:
+            return found
+        site = with_params(self.site, params={"vg": meta})
+        return (*found, *(yield from Plain(site).examine()))
 
     def attach(self, disk: Disk) -> Finding:
         """Set the device up, as far as it is not, and seek the other node."""
@@ -329,12 +352,10 @@ class Drbd(Template):
     def restore(self, disk: Disk) -> Steps:
         """Put the old volumes back, and remove what took their place."""
         kept = yield from self._are_kept(disk)
-        if not kept:
-            return Outcome.UNCHANGED
         resource = yield from self._shown(disk)
-        if resource.disk:
+        if kept and resource.disk:
             yield _setup("detach", f"{self._minor(disk)}")
-        for child in disk.children:
+        for child in disk.children if kept else ():
             aside = yield from self._plain.there(_aside(child))
             if aside:
                 yield from self._plain.remove(child)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Failed
+from moorage.errors import BadInput, Failed, NotSupported, WrongState
 from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage import lvm
@@ -144,7 +144,7 @@ class Plain(Template):
         copies = yield from lvm.report("lvs", f"origin={name}", "lv_name", group)
         if copies:
             names = ", ".join(sorted(row["lv_name"] for row in copies))
-            raise Failed(
+            raise WrongState(
                 f"disk {disk.label} has snapshots, which cannot be read without it: "
                 f"{names}",
                 hint="remove them first: gnt-disk list -o name,logical_id",
@@ -172,7 +172,7 @@ class Plain(Template):
         if lvm.size_of(found) >= to * _MIB:
             return Outcome.UNCHANGED
         if found["origin"]:
-            raise Failed(
+            raise NotSupported(
                 f"disk {disk.label} is a snapshot of {found['origin']}: LVM cannot "
                 "grow it",
                 disk=disk.uuid,
