@@ -48,7 +48,8 @@ async def live(lab: Lab, guest: str, old: Drive, new: Drive) -> tuple[float, flo
     """Return the seconds of a conversion while a guest runs, and its standstill."""
     await lab.one.plug(guest, old)
     begin = time.monotonic()
-    await lab.one.mirror(guest, old.disk, new, 0, silent)
+    await lab.one.mirror(guest, old.disk, new, 0)
+    await lab.one.follow_mirror(guest, old.disk, silent)
     equal = time.monotonic()
     await lab.one.switch(guest, old.disk)
     await lab.one.settle(guest, old.disk, silent)
@@ -64,10 +65,10 @@ def at_rest(old: Drive, new: Drive) -> float:
     return time.monotonic() - begin
 
 
-def measured(lab: Lab, mib: int) -> str:
+def measured(lab: Lab, mib: int, runs: int) -> str:
     """Return a row of the table."""
     speeds: list[tuple[float, float, float]] = []
-    for _ in range(RUNS):
+    for _ in range(runs):
         spec = lab.spec()
         old = filled(lab, mib)
         asyncio.run(lab.one.start(replace(spec, drives=())))
@@ -86,6 +87,7 @@ def main() -> int:
     """Print a row for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--runs", type=int, default=RUNS)
     given = parser.parse_args()
     build(_GUEST)
     lab = Lab(_GUEST)
@@ -93,7 +95,7 @@ def main() -> int:
     print(f"{'standstill, ms':>14}")
     try:
         for mib in given.sizes:
-            print(measured(lab, mib), flush=True)
+            print(measured(lab, mib, given.runs), flush=True)
     finally:
         lab.close()
     return 0

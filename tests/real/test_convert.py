@@ -49,7 +49,8 @@ class Yard:
         town.inside(
             "web1", f"mke2fs -q {device} >/dev/null; mount -t ext4 {device} /mnt"
         )
-        town.inside("web1", "touch /mnt/log; umount /mnt")
+        fill = "dd if=/dev/urandom of=/mnt/fill bs=1M count=12 2>/dev/null"
+        town.inside("web1", f"{fill}; touch /mnt/log; umount /mnt")
         self.start()
         self.turn = 0
         self.lines = 0
@@ -137,6 +138,21 @@ def yard(new_town: Callable[[int], Any]) -> Iterator[Yard]:
         yield Yard(town)
 
 
+def programs(path: Path) -> list[int]:
+    """Return the processes of qemu-img that have a file open."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if (
+                one.readlink() == path
+                and "qemu-img" in (one.parents[1] / "comm").read_text()
+            ):
+                found.append(int(one.parents[1].name))
+        except OSError:  # it ended meanwhile
+            continue
+    return found
+
+
 MOMENTS = (
     ("create", "master"),
     ("mirrored", "master"),
@@ -167,11 +183,34 @@ def test_something_is_killed(yard: Yard, moment: str, what: str) -> None:
 
 def test_a_job_that_is_cancelled_leaves_the_old_volume(yard: Yard) -> None:
     before = yard.town.stage.disk("data1")["logical_id"]
-    job = yard.submit(rate=2)
+    job = yard.submit(rate=1)
     yard.at(job, "mirrored")
     yard.town.type(f"gnt-job cancel {job}")
     yard.check(before, yard.status(job))
     assert yard.seen[-1] == "canceled"
+
+
+def test_a_copy_at_rest_is_cancelled_and_its_program_ends(yard: Yard) -> None:
+    town = yard.town
+    town.type("gnt-disk add -t sharedfile -s 16M big")
+    path = Path(town.stage.disk("big")["logical_id"][-1])
+    path.write_bytes(os.urandom(16 << 20))
+    before = path.read_bytes()
+    slow = {"OP_ID": "OP_DISK_CONVERT", "disk": "big", "rate": 1, **STORAGE[1]}
+    with town.stage.luxi() as luxi:
+        job = int(luxi.submit_job([slow]))
+    yard.at(job, "copied")
+    town.type(f"gnt-job cancel {job}")
+    assert yard.status(job) == "canceled"
+    assert programs(path) == []
+    town.stage.check_volumes()
+    with town.stage.luxi() as luxi:
+        job = int(luxi.submit_job([slow | {"rate": 0}]))
+    assert yard.status(job) == "success"
+    town.type("gnt-disk convert -t sharedfile big")
+    now = Path(town.stage.disk("big")["logical_id"][-1])
+    assert now.read_bytes() == before
+    town.type("gnt-disk remove -f big")
 
 
 def test_a_converted_disk_grows_is_cloned_and_works_at_rest(yard: Yard) -> None:

@@ -54,8 +54,9 @@ async def test_a_guest_writes_on_while_its_disk_gets_another_volume(lab, alpha, 
         device = await inside.disk(old.disk)
         await inside.run(WRITER.format(device))
         for _ in range(2):  # the second one carries on with the first
-            await lab.one.mirror(
-                alpha.uuid, old.disk, other, 0, lambda *step: seen.append(step)
+            await lab.one.mirror(alpha.uuid, old.disk, other, 0)
+            await lab.one.follow_mirror(
+                alpha.uuid, old.disk, lambda *step: seen.append(step)
             )
         for _ in range(2):
             await lab.one.switch(alpha.uuid, old.disk)
@@ -84,7 +85,8 @@ async def begun(lab, alpha, kinds=("file", "file")):
     await lab.one.plug(alpha.uuid, old)
     async with lab.inside(lab.one, alpha) as inside:
         await inside.run(WRITER.format(await inside.disk(old.disk)))
-    await lab.one.mirror(alpha.uuid, old.disk, other, 0, silent)
+    await lab.one.mirror(alpha.uuid, old.disk, other, 0)
+    await lab.one.follow_mirror(alpha.uuid, old.disk, silent)
     return old, other
 
 
@@ -117,7 +119,7 @@ async def test_storage_that_dies_leaves_the_guest_its_old_volume(lab, alpha):
         await lab.one.switch(alpha.uuid, old.disk)
     assert await state(lab, alpha) == "running"
     with pytest.raises(Failed):
-        await lab.one.mirror(alpha.uuid, old.disk, lab.drive("file"), 0, silent)
+        await lab.one.follow_mirror(alpha.uuid, old.disk, silent)
     await lab.one.drop_mirror(alpha.uuid, old.disk)
     await ended(lab, alpha, old.disk)
 
@@ -127,6 +129,6 @@ async def test_a_volume_that_is_too_small_is_refused(lab, alpha):
     await lab.one.plug(alpha.uuid, old)
     os.truncate(other.where.path, 16 << 20)
     with pytest.raises(Failed, match="has 32 MiB, and the new one 16 MiB"):
-        await lab.one.mirror(alpha.uuid, old.disk, other, 0, silent)
+        await lab.one.mirror(alpha.uuid, old.disk, other, 0)
     assert len((await nodes(lab, alpha))[0]) == 2
     await lab.one.unplug(alpha.uuid, old.disk)

@@ -19,6 +19,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Run, Task, View, commit
 from moorage.model import Change, Disk, Instance, Node
 from moorage.protocol import (
+    AwaitMirror,
     CopyDisk,
     DropMirror,
     KillPrograms,
@@ -73,7 +74,7 @@ class Step:
         """Yield what makes the volumes equal; at rest, nothing is attached then."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if self.live:
-            yield self.mirror()
+            yield from self.mirror()
             return
         if not self.held:
             yield from copies.attach(config, disk, node)
@@ -81,12 +82,13 @@ class Step:
         yield from copies.detach(config, target, node)
         yield from copies.detach(config, disk, node)
 
-    def mirror(self) -> Run:
-        """Return the task that mirrors a running guest's disk until both are equal."""
+    def mirror(self) -> Iterator[Task]:
+        """Yield what mirrors a running guest's disk, until both volumes are equal."""
         guest, told = self.guest(), node_tasks.of_disk(self.view.config, self.target)
         given_up = DropMirror(**told, guest=guest.uuid, of=self.disk.uuid)
-        return Run(
-            what=f"mirror disk {self.disk.label} of {guest.name} on {self.node.name}",
+        whose = f"disk {self.disk.label} of {guest.name}"
+        yield Run(
+            what=f"mirror {whose} on {self.node.name}",
             node=self.node.uuid,
             do=MirrorDisk(
                 **node_tasks.of_guest(guest),
@@ -96,6 +98,11 @@ class Step:
                 rate=self.rate,
             ),
             undo=given_up,
+        )
+        yield Run(
+            what=f"wait until {whose} is mirrored",
+            node=self.node.uuid,
+            do=AwaitMirror(**node_tasks.of_guest(guest), of=self.disk.uuid),
         )
 
     def guest(self) -> Instance:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Union
 
 from .certify import ClearProvider, DigestProvider, OnProvider, TryProvider
 from .copying import (
+    AwaitMirror,
     CopyDisk,
     DropMirror,
     MirrorDisk,
@@ -122,6 +123,7 @@ __all__ = [
     "AttachDisk",
     "AuthorityFacts",
     "AwaitGuest",
+    "AwaitMirror",
     "AwaitSync",
     "BeginMirror",
     "Call",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage.model import Disk
 from moorage.storage import Outcome
 
-from .verb import OnDisk, OnSlot
+from .verb import OnDisk, OnGuest, OnSlot
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -63,17 +63,35 @@ class Mirroring(OnSlot[R_co], Generic[R_co], frozen=True, kw_only=True):
 
 
 class MirrorDisk(Mirroring[None], frozen=True, kw_only=True, tag="mirror.start"):
-    """Copy a running guest's disk, and from then on write to both.
+    """Begin to copy a running guest's disk, and to write to both.
 
     Attributes
     ----------
     rate
-        MiB a second at most; 0 for no limit. It can be another one while it runs.
+        MiB a second at most; 0 for no limit.
+    """
+
+    rate: int = 0
+
+
+class AwaitMirror(OnGuest[None], frozen=True, kw_only=True, tag="mirror.await"):
+    """Wait until the two volumes of a mirror are equal.
+
+    It only looks, and nobody waits for it: a mirror can be given up at any time.
+
+    Attributes
+    ----------
+    of
+        Uuid of the disk that the guest has.
     """
 
     limit = LONGEST
 
-    rate: int = 0
+    of: str
+
+    def touched(self) -> frozenset[str]:
+        """Return nothing."""
+        return frozenset()
 
 
 class DropMirror(OnDisk[None], frozen=True, kw_only=True, tag="mirror.drop"):

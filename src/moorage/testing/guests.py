@@ -92,19 +92,23 @@ class SimHypervisor:
             raise Failed(f"guest {guest.name} has no disk {drive.disk}")
         self._put(guest, sizes={drive.disk: drive.size})
 
-    async def mirror(
-        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
-    ) -> None:
-        """Copy a drive's data; what is written later is written to both."""
+    async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
+        """Begin to write a drive's data to another volume, too."""
         del rate
         guest = await self._there(uuid)
         if disk not in guest.disks or guest.state != "running":
             raise Failed(f"guest {guest.name} has no disk {disk} that could be copied")
         place = _places([new])[new.disk]
-        report(new.size // 2, new.size, "MiB", "mirror")
-        await asyncio.sleep(0)
-        self._copy(self._drives(uuid)[disk], place)
         self._put(guest, mirrors={disk: {"to": place, "switched": False}})
+
+    async def follow_mirror(self, uuid: str, disk: str, report: Report) -> None:
+        """Copy what there was."""
+        guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
+        if mirror is None:
+            raise Failed(f"disk {disk} of guest {guest.name} has no mirror")
+        report(50, 100, "MiB", "mirrored")
+        await asyncio.sleep(0)
+        self._copy(self._drives(uuid)[disk], mirror["to"])
 
     async def switch(self, uuid: str, disk: str) -> None:
         """Let a guest stand still, with its drive on the other volume."""

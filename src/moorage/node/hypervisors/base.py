@@ -115,14 +115,14 @@ class Hypervisor(Protocol):
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
 
-    async def mirror(
-        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
-    ) -> None:
-        """Copy a drive of a running guest to another one; from then on write to both.
+    async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
+        """Begin to copy a drive of a running guest to another one, and write to both.
 
-        Called again after an interruption it carries on. `rate` is MiB a second at
-        most, 0 for no limit.
+        `rate` is MiB a second at most, 0 for no limit.
         """
+
+    async def follow_mirror(self, uuid: str, disk: str, report: Report) -> None:
+        """Wait until a drive and what it is mirrored to are equal."""
 
     async def switch(self, uuid: str, disk: str) -> None:
         """Let a guest stand still, and give it what its drive was mirrored to.

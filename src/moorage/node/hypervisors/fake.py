@@ -135,17 +135,21 @@ class Fake:
 
     # -- mirrors ------------------------------------------------------------------
 
-    async def mirror(
-        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
-    ) -> None:
+    async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Note that a drive is written twice; it takes no time."""
-        del rate
+        del new, rate
         record = self._get(uuid)
         if disk not in record.sizes:
             raise Failed(f"guest {record.guest.name} does not have disk {disk}")
         mirrors = tuple({*record.mirrors, disk})
         _write(self._file(uuid), replace(record, mirrors=mirrors))
-        report(new.size, new.size, "MiB", "mirror")
+
+    async def follow_mirror(self, uuid: str, disk: str, report: Report) -> None:
+        """Check that a drive is mirrored."""
+        record = self._get(uuid)
+        if disk not in record.mirrors:
+            raise Failed(f"disk {disk} of guest {record.guest.name} has no mirror")
+        report(record.sizes[disk], record.sizes[disk], "MiB", "mirrored")
 
     async def switch(self, uuid: str, disk: str) -> None:
         """Let a guest stand still."""

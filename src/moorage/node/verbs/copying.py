@@ -4,6 +4,7 @@
 from moorage.node.hypervisors.base import Drive
 from moorage.node.hypervisors.kvm import blockdev
 from moorage.protocol import (
+    AwaitMirror,
     CopyDisk,
     DropMirror,
     MirrorDisk,
@@ -55,12 +56,17 @@ def _name(drive: Drive) -> str:
     return place if place == drive.where.path else image_name(place)
 
 
-async def mirror(at: NodeContext, args: MirrorDisk, report: Report) -> None:
-    """Copy a running guest's disk, and from then on write to both."""
+async def mirror(at: NodeContext, args: MirrorDisk, _report: Report) -> None:
+    """Begin to copy a running guest's disk, and to write to both."""
     new = at.drive(args.to, args.slot)
     at.held.lend(args.to.uuid, args.hypervisor, args.uuid)
     hypervisor = at.hypervisor(args.hypervisor)
-    await hypervisor.mirror(args.uuid, args.disk.uuid, new, args.rate, report)
+    await hypervisor.mirror(args.uuid, args.disk.uuid, new, args.rate)
+
+
+async def follow(at: NodeContext, args: AwaitMirror, report: Report) -> None:
+    """Wait until the two volumes of a mirror are equal."""
+    await at.hypervisor(args.hypervisor).follow_mirror(args.uuid, args.of, report)
 
 
 async def switch(at: NodeContext, args: SwitchMirror, _report: Report) -> None:
@@ -98,6 +104,7 @@ async def drop(at: NodeContext, args: DropMirror, _report: Report) -> None:
 VERBS = (
     CopyDisk.done_by(copy),
     MirrorDisk.done_by(mirror),
+    AwaitMirror.done_by(follow),
     SwitchMirror.done_by(switch),
     SplitMirror.done_by(split),
     SettleMirror.done_by(settle),

@@ -180,7 +180,7 @@ def _copied(step: Step) -> Iterator[Task]:
     """Yield what fills the new volume; the disk itself stays as it is."""
     config, disk, node = step.view.config, step.disk, step.node
     if step.live:
-        yield step.mirror()
+        yield from step.mirror()
         yield _split(step, disk)
         return
     if not step.held:

@@ -313,18 +313,19 @@ class Kvm:
         async with conversation(home) as monitor:
             await hotplug.resize(monitor, drive, self._images, given)
 
-    async def mirror(
-        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
-    ) -> None:
-        """Copy a drive of a running guest to another one; from then on write to both.
+    async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
+        """Begin to copy a drive of a running guest to another one, and write to both.
 
-        Called again after an interruption it carries on.
+        One that is mirrored already is left alone.
         """
         home = self._home(uuid)
         talk = partial(conversation, home)
         given = parameters(home.spec().hvparams)
         await mirror.start(talk, disk, new, rate, self._images, given)
-        await mirror.follow(talk, disk, report)
+
+    async def follow_mirror(self, uuid: str, disk: str, report: Report) -> None:
+        """Wait until a drive and what it is mirrored to are equal."""
+        await mirror.follow(partial(conversation, self._home(uuid)), disk, report)
 
     async def switch(self, uuid: str, disk: str) -> None:
         """Let a guest stand still, and give it what its drive was mirrored to."""
