@@ -55,6 +55,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
     return {
         **{name: getattr(cluster, name) for name in _SAME},
         "name": cluster.cluster_name,
+        "storage_pools": config.storage_pools(),
         "master": config.node(cluster.master_node).name,
         "software_version": __version__,
         "protocol_version": VERSION,

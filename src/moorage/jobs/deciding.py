@@ -136,7 +136,7 @@ def _room_alone(claim: Claim) -> Claim:
 
     Where its instance is, the configuration says.
     """
-    return Claim(node=claim.node, disks=claim.disks)
+    return Claim(node=claim.node, rooms=claim.rooms)
 
 
 def _decided(operation: Operation, view: View) -> Decision:

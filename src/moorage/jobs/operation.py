@@ -19,7 +19,7 @@ from .task import Task
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-LEVELS = ("cluster", "group", "node", "instance", "disk", "network")
+LEVELS = ("cluster", "group", "pool", "node", "instance", "disk", "network")
 """The one order in which locks are taken."""
 
 

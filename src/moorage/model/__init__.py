@@ -12,6 +12,7 @@ from .facts import (
     Held,
     NodeFacts,
     Os,
+    Place,
     Provider,
     Unit,
 )
@@ -25,6 +26,7 @@ from .objects import (
     Nic,
     Node,
     NodeGroup,
+    StoragePool,
     successor,
 )
 
@@ -49,7 +51,9 @@ __all__ = [
     "NodeFacts",
     "NodeGroup",
     "Os",
+    "Place",
     "Provider",
+    "StoragePool",
     "Unit",
     "apply",
     "load",

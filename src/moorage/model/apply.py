@@ -3,7 +3,8 @@
 
 The rules that no commit can break: an object is replaced only by its successor; a name
 stands for one object of its kind; a disk has at most one owner; an epoch never falls;
-no reference dangles. Disks that shared a name before this was a rule may keep it.
+no reference dangles; a disk of a storage pool is in a node group that the pool is
+connected to. Disks that shared a name before this was a rule may keep it.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
@@ -17,8 +18,8 @@ from rpds import HashTrieMap
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import NO_UUIDS, Config, Uuids
-from .objects import Disk, Entity, Instance, Node, NodeGroup
+from .config import NO_UUIDS, WORDS, Config, Uuids
+from .objects import Disk, Entity, Instance, Node, NodeGroup, StoragePool
 
 K = TypeVar("K")
 
@@ -119,6 +120,9 @@ def _unindexed(config: Config, old: Entity) -> Config:
     if isinstance(old, Node):
         members = _without(config.members, old.group, old.uuid)
         config = replace(config, members=members)
+    if isinstance(old, Disk) and old.pool:
+        pooled = _without(config.pooled, old.pool, old.uuid)
+        config = replace(config, pooled=pooled)
     return config
 
 
@@ -135,6 +139,8 @@ def _indexed(config: Config, new: Entity) -> Config:
     if isinstance(new, Node):
         members = _with(config.members, new.group, new.uuid)
         config = replace(config, members=members)
+    if isinstance(new, Disk) and new.pool:
+        config = replace(config, pooled=_with(config.pooled, new.pool, new.uuid))
     return config
 
 
@@ -164,9 +170,29 @@ def _check_references(config: Config, entity: Entity) -> None:
         wanted = (*entity.disks, entity.primary_node)
     elif isinstance(entity, Node):
         wanted = (entity.group,)
+    elif isinstance(entity, StoragePool):
+        wanted = entity.groups
+    elif isinstance(entity, Disk) and entity.pool:
+        wanted = (entity.pool,)
     for uuid in wanted:
         if uuid not in config.objects:
             raise Conflict(f"{_word(entity)} refers to {uuid}, which is not there")
+    _check_connected(config, entity)
+
+
+def _check_connected(config: Config, entity: Entity) -> None:
+    """Raise `Conflict` for a disk in a node group that its pool does not serve."""
+    if isinstance(entity, Disk):
+        pool, disks = config.pool_of(entity), [entity]
+    elif isinstance(entity, StoragePool):
+        pool, disks = entity, config.disks_in(entity)
+    else:
+        return
+    for disk in disks:
+        if pool and disk.group and disk.group not in pool.groups:
+            raise Conflict(
+                f"{_word(disk)} would be used where {_word(pool)} is not connected"
+            )
 
 
 def _check_name(config: Config, new: Entity, old: Entity | None) -> None:
@@ -182,9 +208,17 @@ def _check_unused(config: Config, entity: Entity) -> None:
     if (
         entity.uuid in config.owners
         or config.residents.get(entity.uuid)
-        or (isinstance(entity, NodeGroup) and config.members.get(entity.uuid))
+        or (isinstance(entity, NodeGroup) and _serves(config, entity))
+        or config.pooled.get(entity.uuid)
     ):
         raise Conflict(f"{_word(entity)} is still in use")
+
+
+def _serves(config: Config, group: NodeGroup) -> bool:
+    """Whether a group has nodes, or a storage pool is connected to it."""
+    pools = config.all(StoragePool)
+    members = bool(config.members.get(group.uuid))
+    return members or any(group.uuid in pool.groups for pool in pools)
 
 
 def _moved(entity: Entity) -> Conflict:
@@ -193,7 +227,8 @@ def _moved(entity: Entity) -> Conflict:
 
 def _word(entity: Entity) -> str:
     name = getattr(entity, "name", None) or entity.uuid
-    return f"{KIND_OF[type(entity)]} {name}"
+    kind = KIND_OF[type(entity)]
+    return f"{WORDS.get(kind, kind)} {name}"
 
 
 def _with(index: HashTrieMap[K, Uuids], key: K, uuid: str) -> HashTrieMap[K, Uuids]:

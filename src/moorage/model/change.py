@@ -11,12 +11,13 @@ from typing import Any
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from .objects import Cluster, Disk, Entity, Instance, Node, NodeGroup
+from .objects import Cluster, Disk, Entity, Instance, Node, NodeGroup, StoragePool
 
 KINDS: dict[str, type[Entity]] = {
     "cluster": Cluster,
     "node": Node,
     "nodegroup": NodeGroup,
+    "pool": StoragePool,
     "instance": Instance,
     "disk": Disk,
 }

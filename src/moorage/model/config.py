@@ -17,11 +17,23 @@ from rpds import HashTrieMap, HashTrieSet
 from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
-from .objects import DISKLESS, MIXED, Cluster, Disk, Entity, Instance, Node, NodeGroup
+from .objects import (
+    DISKLESS,
+    MIXED,
+    Cluster,
+    Disk,
+    Entity,
+    Instance,
+    Node,
+    NodeGroup,
+    StoragePool,
+)
 
 E = TypeVar("E", bound=Entity)
 Uuids: TypeAlias = "HashTrieSet[str]"
 NO_UUIDS: Uuids = HashTrieSet()
+WORDS = {"nodegroup": "node group", "pool": "storage pool"}
+"""What people call a kind of object, where it is not the kind's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class Config:
         Uuids of the instances by the uuid of their primary node.
     members
         Uuids of the nodes by the uuid of their group.
+    pooled
+        Uuids of the disks by the uuid of their storage pool.
     """
 
     serial_no: int = 0
@@ -53,6 +67,7 @@ class Config:
     owners: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
     residents: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     members: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    pooled: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
 
     @property
     def cluster(self) -> Cluster:
@@ -117,6 +132,23 @@ class Config:
         """Return a disk by name or uuid."""
         return self.get(Disk, ref)
 
+    def pool(self, ref: str) -> StoragePool:
+        """Return a storage pool by name or uuid."""
+        return self.get(StoragePool, ref)
+
+    def storage_pools(self) -> dict[str, str]:
+        """Return who drives each storage pool, by its name: a provider or template."""
+        return {pool.name: pool.driver for pool in self.named(StoragePool)}
+
+    def pool_of(self, disk: Disk) -> StoragePool | None:
+        """Return the storage pool that a disk is in, if it is in one."""
+        return self.pool(disk.pool) if disk.pool else None
+
+    def disks_in(self, pool: StoragePool) -> list[Disk]:
+        """Return the disks of a storage pool, by name."""
+        uuids = self.pooled.get(pool.uuid, NO_UUIDS)
+        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+
     def knows(self, cls: type[Entity], ref: str) -> bool:
         """Whether a uuid or name stands for at least one object of the class."""
         found = isinstance(self.objects.get(ref), cls)
@@ -172,7 +204,7 @@ class Config:
         return templates.pop() if len(templates) == 1 else MIXED
 
     def _unknown(self, kind: str, ref: str) -> NotFound:
-        word = {"nodegroup": "node group"}.get(kind, kind)
+        word = WORDS.get(kind, kind)
         names = [name for known, name in self.names if known == kind]
         close = get_close_matches(ref, names, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else ""

@@ -72,6 +72,22 @@ class Os(Struct, frozen=True, kw_only=True):
         return self.api >= OS_PARAMETERS_SINCE
 
 
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a node is to look for a storage unit.
+
+    Attributes
+    ----------
+    settings
+        The fields of the cluster that the template needs, as pairs of name and value.
+    params
+        The parameters that say where its disks are, as pairs of name and value.
+    """
+
+    template: str
+    settings: tuple[tuple[str, str], ...] = ()
+    params: tuple[tuple[str, str], ...] = ()
+
+
 class Unit(Struct, frozen=True, kw_only=True):
     """A storage unit: what one node has of a template or pool.
 
@@ -244,8 +260,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     memory, vcpus
         What an instance gets that is new, starts, or runs with other ones than
         recorded; 0 for one that moves with those in its record.
-    disks
-        Template and size of what is made or grows.
+    rooms
+        Storage unit (type and key) and size of what is made or grows.
     units
         The storage units of a new instance's disks, adopted ones too: they say where
         it can restart.
@@ -257,7 +273,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     instance: str = ""
     memory: Mib = Mib(0)
     vcpus: int = 0
-    disks: tuple[tuple[str, int], ...] = ()
+    rooms: tuple[tuple[tuple[str, str], int], ...] = ()
     units: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1

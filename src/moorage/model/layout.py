@@ -12,6 +12,7 @@ VERSION = 3_010_000
 _PLURAL = {
     "node": "nodes",
     "nodegroup": "nodegroups",
+    "pool": "storagepools",
     "instance": "instances",
     "disk": "disks",
 }
@@ -25,7 +26,7 @@ def config_data(config: Config) -> dict[str, Any]:
         "serial_no": config.serial_no,
         "ctime": cluster.ctime,
         "mtime": cluster.mtime,
-        "cluster": encode(cluster),
+        "cluster": encode(cluster) | {"storage_pools": config.storage_pools()},
         "networks": {},
         "filters": {},
     }

@@ -76,6 +76,9 @@ class Disk(Entity, frozen=True, kw_only=True):
     cname
         What storage scripts know the volume as, where it is not `name`: a volume keeps
         the name that it was made with. Empty for none.
+    pool
+        Uuid of the storage pool that it was made in, if it was: for life, and where it
+        can be used. What the pool preset at that time is in `params`.
     """
 
     dev_type: str
@@ -93,6 +96,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     quarantine: str | None = None
     identity: str | None = None
     cname: str | None = None
+    pool: str | None = None
 
     @property
     def volume(self) -> str:
@@ -187,6 +191,41 @@ class NodeGroup(Entity, frozen=True, kw_only=True):
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
     networks: dict[str, Any] = field(default_factory=dict)
+
+
+class StoragePool(Entity, frozen=True, kw_only=True):
+    """A place where disks can be: a template or a provider, with what is preset there.
+
+    Attributes
+    ----------
+    template
+        The disk template.
+    provider
+        The ExtStorage provider, of a template that has some.
+    params
+        Parameters of its disks, where they are given no others. They go to a disk when
+        it is made; later changes are for disks to come.
+    volume_name
+        Pattern of its volumes' names; empty for the template's own.
+    longest
+        Characters that a volume's name may have.
+    groups
+        Uuids of the node groups that it is connected to: nowhere else are its disks
+        used.
+    """
+
+    name: str
+    template: str
+    provider: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    volume_name: str = ""
+    longest: int = 127
+    groups: tuple[str, ...] = ()
+
+    @property
+    def driver(self) -> str:
+        """Who drives it: the provider, or else the template."""
+        return self.provider or self.template
 
 
 class Cluster(Entity, frozen=True, kw_only=True):

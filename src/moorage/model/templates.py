@@ -37,11 +37,15 @@ class Parameter:
     ----------
     kind
         ``bool``, or ``str`` for text.
+    fixed
+        Whether a disk keeps it for life: it says where the data is, or how it is
+        reached.
     """
 
     name: str
     kind: type[bool] | type[str]
     meaning: str
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +97,21 @@ class TemplateFacts:
 PREALLOCATE = Parameter(
     "preallocate", bool, "Whether all its blocks are allocated when it is made."
 )
-ACCESS = Parameter(
-    "access", str, "``kernelspace``, or ``userspace`` to reach it by its URI."
+DIRECTORY = Parameter(
+    "directory",
+    str,
+    "The directory of images; the cluster's if it names none.",
+    fixed=True,
 )
-VG = Parameter("vg", str, "The volume group; the cluster's if it names none.")
+ACCESS = Parameter(
+    "access",
+    str,
+    "``kernelspace``, or ``userspace`` to reach it by its URI.",
+    fixed=True,
+)
+VG = Parameter(
+    "vg", str, "The volume group; the cluster's if it names none.", fixed=True
+)
 
 _TABLE = (
     TemplateFacts(
@@ -113,7 +128,7 @@ _TABLE = (
         rank=4,
         unit="file",
         settings=("file_storage_dir",),
-        parameters=(PREALLOCATE,),
+        parameters=(PREALLOCATE, DIRECTORY),
     ),
     TemplateFacts(
         name="sharedfile",
@@ -122,7 +137,7 @@ _TABLE = (
         rank=1,
         unit="sharedfile",
         settings=("shared_file_storage_dir",),
-        parameters=(PREALLOCATE,),
+        parameters=(PREALLOCATE, DIRECTORY),
     ),
     TemplateFacts(
         name="plain",
@@ -150,7 +165,9 @@ _TABLE = (
         settings=("volume_group_name",),
         parameters=(
             VG,
-            Parameter("metavg", str, "The volume group of DRBD's metadata."),
+            Parameter(
+                "metavg", str, "The volume group of DRBD's metadata.", fixed=True
+            ),
         ),
     ),
     TemplateFacts(
@@ -159,7 +176,7 @@ _TABLE = (
         reach=Reach.GROUP,
         unit="rbd",
         pooled=True,
-        parameters=(Parameter("pool", str, "The pool of images."), ACCESS),
+        parameters=(Parameter("pool", str, "The pool of images.", fixed=True), ACCESS),
     ),
     TemplateFacts(
         name="ext",
@@ -169,7 +186,12 @@ _TABLE = (
         unit="ext",
         pooled=True,
         parameters=(
-            Parameter("provider", str, "The ExtStorage provider: it must be named."),
+            Parameter(
+                "provider",
+                str,
+                "The ExtStorage provider: it must be named.",
+                fixed=True,
+            ),
             ACCESS,
         ),
     ),
@@ -181,9 +203,9 @@ _TABLE = (
         pooled=True,
         settings=("gluster_storage_dir",),
         parameters=(
-            Parameter("host", str, "A server of the volume."),
-            Parameter("port", str, "Its port."),
-            Parameter("volume", str, "The volume's name."),
+            Parameter("host", str, "A server of the volume.", fixed=True),
+            Parameter("port", str, "Its port.", fixed=True),
+            Parameter("volume", str, "The volume's name.", fixed=True),
             ACCESS,
         ),
     ),

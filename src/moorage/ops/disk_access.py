@@ -15,6 +15,7 @@ from moorage.storage.templates import template_named
 
 from . import identity
 from .node_tasks import devices_on, providers_on
+from .pools import check_used_in
 
 TRIED = 3
 """How many nodes of a group are asked before giving up on finding one that answers."""
@@ -203,6 +204,7 @@ def check_reach(view: View, disk: Disk, node: Node) -> None:
             disk=disk.uuid,
             node=node.name,
         )
+    check_used_in(view.config, disk, view.config.group(node.group))
     check_provider(view, disk, node)
     at = template(disk).at_rest(disk)
     if at:

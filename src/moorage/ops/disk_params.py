@@ -12,8 +12,11 @@ from moorage.storage.provider import check_parameters, usable
 from .disk_access import able, group_of, online, providers, template
 from .node_tasks import providers_on
 
-FIXED = frozenset({"provider", "access"})
-"""What a disk keeps for life."""
+
+def fixed(disk: Disk) -> frozenset[str]:
+    """Return the parameters that a disk keeps for life: those that say where it is."""
+    known = able(disk).facts.parameters
+    return frozenset(one.name for one in known if one.fixed)
 
 
 def reparametrised(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
@@ -22,14 +25,14 @@ def reparametrised(disk: Disk, params: dict[str, Any]) -> dict[str, Any]:
     Raises
     ------
     BadInput
-        For ``provider`` and ``access``, which a disk keeps for life, and for what
+        For what says where the data is, which a disk keeps for life, and for what
         the template does not have.
     """
-    fixed = sorted(FIXED & params.keys())
-    if fixed:
-        raise BadInput(f"a disk's '{fixed[0]}' cannot be changed", disk=disk.uuid)
-    kept = {**disk.params, **params}
-    wanted = {key: value for key, value in kept.items() if value != "default"}
+    kept = sorted(fixed(disk) & params.keys())
+    if kept:
+        raise BadInput(f"a disk's '{kept[0]}' cannot be changed", disk=disk.uuid)
+    merged = {**disk.params, **params}
+    wanted = {key: value for key, value in merged.items() if value != "default"}
     return {"params": template(disk).parameters(wanted)}
 
 

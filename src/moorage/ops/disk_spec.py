@@ -5,25 +5,26 @@ A disk's volume is named once, here, and keeps the name whatever happens to its 
 its slot or its own name.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Config, Disk, Node, NodeGroup
+from moorage.model import Config, Disk, Node, NodeGroup, StoragePool
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from . import identity
+from . import identity, pools
 from .disk_access import check_provider, online, providers
 from .disk_names import check_disk_name, check_unknown, check_unused, hold_names
-from .node_tasks import providers_on, settings
+from .node_tasks import diskparams, providers_on, settings
+from .storage.units import Named, unit_named
 
-KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type"})
+KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type", "pool"})
 """What Ganeti mixes with the parameters of a template, in the description of a disk."""
 MODES = ("rw", "ro")
 LARGEST = Mib(16 * 1024 * 1024 * 1024)
@@ -47,6 +48,8 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
         Whether parameters that the provider does not list are accepted.
     folder
         For image files: a directory below the cluster's, relative; empty for none.
+    pool
+        The storage pool that it is made in; None for none.
     """
 
     template: str
@@ -58,6 +61,7 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
     force: bool = False
     folder: str = ""
     tags: tuple[str, ...] = ()
+    pool: StoragePool | None = None
 
     @property
     def kind(self) -> type[Template]:
@@ -65,40 +69,81 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
         return template_named(self.template)
 
 
-def wish(given: Mapping[str, Any], default: str | None = None) -> DiskSpec:
+def wish(
+    config: Config, given: Mapping[str, Any], default: str | None = None
+) -> DiskSpec:
     """Return the disk that ``{size: 1024, provider: nas, …}`` describes.
 
     Parameters
     ----------
     default
-        The template of a disk that names none.
+        The template of a disk that names neither one nor a storage pool.
 
     Raises
     ------
     BadInput
         If there is no template, or a value is off.
+    NotFound
+        If there is no such storage pool.
     """
-    template = given.get("dev_type") or default
+    if given.get("spindles") is not None:
+        raise BadInput("disks have spindles with exclusive storage only: leave it out")
+    return specified(
+        config,
+        given,
+        template=given.get("dev_type") or (None if given.get("pool") else default),
+        params={key: value for key, value in given.items() if key not in KEYS},
+    )
+
+
+def specified(
+    config: Config,
+    given: Mapping[str, Any],
+    *,
+    template: object,
+    params: Mapping[str, Any],
+) -> DiskSpec:
+    """Return the disk that some fields and some parameters describe.
+
+    Parameters
+    ----------
+    given
+        ``pool`` (name or uuid), ``size``, ``mode``, ``name`` and ``adopt``.
+    template
+        Its name; None if the storage pool says it.
+    params
+        Those of the template or the provider; None is as if it were not given.
+
+    Raises
+    ------
+    BadInput
+        If there is no template, a value is off, or the pool is of another kind.
+    NotFound
+        If there is no such storage pool.
+    """
+    pool = config.pool(str(given["pool"])) if given.get("pool") else None
+    if pool:
+        template = pools.chosen_template(pool, template)
     if not template:
         raise BadInput(
             "the disk names no template",
-            hint="say with the disk: dev_type=file, or dev_type=ext,provider=NAME",
+            hint="say with the disk: dev_type=file, dev_type=ext,provider=NAME, "
+            "or pool=NAME",
         )
-    if given.get("spindles") is not None:
-        raise BadInput("disks have spindles with exclusive storage only: leave it out")
-    params = {key: value for key, value in given.items() if key not in KEYS}
+    own = {key: value for key, value in params.items() if value is not None}
     return DiskSpec(
         template=str(template),
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
         adopt=checked_volume(str(template), given.get("adopt")),
-        params={key: value for key, value in params.items() if value is not None},
+        params=pools.completed(pool, own) if pool else own,
+        pool=pool,
     )
 
 
-def shared_by(disks: Iterable[Disk]) -> dict[str, Any]:
-    """Return the template and the provider that disks share; empty without any.
+def shared_by(disks: Collection[Disk]) -> dict[str, Any]:
+    """Return template, provider and storage pool that disks share; empty without any.
 
     A new disk of their instance takes them, where its description names none.
     """
@@ -107,6 +152,9 @@ def shared_by(disks: Iterable[Disk]) -> dict[str, Any]:
         return {}
     given = {disk.params.get("provider") for disk in disks} - {None}
     shared = {"provider": given.pop()} if len(given) == 1 else {}
+    places = {disk.pool for disk in disks}
+    if len(places) == 1 and None not in places:
+        shared["pool"] = places.pop()
     return {"dev_type": templates.pop(), **shared}
 
 
@@ -141,8 +189,9 @@ def checked_name(value: object) -> str | None:
 
 
 def hold(wishes: Iterable[DiskSpec]) -> Iterator[Lock]:
-    """Hold what two jobs must not give to two disks: names, and adopted devices."""
+    """Hold what two jobs must not give to two disks, and share their storage pools."""
     for wanted in wishes:
+        yield from pools.hold([wanted.pool.uuid if wanted.pool else None])
         yield from hold_names(wanted.name)
         if wanted.adopt:
             yield identity.ADOPTION
@@ -171,15 +220,17 @@ def bear(
     index, instance
         The slot and the instance it is made for; 0 and empty for nobody.
     """
-    cluster, kind = view.config.cluster, wanted.kind
-    adopted = {"adopt": wanted.adopt} if wanted.adopt else {}
+    kind, pool, unique = wanted.kind, wanted.pool, view.fresh()
+    group = view.config.group(node.group)
+    params = kind.parameters(parameters(view.config, wanted, group))
     born = VolumeRequest(
-        unique=view.fresh(),
+        unique=unique,
         index=index,
         instance=instance,
         folder=wanted.folder,
-        settings=settings(cluster, wanted.template),
-        params=wanted.params | adopted,
+        settings=settings(view.config.cluster, wanted.template),
+        params=params | adopted(wanted),
+        volume=pools.volume_name(pool, unique, instance, index) if pool else "",
     )
     local = kind.capabilities.reach is not Reach.GROUP
     return Disk(
@@ -190,7 +241,8 @@ def bear(
         mode=wanted.mode,
         name=wanted.name,
         nodes=(node.uuid,) if local else (),
-        params=kind.parameters(_inherited(view, wanted, node) | wanted.params),
+        params=params,
+        pool=pool.uuid if pool else None,
         group=node.group,
         last_node=node.uuid,
         identity=_identity(view, wanted, node),
@@ -200,11 +252,21 @@ def bear(
     )
 
 
-def _inherited(view: View, wanted: DiskSpec, node: Node) -> dict[str, Any]:
-    """Return the template's parameters of the cluster and of the node's group."""
-    group = view.config.group(node.group)
-    cluster = view.config.cluster.diskparams.get(wanted.template, {})
-    return cluster | group.diskparams.get(wanted.template, {})
+def adopted(wanted: DiskSpec) -> dict[str, Any]:
+    """Return what says which volume is adopted; nothing if none is."""
+    return {"adopt": wanted.adopt} if wanted.adopt else {}
+
+
+def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, Any]:
+    """Return the parameters of a new disk in a group: all that hold, its own first."""
+    preset = wanted.pool.params if wanted.pool else {}
+    return diskparams(config, wanted.template, group) | preset | wanted.params
+
+
+def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
+    """Return the storage unit that a new disk in a group will be in."""
+    given = parameters(config, wanted, group) | adopted(wanted)
+    return unit_named(config.cluster, wanted.template, given)
 
 
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:
@@ -220,9 +282,17 @@ def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
     return wanted.size
 
 
+def room(view: View, wanted: DiskSpec, node: Node) -> tuple[Named, int]:
+    """Return what a new disk takes: its storage unit, and MiB."""
+    group = view.config.group(node.group)
+    return unit(view.config, wanted, group), born_size(view, wanted, node)
+
+
 def check(view: View, wanted: DiskSpec, node: Node) -> None:
     """Raise `Refused` unless the disk can be made for use on `node` and its group."""
-    kind = wanted.kind
+    kind, group = wanted.kind, view.config.group(node.group)
+    if wanted.pool:
+        pools.check_connected(view.config, wanted.pool, group)
     enabled = view.config.cluster.enabled_disk_templates
     if enabled and wanted.template not in enabled:
         raise WrongState(
@@ -230,13 +300,7 @@ def check(view: View, wanted: DiskSpec, node: Node) -> None:
             hint="gnt-cluster modify --enabled-disk-templates=…",
             enabled=list(enabled),
         )
-    if wanted.adopt and Can.ADOPT not in kind.capabilities.can:
-        raise NotSupported(f"disk template '{wanted.template}' adopts no volumes")
-    if not wanted.adopt and Can.CREATE not in kind.capabilities.can:
-        raise BadInput(
-            f"disk template '{wanted.template}' makes no volumes: it adopts devices",
-            hint="add adopt=/dev/disk/…",
-        )
+    _check_able(wanted)
     if wanted.name:
         check_unused(view.config, wanted.name)
         if kind.capabilities.provider:
@@ -247,8 +311,20 @@ def check(view: View, wanted: DiskSpec, node: Node) -> None:
         provider = usable(providers(view, node))[str(disk.logical_id[0])]
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
-        nodes = online(view.config, view.config.group(node.group))
+        nodes = online(view.config, group)
         identity.check_adoption(view, wanted.adopt, node, nodes)
+
+
+def _check_able(wanted: DiskSpec) -> None:
+    """Raise `Refused` if the template can neither make nor adopt what is wanted."""
+    can = wanted.kind.capabilities.can
+    if wanted.adopt and Can.ADOPT not in can:
+        raise NotSupported(f"disk template '{wanted.template}' adopts no volumes")
+    if not wanted.adopt and Can.CREATE not in can:
+        raise BadInput(
+            f"disk template '{wanted.template}' makes no volumes: it adopts devices",
+            hint="add adopt=/dev/disk/…",
+        )
 
 
 def offers(view: View, wanted: DiskSpec, node: Node) -> bool:

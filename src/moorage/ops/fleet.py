@@ -232,8 +232,8 @@ class _Rows:
                 size
                 for claim in self.claims
                 if shared or claim.node == node.uuid
-                for name, size in claim.disks
-                if name == unit.template
+                for name, size in claim.rooms
+                if name == unit.name
             )
             free = None if unit.free is None else max(0, unit.free - taken)
             yield htools.Unit(unit.name, free, unit.total, shared)
@@ -295,14 +295,14 @@ class _Rows:
             yield htools.InstanceRow(
                 claim.instance,
                 mem=claim.memory,
-                disk=sum(size for _, size in claim.disks),
+                disk=sum(size for _, size in claim.rooms),
                 vcpus=claim.vcpus,
                 primary=self.places[claim.node],
                 template=_template([name for name, _ in claim.units]),
                 tags=claim.tags,
                 spindle_use=claim.spindle_use,
                 reach=_reach(self.how, claim.units),
-                disks=tuple(htools.Disk(size) for _, size in claim.disks),
+                disks=tuple(htools.Disk(size) for _, size in claim.rooms),
             )
 
 

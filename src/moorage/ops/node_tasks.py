@@ -19,6 +19,7 @@ from moorage.model import (
     Nic,
     Node,
     NodeFacts,
+    NodeGroup,
     Os,
     Provider,
 )
@@ -64,6 +65,12 @@ def settings(cluster: Cluster, template: str) -> dict[str, str]:
     return {name: str(getattr(cluster, name)) for name in needed}
 
 
+def diskparams(config: Config, template: str, group: NodeGroup) -> dict[str, Any]:
+    """Return the parameters of a group's disks that have no others of their own."""
+    cluster = config.cluster.diskparams.get(template, {})
+    return cluster | group.diskparams.get(template, {})
+
+
 # -- what a verb is told ---------------------------------------------------------------
 
 
@@ -73,6 +80,7 @@ class OfDisk(TypedDict):
     disk: Disk
     hypervisor: str
     settings: dict[str, str]
+    pool: str
 
 
 class OfGuest(TypedDict):
@@ -95,11 +103,12 @@ class OfWhole(OfGuest):
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
     """Return what every verb on a disk is told."""
-    cluster, owner = config.cluster, config.owner(disk)
+    cluster, owner, pool = config.cluster, config.owner(disk), config.pool_of(disk)
     return {
         "disk": disk,
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
+        "pool": pool.name if pool else "",
     }
 
 

@@ -22,7 +22,8 @@ from moorage.protocol import GetFacts
 from . import fleet
 from .fleet import Facts, Newcomer, Reading
 from .node_tasks import beparams
-from .storage.directories import measured
+from .storage.directories import places
+from .storage.units import Named
 
 NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
@@ -78,8 +79,8 @@ def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
-    where = measured(config.cluster)
-    return Ask(node.uuid, GetFacts(brief=True, settings=where))
+    where = places(config, config.group(node.group))
+    return Ask(node.uuid, GetFacts(brief=True, places=where))
 
 
 def room(view: View) -> dict[str, NodeFacts]:
@@ -209,7 +210,7 @@ def check_move(view: View, instance: Instance, node: Node) -> None:
 
 
 def check_room_for(
-    view: View, what: str, node: Node, disks: Iterable[tuple[str, int]]
+    view: View, what: str, node: Node, rooms: Iterable[tuple[Named, int]]
 ) -> None:
     """Raise unless the storage units of a node have room for disks that are made.
 
@@ -217,8 +218,8 @@ def check_room_for(
     ----------
     what
         The disk, for the sentence.
-    disks
-        Template and MiB of each; for one that grows, what it grows by.
+    rooms
+        Storage unit and MiB of each; for one that grows, what it grows by.
 
     Raises
     ------
@@ -226,12 +227,12 @@ def check_room_for(
         With the numbers; storage that cannot tell its room refuses nothing.
     """
     state = fleet.fleet(view, _one(view, node))
-    units = {unit.name[0]: unit for unit in state.nodes[0].units or ()}
-    asked: Counter[str] = Counter()
-    for template, size in disks:
-        asked[template] += size
-    for template, total in asked.items():
-        unit = units.get(template)
+    units = {unit.name: unit for unit in state.nodes[0].units or ()}
+    asked: Counter[Named] = Counter()
+    for name, size in rooms:
+        asked[name] += size
+    for name, total in asked.items():
+        unit = units.get(name)
         if unit is not None and unit.free is not None and total > unit.free:
             raise NoCapacity(
                 f"node {node.name} has no room for {what}: unit "

@@ -7,6 +7,7 @@ from moorage.model import (
     GuestState,
     NodeFacts,
     Os,
+    Place,
     Provider,
 )
 
@@ -18,15 +19,15 @@ class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
 
     Attributes
     ----------
-    settings
-        Of each disk template whose room is to be told, by name: the fields of the
-        cluster that it needs, as pairs of name and value.
+    places
+        Where to look for storage units whose room is to be told. Templates that need
+        to be told nothing are looked at in any case.
     brief
         Leave out guests and held disks: they may be thousands.
     """
 
     long = True
-    settings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    places: tuple[Place, ...] = ()
     brief: bool = False
 
 

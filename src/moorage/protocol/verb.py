@@ -116,11 +116,14 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
         Of the guest that has it, or may have it.
     settings
         The fields of the cluster that the template needs, by their names.
+    pool
+        Name of the storage pool that it is in; empty for none.
     """
 
     disk: Disk
     hypervisor: str = "kvm"
     settings: dict[str, str] = {}
+    pool: str = ""
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disk."""

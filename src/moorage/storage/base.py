@@ -217,12 +217,18 @@ class Site:
     ----------
     settings
         The fields of the cluster that the template needs, by their names.
+    params
+        To measure a storage unit: what its disks have, as a volume group's name.
+    pool
+        Name of the storage pool that the disk is in; empty for none.
     """
 
     node: str
     hypervisor: str = "kvm"
     settings: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
+    pool: str = ""
 
 
 Steps = Generator[Command, Output, Outcome]
@@ -384,7 +390,7 @@ class Template(ABC):
         raise self._lacks("tell a volume's size", disk)
 
     def room(self) -> Surveying:
-        """Ask which storage units of the template this node has, and their room.
+        """Ask which storage unit this node has by `site`'s settings and parameters.
 
         Room that the storage cannot tell is None; a template that can tell it
         declares `Can.ROOM`.
@@ -417,7 +423,10 @@ class VolumeRequest:
     settings
         The fields of the cluster that the template needs, by their names.
     params
-        All the parameters that were given, before :meth:`Template.parameters`.
+        All the parameters that hold for it, before :meth:`Template.parameters`: the
+        cluster's, the group's, its storage pool's, and its own.
+    volume
+        What it is to be called, where its storage pool has a pattern; else empty.
     """
 
     unique: str
@@ -426,6 +435,11 @@ class VolumeRequest:
     folder: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
+    volume: str = ""
+
+    def name(self, template: str) -> str:
+        """Return the name of the volume, without a directory."""
+        return self.volume or f"{self.unique}.{template}.disk{self.index}"
 
 
 def nothing() -> Steps:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from moorage.errors import MoorageError, Unreachable
 from moorage.jobs import Engine, Nodes
 from moorage.model import Config, Node, NodeFacts
-from moorage.ops.storage.directories import measured
+from moorage.ops.storage.directories import places
 from moorage.protocol import GetFacts
 from moorage.store import ConfigStore
 
@@ -60,9 +60,15 @@ async def ask(
     """
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    call = GetFacts(settings=measured(config.cluster) if room else ())
-    answers = await asyncio.gather(*(_ask(sources, node, call) for node in asked))
+    calls = [_call(config, node, room=room) for node in asked]
+    answers = await asyncio.gather(
+        *(_ask(sources, node, call) for node, call in zip(asked, calls, strict=True))
+    )
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
+
+
+def _call(config: Config, node: Node, *, room: bool) -> GetFacts:
+    return GetFacts(places=places(config, config.group(node.group)) if room else ())
 
 
 async def _ask(

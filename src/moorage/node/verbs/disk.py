@@ -247,6 +247,7 @@ def _template(at: NodeContext, args: OnDisk[object]) -> Template:
             node=at.name,
             hypervisor=args.hypervisor,
             settings=args.settings,
+            pool=args.pool,
             providers=usable(at.machine.providers()) if needed else {},
         )
     )

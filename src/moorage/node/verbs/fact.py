@@ -13,6 +13,7 @@ from moorage.model import (
     Held,
     NodeFacts,
     Os,
+    Place,
     Provider,
     Unit,
 )
@@ -27,7 +28,7 @@ from moorage.protocol import (
     Report,
     TryAccelerator,
 )
-from moorage.storage import Site
+from moorage.storage import Site, Template
 from moorage.storage.provider import usable
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.units import Mib
@@ -100,17 +101,33 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 
 
 async def _units(at: NodeContext, args: GetFacts) -> AsyncIterator[Unit]:
-    """Yield what this node has of the templates that need no settings, or got them."""
+    """Yield what this node has at some places, and of templates that need none."""
+    named = {place.template for place in args.places}
     free = [
-        name for name, one in TEMPLATES.items() if not one.capabilities.facts.settings
+        Place(template=name)
+        for name, one in TEMPLATES.items()
+        if not one.capabilities.facts.settings and name not in named
     ]
-    for name, settings in (*args.settings, *((name, ()) for name in free)):
-        kind = template_named(name)
-        needed = kind.capabilities.provider
-        providers = usable(at.machine.providers()) if needed else {}
-        site = Site(node=at.name, settings=dict(settings), providers=providers)
-        for unit in await drive(kind(site).room(), at.run):
-            yield unit
+    told: set[tuple[str, str]] = set()
+    for place in (*args.places, *free):
+        found = await drive(template_at(at, place).room(), at.run)
+        for unit in found:
+            if unit.name not in told:  # two pools may be in one directory
+                yield unit
+        told |= {unit.name for unit in found}
+
+
+def template_at(at: NodeContext, place: Place) -> Template:
+    """Return the template that looks at a place of this node."""
+    kind = template_named(place.template)
+    needed = kind.capabilities.provider
+    site = Site(
+        node=at.name,
+        settings=dict(place.settings),
+        params=dict(place.params),
+        providers=usable(at.machine.providers()) if needed else {},
+    )
+    return kind(site)
 
 
 async def accelerator(

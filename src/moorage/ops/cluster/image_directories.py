@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Ask, View
-from moorage.model import Cluster, Config, Disk, Node, NodeFacts
+from moorage.model import Cluster, Config, Disk, Node, NodeFacts, Place
 from moorage.ops.disk_access import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
 from moorage.protocol import GetFacts
@@ -30,13 +30,13 @@ def asked_on(config: Config, node: Node, given: Mapping[str, str]) -> Ask[NodeFa
 def asking(*directories: Mapping[str, str]) -> GetFacts:
     """Return what asks for the room of templates in their directories, by setting."""
     where = [
-        (name, ((setting, path),))
+        Place(template=name, settings=((setting, path),))
         for each in directories
         for setting, path in each.items()
         for name, kind in TEMPLATES.items()
         if path and setting == setting_of(kind)
     ]
-    return GetFacts(brief=True, settings=tuple(dict.fromkeys(where)))
+    return GetFacts(brief=True, places=tuple(dict.fromkeys(where)))
 
 
 def check(view: View, nodes: list[Node], given: Mapping[str, str]) -> None:
@@ -99,6 +99,8 @@ def _is_lost(told: list[tuple[Node, NodeFacts]], old: str, new: str) -> bool:
 
 def _check_left(config: Config, setting: str, path: str) -> None:
     for disk in config.all(Disk):
+        if template(disk).unit_key({}, disk.params):
+            continue  # it is in a directory of its own
         inside = path and disk.volume.startswith(f"{path.rstrip('/')}/")
         if setting_of(template(disk)) == setting and not inside:
             raise WrongState(

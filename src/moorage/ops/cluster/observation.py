@@ -11,7 +11,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
 from moorage.ops.identity import is_adopted
-from moorage.ops.storage.directories import measured
+from moorage.ops.storage.directories import places
 from moorage.protocol import GetFacts
 
 RUNNING = frozenset({"running", "paused"})
@@ -77,8 +77,8 @@ class Seen:
 
 def room_and_facts_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node for all that it knows of itself, room for disks included."""
-    where = measured(config.cluster)
-    return Ask(node.uuid, GetFacts(settings=where))
+    where = places(config, config.group(node.group))
+    return Ask(node.uuid, GetFacts(places=where))
 
 
 def see(view: View) -> Seen:

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Claim, Config, Node
-from moorage.ops import disk_spec, node_tasks, placement
+from moorage.model import Change, Claim, Node, NodeGroup
+from moorage.ops import disk_spec, node_tasks, placement, pools
 from moorage.ops.disk_access import online, only_group
-from moorage.ops.storage.units import has_room
+from moorage.ops.storage.units import Named, has_room
 from moorage.storage import Reach
 from moorage.storage.templates.ext import plain
 from moorage.storage.validation import check_tags
@@ -24,6 +25,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     ----------
     size
         In MiB; not for an adopted device.
+    pool
+        The storage pool that it is made in: it says template and provider.
     params
         Parameters of the template or the provider.
     node, group
@@ -39,7 +42,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     plans = True
 
     name: str | None = None
-    disk_template: str
+    disk_template: str | None = None
+    pool: str | None = None
     size: int | None = None
     provider: str | None = None
     access: str | None = None
@@ -52,18 +56,16 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     ignore_capacity: bool = False
     tags: tuple[str, ...] = ()
 
-    def wish(self) -> disk_spec.DiskSpec:
+    def wish(self, view: View) -> disk_spec.DiskSpec:
         """Return the disk that is wanted."""
-        return disk_spec.DiskSpec(
+        names = ("pool", "size", "mode", "name", "adopt")
+        wanted = disk_spec.specified(
+            view.config,
+            {name: getattr(self, name) for name in names},
             template=self.disk_template,
-            size=disk_spec.checked_size(self.size),
-            mode=disk_spec.checked_mode(self.mode),
-            name=disk_spec.checked_name(self.name),
-            adopt=disk_spec.checked_volume(self.disk_template, self.adopt),
             params=self._params(),
-            force=self.force_params,
-            tags=check_tags(self.tags),
         )
+        return with_fields(wanted, force=self.force_params, tags=check_tags(self.tags))
 
     def _params(self) -> dict[str, Any]:
         """Return the parameters; two of them may be given as fields too."""
@@ -82,17 +84,17 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         config = view.config
         if self.node:
             return config.node(self.node)
-        if self.wish().kind.capabilities.reach is not Reach.GROUP:
+        wanted = self.wish(view)
+        if wanted.kind.capabilities.reach is not Reach.GROUP:
             raise BadInput(
-                f"a disk of template '{self.disk_template}' stays on one node",
+                f"a disk of template '{wanted.template}' stays on one node",
                 hint="say which: -n NODE",
             )
-        nodes = self._workers(config)
-        wanted = self.wish()
+        nodes = self._workers(view)
         offering = (one for one in nodes if disk_spec.offers(view, wanted, one))
         return next(offering, nodes[0])
 
-    def _workers(self, config: Config) -> list[Node]:
+    def _workers(self, view: View) -> list[Node]:
         """Return the nodes that may make the disk; drained ones if there are no others.
 
         Raises
@@ -100,64 +102,68 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         WrongState
             If none of the group is online.
         """
+        config = view.config
         if self.node:
             return [config.node(self.node)]
-        group = config.group(self.group) if self.group else only_group(config)
+        group = self._group(view)
         nodes = online(config, group)
         if not nodes:
             raise WrongState(f"no node of group {group.name} is online")
         return [node for node in nodes if not node.drained] or nodes
 
+    def _group(self, view: View) -> NodeGroup:
+        """Return the group that was named, or the only one there is for its pool."""
+        config, pool = view.config, self.wish(view).pool
+        if self.group:
+            return config.group(self.group)
+        connected = pools.groups_of(config, pool) if pool else []
+        return connected[0] if len(connected) == 1 else only_group(config)
+
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the nodes that may do it; hold its name, and an adopted device."""
         self.where(view)
-        for node in self._workers(view.config):
+        for node in self._workers(view):
             yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold([self.wish()])
+        yield from disk_spec.hold([self.wish(view)])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the group's nodes offer."""
-        config = view.config
+        config, wanted = view.config, self.wish(view)
         group = config.group(self.where(view).group)
-        yield from disk_spec.ask(config, self.wish(), group)
-        if has_room(self.disk_template):
-            yield from placement.ask_room(config, self._workers(config))
+        yield from disk_spec.ask(config, wanted, group)
+        if has_room(wanted.template):
+            yield from placement.ask_room(config, self._workers(view))
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
         node = self.where(view)
         if node.offline:
             raise WrongState(f"node {node.name} is marked offline")
-        disk_spec.check(view, self.wish(), node)
+        disk_spec.check(view, self.wish(view), node)
         if not self.ignore_capacity:
             what = f"disk {self.name or 'without a name'}"
             placement.check_room_for(view, what, node, self._made(view))
 
-    def _made(self, view: View) -> tuple[tuple[str, int], ...]:
-        """Return template and size of what is made; an adopted device is there."""
+    def _made(self, view: View) -> tuple[tuple[Named, int], ...]:
+        """Return what room it takes; an adopted device is there."""
         if self.adopt:
             return ()
-        return (
-            (
-                self.disk_template,
-                disk_spec.born_size(view, self.wish(), self.where(view)),
-            ),
-        )
+        return (disk_spec.room(view, self.wish(view), self.where(view)),)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from disk_spec.warnings(view, self.wish(), self.where(view))
+        yield from disk_spec.warnings(view, self.wish(view), self.where(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
-        yield Claim(node=self.where(view).uuid, disks=self._made(view))
+        yield Claim(node=self.where(view).uuid, rooms=self._made(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the volume, look whether it is there, then record the disk.
 
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
-        node, wanted = self.where(view), self.wish()
+        node, wanted = self.where(view), self.wish(view)
         disk = disk_spec.bear(view, wanted, node)
         if not wanted.adopt:
             yield node_tasks.create(view.config, disk, node)

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, successor
-from moorage.ops import node_tasks
+from moorage.ops import node_tasks, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
@@ -98,7 +98,9 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         instance = view.config.instance(self.instance_name)
         yield Lock("node", instance.primary_node, shared=True)
         yield Lock("instance", instance.uuid)
-        yield Lock("disk", view.config.disk(self.disk).uuid)
+        disk = view.config.disk(self.disk)
+        yield Lock("disk", disk.uuid)
+        yield from pools.hold([disk.pool])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs, and whether its node reaches the disk."""

@@ -12,7 +12,7 @@ from moorage.ops.disk_access import ask_candidates, can, candidates, worker
 from moorage.ops.disk_spec import LARGEST
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
-from moorage.ops.storage.units import has_room
+from moorage.ops.storage.units import has_room, unit_of
 from moorage.protocol import GrowDisk, ResizeDisk
 from moorage.storage import Can
 from moorage.units import Mib
@@ -87,15 +87,16 @@ class Growing(Operation, frozen=True, kw_only=True):
         if owner and not self.ignore_ipolicy:
             _check_policy(view, owner, disk, to)
         if not self.ignore_capacity:
-            more = [(disk.dev_type, to - disk.size)]
+            more = [(unit_of(view.config.cluster, disk), to - disk.size)]
             what = f"disk {disk.label}"
             placement.check_room_for(view, what, worker_of(view, disk), more)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim what it grows by."""
         disk = self.target(view)
-        more = (disk.dev_type, self.size(view) - disk.size)
-        yield Claim(node=worker_of(view, disk).uuid, disks=(more,))
+        unit = unit_of(view.config.cluster, disk)
+        more = (unit, self.size(view) - disk.size)
+        yield Claim(node=worker_of(view, disk).uuid, rooms=(more,))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Grow the volume, record it, tell the guest."""

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node
-from moorage.ops import node_tasks, placement
+from moorage.ops import node_tasks, placement, pools
 from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_access import can, check_provider, providers, template, worker
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
+from moorage.ops.storage.units import Named, unit_of
 from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
 from moorage.storage.provider import usable
@@ -42,6 +43,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Hold the disk and its instance, so that neither moves meanwhile."""
         yield from grow_locks(view, view.config.disk(self.disk))
         yield from hold_names(self.new_name)
+        yield from pools.hold([view.config.disk(self.disk).pool])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who runs it, who can work on it, and what room there is."""
@@ -67,7 +69,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         self._check_worker(view, disk)
         if not self.ignore_capacity:
             node, _ = self._where(view, disk)
-            made = [(disk.dev_type, disk.size)]
+            made = [_room(view, disk)]
             what = f"a snapshot of disk {disk.label}"
             placement.check_room_for(view, what, node, made)
 
@@ -75,7 +77,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Claim the room of the copy, which may come to be as large as the disk."""
         disk = view.config.disk(self.disk)
         node, _ = self._where(view, disk)
-        yield Claim(node=node.uuid, disks=((disk.dev_type, disk.size),))
+        yield Claim(node=node.uuid, rooms=(_room(view, disk),))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copy, then let the cluster know it."""
@@ -146,6 +148,11 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Return the uuid of the new disk."""
         del view
         return str(results[-1][0])
+
+
+def _room(view: View, disk: Disk) -> tuple[Named, int]:
+    """Return what the copy takes: the unit of its disk, and as much."""
+    return unit_of(view.config.cluster, disk), disk.size
 
 
 def snapshot_name(uuid: str) -> str:

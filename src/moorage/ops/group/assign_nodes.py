@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, Disk, Node, successor
+from moorage.ops import pools
 from moorage.ops.disk_access import able
 from moorage.storage import Reach
 
@@ -53,7 +54,8 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
     Attributes
     ----------
     force
-        Move them although instances have disks that the old group reaches.
+        Move them although instances have disks that the old group reaches; not where
+        a disk's storage pool is not connected.
     """
 
     op_id = "OP_GROUP_ASSIGN_NODES"
@@ -77,6 +79,7 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
             yield Lock("node", node.uuid)
         for disk in taken_along(config, nodes):
             yield Lock("disk", disk.uuid)
+            yield from pools.hold([disk.pool])
 
     def check(self, view: View) -> None:
         """Refuse to tear disks out of their group."""
@@ -88,6 +91,9 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
         for node in self.moving(view.config):
             if not self.force:
                 check_leaves_nothing(view.config, node)
+        group = view.config.group(self.group_name)
+        for disk in taken_along(view.config, self.moving(view.config)):
+            pools.check_used_in(view.config, disk, group)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the group in the nodes, and in the disks that they hold."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, NodeGroup
+from moorage.model import Change, Config, NodeGroup, StoragePool
 
 
 def check_empty(config: Config, group: NodeGroup) -> None:
@@ -21,6 +21,12 @@ def check_empty(config: Config, group: NodeGroup) -> None:
             f"{group.name} is the last node group of the cluster",
             hint=f"gnt-group rename {group.name} NEW_NAME",
         )
+    for pool in config.named(StoragePool):
+        if group.uuid in pool.groups:
+            raise WrongState(
+                f"storage pool {pool.name} is connected to node group {group.name}",
+                hint=f"gnt-storage pool disconnect {pool.name} {group.name}",
+            )
     disks = [disk for disk in config.detached() if disk.group == group.uuid]
     if disks:
         raise WrongState(

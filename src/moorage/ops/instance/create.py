@@ -33,7 +33,7 @@ from moorage.ops import (
 )
 from moorage.ops.disk.attach import MOST
 from moorage.ops.fleet import Newcomer
-from moorage.ops.storage.units import Named, unit_named
+from moorage.ops.storage.units import Named
 from moorage.storage.templates.ext import metadata
 from moorage.storage.validation import check_tags
 from moorage.units import Mib
@@ -121,7 +121,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Write the name in small letters, as host names are."""
         force_setattr(self, "instance_name", self.instance_name.lower())
 
-    def wishes(self) -> list[disk_spec.DiskSpec]:
+    def wishes(self, view: View) -> list[disk_spec.DiskSpec]:
         """Return the disks that are wanted."""
         default = None if self.disk_template == DISKLESS else self.disk_template
         if self.disk_template == DISKLESS and self.disks:
@@ -129,7 +129,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         folder = self.file_storage_dir or ""
         return [
             replace(
-                disk_spec.wish(given, default), folder=folder, force=self.force_params
+                disk_spec.wish(view.config, given, default),
+                folder=folder,
+                force=self.force_params,
             )
             for given in self.disks
         ]
@@ -164,13 +166,13 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def _newcomer(self, view: View, node: Node) -> Newcomer:
         """Return what is to be placed; devices are as large as `node` says."""
         full = node_tasks.beparams(view.config, self._instance(view, "", []))
-        wishes = self.wishes()
+        wishes, group = self.wishes(view), view.config.group(node.group)
         return Newcomer(
             self.instance_name,
             memory=int(full["maxmem"]),
             vcpus=int(full["vcpus"]),
             disks=tuple(_sized(view, wanted, node) for wanted in wishes),
-            units=tuple(_unit(view, wanted) for wanted in wishes),
+            units=tuple(disk_spec.unit(view.config, one, group) for one in wishes),
             tags=self.tags,
             spindle_use=int(full.get("spindle_use", 1)),
         )
@@ -187,7 +189,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         able = placement.able(
             self.hosts(view), lambda node: self._check_node(view, node), nobody
         )
-        wishes = self.wishes()
+        wishes = self.wishes(view)
         offering = [
             node
             for node in able
@@ -207,13 +209,13 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         yield Lock("instance", self.instance_name)
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
-        yield from disk_spec.hold(self.wishes())
+        yield from disk_spec.hold(self.wishes(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
         hosts = self.hosts(view)
         for uuid in dict.fromkeys(node.group for node in hosts):
-            for wanted in self.wishes():
+            for wanted in self.wishes(view):
                 yield from disk_spec.ask(view.config, wanted, view.config.group(uuid))
         for node in hosts:
             yield placement.room_on(view.config, node)
@@ -223,7 +225,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse what is taken, unknown, or out of reach."""
         self._check_words(view)
-        wishes = self.wishes()
+        wishes = self.wishes(view)
         if len(wishes) > MOST:
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
         disk_spec.check_distinct(wishes)
@@ -247,17 +249,16 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             instance=self.instance_name,
             memory=Mib(wanted.memory if self.start else 0),
             vcpus=wanted.vcpus,
-            disks=self._made(view, node),
+            rooms=self._made(view, node),
             units=wanted.units,
             tags=self.tags,
             spindle_use=wanted.spindle_use,
         )
 
-    def _made(self, view: View, node: Node) -> tuple[tuple[str, int], ...]:
-        """Return template and size of the disks that are made."""
-        return tuple(
-            _sized(view, wanted, node) for wanted in self.wishes() if not wanted.adopt
-        )
+    def _made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
+        """Return storage unit and size of the disks that are made."""
+        made = [wanted for wanted in self.wishes(view) if not wanted.adopt]
+        return tuple(disk_spec.room(view, wanted, node) for wanted in made)
 
     def _check_node(self, view: View, node: Node) -> None:
         """Raise unless a node takes instances, answers, and has the system."""
@@ -272,16 +273,16 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         if self.ignore_ipolicy:
             return
         config = view.config
-        disks = [_sized(view, wanted, node) for wanted in self.wishes()]
+        disks = [_sized(view, wanted, node) for wanted in self.wishes(view)]
         instance = self._instance(view, node.uuid, [])
         sizes = policy.sizes_of(config, instance, (), disks)
         policy.check(config, config.group(node.group), self.instance_name, sizes)
 
     def _check_disks(self, view: View, node: Node) -> None:
         """Raise unless the disks can be made on a node, as its group allows."""
-        for wanted in self.wishes():
+        for wanted in self.wishes(view):
             disk_spec.check(view, wanted, node)
-        adopted = [wanted.adopt for wanted in self.wishes() if wanted.adopt]
+        adopted = [wanted.adopt for wanted in self.wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)
 
@@ -318,12 +319,12 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         return wanted and not spared
 
     def _adopts(self) -> bool:
-        return any(wanted.adopt for wanted in self.wishes())
+        return any(given.get("adopt") for given in self.disks)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Tell what is left out, and which nodes could not take the instance over."""
         node = self.node(view)
-        for wanted in self.wishes():
+        for wanted in self.wishes(view):
             yield from disk_spec.warnings(view, wanted, node)
         yield from nics.warnings(self.nics)
         installs = self.os_type and not self.no_install and not self.install_adopted
@@ -332,7 +333,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
                 f"the scripts of OS {self.os_type} do not run, for a disk is adopted "
                 "with its data; --install-adopted runs them"
             )
-        images = any(wanted.kind.capabilities.images for wanted in self.wishes())
+        images = any(wanted.kind.capabilities.images for wanted in self.wishes(view))
         if self.file_storage_dir and not images:
             yield "no disk is an image file: the file storage directory has no effect"
         instance = self._instance(view, node.uuid, [])
@@ -344,13 +345,13 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         config, node = view.config, self.node(view)
         disks = [
             disk_spec.bear(view, wanted, node, index=index, instance=self.instance_name)
-            for index, wanted in enumerate(self.wishes())
+            for index, wanted in enumerate(self.wishes(view))
         ]
         disks = [_first_epoch(disk) for disk in disks]
         instance = self._instance(view, node.uuid, disks)
         if self._installs():
             yield osparams.verify(view, instance, node)
-        for wanted, disk in zip(self.wishes(), disks, strict=True):
+        for wanted, disk in zip(self.wishes(view), disks, strict=True):
             if not wanted.adopt:
                 yield node_tasks.create(config, disk, node)
             yield node_tasks.attach(config, disk, node)
@@ -392,11 +393,6 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
 
 def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:
     return wanted.template, disk_spec.born_size(view, wanted, node)
-
-
-def _unit(view: View, wanted: disk_spec.DiskSpec) -> Named:
-    given = wanted.params | {"adopt": wanted.adopt}
-    return unit_named(view.config.cluster, wanted.template, given)
 
 
 def _first_epoch(disk: Disk) -> Disk:

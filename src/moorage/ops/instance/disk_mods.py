@@ -74,15 +74,18 @@ def _mod(action: str, ident: str, params: dict[str, Any]) -> Mod:
 
 
 def completed(mod: Mod, template: str | None, shared: dict[str, Any]) -> Mod:
-    """Return a change whose new disk has a template and a provider, if any is meant.
+    """Return a change whose new disk has template, provider and pool, if any is meant.
 
     A disk that names none is like the others of the instance, if they are all alike.
     """
-    if mod.action != "add":
+    if mod.action != "add" or mod.params.get("pool"):
         return mod
     named = mod.params.get("dev_type") or template
     if named and named != shared.get("dev_type"):
         return with_fields(mod, params={**mod.params, "dev_type": named})
+    others = shared.get("provider")
+    if mod.params.get("provider", others) != others:
+        shared = {key: value for key, value in shared.items() if key != "pool"}
     return with_fields(mod, params={**shared, **mod.params})
 
 

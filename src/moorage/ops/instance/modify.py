@@ -27,7 +27,15 @@ from moorage.model import (
     successor,
 )
 from moorage.model import change as changes
-from moorage.ops import disk_spec, identity, node_tasks, osparams, placement, policy
+from moorage.ops import (
+    disk_spec,
+    identity,
+    node_tasks,
+    osparams,
+    placement,
+    policy,
+    pools,
+)
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk_access import (
@@ -51,7 +59,7 @@ from moorage.ops.instance.disk_mods import (
 )
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.liveness import check_known, runs
-from moorage.ops.storage.units import has_room
+from moorage.ops.storage.units import Named, has_room
 from moorage.storage.templates.ext import metadata
 
 
@@ -118,10 +126,11 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         ]
 
     def _wishes(self, view: View) -> list[disk_spec.DiskSpec]:
-        return [self._wish(mod) for mod, disk in self.mods(view) if disk is None]
+        return [self._wish(view, mod) for mod, disk in self.mods(view) if disk is None]
 
-    def _wish(self, mod: Mod) -> disk_spec.DiskSpec:
-        return with_fields(disk_spec.wish(mod.params), force=self.force_params)
+    def _wish(self, view: View, mod: Mod) -> disk_spec.DiskSpec:
+        wanted = disk_spec.wish(view.config, mod.params)
+        return with_fields(wanted, force=self.force_params)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance, its disks, and those that it gets."""
@@ -129,6 +138,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         for mod, disk in self.mods(view):
             if disk:
                 yield Lock("disk", disk.uuid)
+                yield from pools.hold([disk.pool])
             if disk and "name" in mod.params:
                 yield from hold_names(disk.name, mod.params["name"])
         for disk in self._elsewhere(view):
@@ -206,13 +216,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             wanted = policy.sizes_of(after, after.instance(instance.uuid))
             policy.check_change(view.config, group, instance.name, before, wanted)
 
-    def _made(self, view: View, node: Node) -> tuple[tuple[str, int], ...]:
-        """Return template and size of the disks that are made."""
-        return tuple(
-            (wanted.template, disk_spec.born_size(view, wanted, node))
-            for wanted in self._wishes(view)
-            if not wanted.adopt
-        )
+    def _made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
+        """Return storage unit and size of the disks that are made."""
+        made = [wanted for wanted in self._wishes(view) if not wanted.adopt]
+        return tuple(disk_spec.room(view, wanted, node) for wanted in made)
 
     def _with_memory(self, view: View) -> Instance:
         """Return the instance with the back-end parameters that it is to have."""
@@ -231,7 +238,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         node = view.config.node(self.instance(view).primary_node)
         made = self._made(view, node)
         if made:
-            yield Claim(node=node.uuid, disks=made)
+            yield Claim(node=node.uuid, rooms=made)
         if self._gets_memory(view):
             yield memory.claim(view, self._with_memory(view))
 
@@ -264,7 +271,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         node = view.config.node(instance.primary_node)
         for mod, disk in self.mods(view):
             if disk is None:
-                disk_spec.check(view, self._wish(mod), node)
+                disk_spec.check(view, self._wish(view, mod), node)
             elif mod.action == "attach":
                 check_free(view, disk, instance)
             elif mod.action == "modify" and not self.force_params:
@@ -314,7 +321,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         config = view.config
         node, slot = config.node(instance.primary_node), int(mod.ident)
         check_index(instance, slot)
-        wanted = self._wish(mod)
+        wanted = self._wish(view, mod)
         index = len(instance.disks) if slot == -1 else slot
         disk = disk_spec.bear(view, wanted, node, index=index, instance=instance.name)
         disk = with_fields(disk, epoch=1)
@@ -403,7 +410,7 @@ def _after(view: View, tasks: list[Task]) -> View:
 
 def _told(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
     if disk is None:
-        wanted = disk_spec.wish(mod.params)
+        wanted = disk_spec.wish(view.config, mod.params)
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
         size = disk_spec.born_size(
             view, wanted, view.config.node(instance.primary_node)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import node_tasks, placement, policy
+from moorage.ops import node_tasks, placement, policy, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.silence import rescue
@@ -92,6 +92,8 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         yield from OnInstance.locks(self, view)
         for node in self.candidates(view):
             yield Lock("node", node.uuid, shared=True)
+        disks = view.config.disks_of(self.instance(view))
+        yield from pools.hold(disk.pool for disk in disks)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs, and whether the others reach its disks."""

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What of the cluster's settings disk templates need: directories, so far."""
+"""Where disks can be: the directories that the cluster has set, and other places."""
 
-from moorage.model import Cluster
-from moorage.ops.node_tasks import settings
-from moorage.storage import TEMPLATES, Template
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-Measured = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-"""Templates by name, each with its settings as pairs of name and value."""
+from moorage.model import Cluster, Config, NodeGroup, Place, StoragePool
+from moorage.ops.node_tasks import diskparams, settings
+from moorage.storage import TEMPLATES, Template, template_named
+
 SETTINGS = tuple(
     sorted(
         {name for one in TEMPLATES.values() for name in one.capabilities.facts.settings}
@@ -36,8 +37,54 @@ def directories(cluster: Cluster) -> dict[str, str]:
     return found
 
 
-def measured(cluster: Cluster) -> Measured:
-    """Return what a node must know to tell the room of each enabled template."""
-    return tuple(
-        (name, tuple(settings(cluster, name).items())) for name in directories(cluster)
+def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
+    """Return where a node of a group is to look for storage units.
+
+    Those are the places of each enabled template: the one that disks are in unless they
+    are told otherwise, and those of the storage pools that are connected to the group.
+    """
+    found = [place for name in _enabled(config) for place in _of(config, group, name)]
+    return tuple(dict.fromkeys(found))
+
+
+def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
+    """Return where the disks of a storage pool are, in a group."""
+    preset = diskparams(config, pool.template, group) | pool.params
+    return _place(config, pool.template, preset)
+
+
+def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
+    """Return where the disks of a template are that are in no pool."""
+    return _place(config, template, diskparams(config, template, group))
+
+
+def is_set(place: Place) -> bool:
+    """Whether the settings that a template needs, or parameters for them, are there."""
+    needed = template_named(place.template).capabilities.facts.settings
+    return not needed or any(value for _, value in (*place.settings, *place.params))
+
+
+def _enabled(config: Config) -> list[str]:
+    enabled = config.cluster.enabled_disk_templates or tuple(TEMPLATES)
+    return [name for name in sorted(TEMPLATES) if name in enabled]
+
+
+def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:
+    usual = usual_place(config, group, template)
+    if is_set(usual):
+        yield usual
+    if template_named(template).capabilities.provider:
+        return  # a node tells of all providers that it has
+    for pool in config.named(StoragePool):
+        if pool.template == template and group.uuid in pool.groups:
+            yield place(config, group, pool)
+
+
+def _place(config: Config, template: str, params: Mapping[str, Any]) -> Place:
+    known = template_named(template).capabilities.facts.parameters
+    fixed = {one.name for one in known if one.fixed}
+    return Place(
+        template=template,
+        settings=tuple(settings(config.cluster, template).items()),
+        params=tuple((k, str(v)) for k, v in sorted(params.items()) if k in fixed),
     )

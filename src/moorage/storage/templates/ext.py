@@ -67,7 +67,7 @@ class Ext(Template):
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``."""
         provider = cls._provider_of(born.params)
-        return (provider, f"{born.unique}.{cls.name}.disk{born.index}")
+        return (provider, born.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,9 +240,14 @@ class Ext(Template):
         return False
 
     def _environment(self, disk: Disk) -> dict[str, str]:
-        """Return the variables of every script; the last two go beyond Ganeti's."""
+        """Return the variables of every script; the last three go beyond Ganeti's.
+
+        A provider that has a parameter ``pool`` of its own sees what that was given.
+        """
         named = {"VOL_CNAME": disk.known_as} if disk.known_as else {}
-        params = {"provider": disk.logical_id[0], "access": KERNELSPACE} | disk.params
+        pool = {"pool": self.site.pool} if self.site.pool else {}
+        usual = {"provider": disk.logical_id[0], "access": KERNELSPACE, **pool}
+        params = usual | disk.params
         return {
             "VOL_NAME": disk.volume,
             "VOL_UUID": disk.uuid,
@@ -250,6 +255,7 @@ class Ext(Template):
             **_variables(params),
             "VOL_EPOCH": f"{disk.epoch}",
             "VOL_NODE": self.site.node,
+            **({"VOL_POOL": self.site.pool} if self.site.pool else {}),
         }
 
     def _check_userspace(self, disk: Disk, where: Where) -> None:

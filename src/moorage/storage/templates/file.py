@@ -26,7 +26,7 @@ from moorage.storage.base import (
     Where,
     nothing,
 )
-from moorage.storage.validation import check_name
+from moorage.storage.validation import check_image_directory, check_name
 from moorage.units import Mib
 
 _MIB = 1024 * 1024
@@ -55,8 +55,8 @@ class File(Template):
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
-        name = f"{born.unique}.{cls.name}.disk{born.index}"
-        root = cls._root_of(born.settings)
+        name = born.name(cls.name)
+        root = cls._root_of(born.settings, born.params)
         folder = PurePosixPath(root, born.folder, born.instance or _NOBODY)
         return (_DRIVER, cls._inside(f"{folder}/{name}", root))
 
@@ -74,7 +74,7 @@ class File(Template):
         logical_id: Sequence[Any] = (),
     ) -> str:
         """Return the directory."""
-        root = cls._root_of(settings)
+        root = cls._root_of(settings, params)
         return root or super().unit_key(settings, params, logical_id)
 
     @classmethod
@@ -83,12 +83,21 @@ class File(Template):
         return Where(path=disk.volume)
 
     @classmethod
-    def _root_of(cls, settings: Mapping[str, str]) -> str:
-        (name,) = cls.capabilities.facts.settings
-        return settings.get(name, "")
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters; a directory of its own is none of the system's."""
+        kept = super().parameters(given)
+        if "directory" in kept:
+            kept["directory"] = PurePosixPath(kept["directory"]).as_posix()
+            check_image_directory("directory", kept["directory"])
+        return kept
 
-    def _root(self) -> str:
-        return self._root_of(self.site.settings)
+    @classmethod
+    def _root_of(cls, settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+        (name,) = cls.capabilities.facts.settings
+        return str(params.get("directory") or settings.get(name, ""))
+
+    def _root(self, disk: Disk) -> str:
+        return self._root_of(self.site.settings, disk.params)
 
     @classmethod
     def _inside(cls, path: str, root: str) -> str:
@@ -104,7 +113,7 @@ class File(Template):
     def create(self, disk: Disk) -> Steps:
         """Make the file; one of the same size is left alone, another one refused."""
         path = self._path(disk)
-        yield from self._check_root()
+        yield from self._check_root(disk)
         size = yield from self._bytes(path)
         if size == disk.size * _MIB:
             return Outcome.UNCHANGED
@@ -114,7 +123,7 @@ class File(Template):
                 f"{disk.size * _MIB}: it is not overwritten",
                 path=path,
             )
-        for folder in self._folders(path):
+        for folder in self._folders(disk):
             yield _on(Opened.ENTRY, "mkdir", "--parents", "--", folder)
         steps = self._extend(disk, path, Mib(0), disk.size)
         yield from self._made(path, steps)
@@ -123,13 +132,13 @@ class File(Template):
     def remove(self, disk: Disk) -> Steps:
         """Delete the file, and the instance's directory once it is empty."""
         path = self._path(disk)
-        yield from self._check_root()
+        yield from self._check_root(disk)
         folder = str(PurePosixPath(path).parent)
         there = yield _on(Opened.DIRECTORY, "test", "-d", folder, check=False)
         if there.code:
             return Outcome.UNCHANGED
         removed = yield _rm(path, _half(path))
-        if not folder.endswith(f"/{_NOBODY}") and folder != self._root():
+        if not folder.endswith(f"/{_NOBODY}") and folder != self._root(disk):
             yield _on(Opened.ENTRY, "rmdir", "--", folder, check=False)
         return Outcome.CHANGED if removed.stdout else Outcome.UNCHANGED
 
@@ -187,7 +196,7 @@ class File(Template):
 
     def room(self) -> Surveying:
         """Ask the file system of the directory, if that is there."""
-        root = self._root()
+        root = self._root_of(self.site.settings, self.site.params)
         if not root:
             return ()
         asked = ("stat", "--file-system", "--format=%S %b %a", "--", f"{root}/.")
@@ -204,20 +213,21 @@ class File(Template):
     # -- parts of verbs -----------------------------------------------------------
 
     def _path(self, disk: Disk) -> str:
-        return self._inside(disk.volume, self._root())
+        return self._inside(disk.volume, self._root(disk))
 
-    def _folders(self, path: str) -> list[str]:
+    def _folders(self, disk: Disk) -> list[str]:
         """Return the directories between the root and a file, outermost first."""
-        inside = PurePosixPath(path).relative_to(self._root()).parents
-        found = [str(PurePosixPath(self._root(), folder)) for folder in inside]
+        root = self._root(disk)
+        inside = PurePosixPath(self._path(disk)).relative_to(root).parents
+        found = [str(PurePosixPath(root, folder)) for folder in inside]
         return found[-2::-1]
 
     def _missing(self, path: str) -> Failed:
         return Failed(f"there is no file {path} on node {self.site.node}", path=path)
 
-    def _check_root(self) -> Generator[Command, Output, None]:
+    def _check_root(self, disk: Disk) -> Generator[Command, Output, None]:
         """Refuse to work below a mount point that is not mounted."""
-        root = self._root()
+        root = self._root(disk)
         found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
         if found.code:
             raise Failed(f"there is no directory {root} on node {self.site.node}")
