@@ -18,6 +18,7 @@ SIM ?=
 SEED ?= 1
 CLUSTERS ?= 1000
 LINES ?= 20000
+STEPS ?= 100000
 KILLS ?= 1000
 # Which changes to try: a pattern of modules and functions.
 MUTANTS ?= moorage.jobs.*
@@ -27,10 +28,10 @@ PROGRAMS ?=
 LOCKED := $(VENV)/.locked
 INSTALLED := $(VENV)/.installed
 FAST := not real and not oracle and not slow
-REST := real or oracle or slow
+SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: fast-tests fuzz other-tests real-packages lint
+.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -62,16 +63,25 @@ fast-tests: $(INSTALLED)
 fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINES=20000
 	$(BIN)/pytest tests/cli/test_fuzz.py --fuzz-seed $(SEED) --fuzz-lines $(LINES)
 
-# One after the other: each real test has the machine's two cores to itself.
-other-tests: $(INSTALLED) guest
+stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
+	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
+
+slow-tests: $(INSTALLED) real-packages
 	@mkdir -p $(REPORTS)
-	$(BIN)/pytest --timeout 1200 --durations 10 -m "$(REST)" \
-	  --requirements-report $(REPORTS)/rest.json tests
+	$(BIN)/pytest -n 2 --timeout 1200 --durations 10 -m "$(SLOW)" \
+	  --requirements-report $(REPORTS)/slow.json tests
+
+# One after the other: each has the machine's two cores to itself.
+real-tests: $(INSTALLED) guest
+	@mkdir -p $(REPORTS)
+	$(BIN)/pytest --timeout 1200 --durations 10 -m real \
+	  --requirements-report $(REPORTS)/real.json tests
 
 test: ## Set up and run all tests, the real ones included (root)
 	@$(MAKE) real-packages
 	@$(MAKE) check
-	@$(MAKE) other-tests
+	@$(MAKE) slow-tests
+	@$(MAKE) real-tests
 
 real-packages:
 	@scripts/can-run-real.sh 2> >(sed 's/; the same tour.*/; without them: make check/' >&2)
@@ -112,7 +122,7 @@ $(MUTATION)/.installed: requirements-mutants.lock scripts/make-venv.sh
 	@touch $@
 
 requirements: $(INSTALLED) ## A line a requirement: number, pass, fail or none, its tests
-	@if [ ! -f $(REPORTS)/fast.json ] || [ ! -f $(REPORTS)/rest.json ]; then \
+	@if [ $$(ls $(REPORTS)/{fast,slow,real}.json 2>/dev/null | wc -l) -lt 3 ]; then \
 	  echo "No report of a full run yet: running make test first" >&2; \
 	  $(MAKE) test >&2 || echo "make test failed; this is what it has shown:" >&2; fi
 	@$(BIN)/python scripts/requirements.py docs/reference/requirements.md $(REPORTS)

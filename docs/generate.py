@@ -240,10 +240,13 @@ WHAT = {
     "remove": "destroy the volume",
     "grow": "enlarge it from `VOL_SIZE` to `VOL_NEW_SIZE` MiB",
     "setinfo": "keep the note `VOL_METADATA` beside it",
-    "verify": "check the parameters; never run today",
+    "verify": "look at the parameters, before anything is made with them; what it "
+    "prints is the reason of the refusal",
     "snapshot": "copy it to the new volume `VOL_SNAPSHOT_NAME`",
     "open": "this node is going to write",
     "close": "this node stops writing",
+    "capacity": "print total and free MiB",
+    "list": "print a line for each volume: name, size in MiB (or `-`), any words",
 }
 VARIABLES = {
     "VOL_NAME": "the volume's name, `<uuid>.ext.disk<n>`; never changes",
@@ -313,9 +316,11 @@ def _probes() -> dict[str, Generator[Any, Any, Any]]:
         "remove": ext.remove(disk),
         "grow": ext.grow(disk, Mib(2)),
         "setinfo": ext.setinfo(disk, "note"),
+        "verify": ext.verify(disk),
         "snapshot": ext.snapshot(disk, "copy", Mib(1)),
         "open": ext.open(disk, exclusive=True),
         "close": ext.close(disk),
+        "list": ext.volumes(disk.params),
     }
 
 

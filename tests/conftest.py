@@ -48,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-lines", type=int, default=200, help="how many command lines are typed"
     )
+    parser.addoption(
+        "--stateful-seed", type=int, default=1, help="what happens to a cluster"
+    )
+    parser.addoption(
+        "--stateful-steps", type=int, default=10_000, help="how much happens to it"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -7,8 +7,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from msgspec import json
 
 from moorage.jobs import Job
+from moorage.model import Disk
+from moorage.model.story import Event, shown
 from moorage.testing.cluster import Crash, SimCluster
 from moorage.testing.scenarios import Scenario, harbour
 from moorage.testing.state_snapshot import Picture, epochs, picture
@@ -111,6 +114,7 @@ class Harbour:
         """Fail unless the cluster is as before the request, or as after it."""
         seen = await picture(cluster)
         told.check(cluster, job, seen)
+        assert await mistold(cluster) == []
         now = epochs(cluster.config)
         fallen = {
             uuid
@@ -119,6 +123,27 @@ class Harbour:
         }
         assert fallen == set()
         await cluster.stop()
+
+
+async def mistold(cluster: SimCluster) -> list[str]:
+    """Return the disks whose stories do not lead to what their records say."""
+    config = cluster.config
+    uuids = {disk.uuid for disk in config.all(Disk)}
+    uuids |= set(cluster.truth.stories.ended)
+    return [
+        uuid
+        for uuid in sorted(uuids)
+        if json.decode(json.encode(shown(config, config.objects.get(uuid))))
+        != replayed(await cluster.truth.story(uuid))
+    ]
+
+
+def replayed(events: list[Event]) -> dict[str, object]:
+    """Return the fields of a disk after all that happened to it."""
+    state: dict[str, object] = {}
+    for event in events:
+        state |= {name: new for name, (_, new) in event.changed.items()}
+    return {name: value for name, value in state.items() if value is not None}
 
 
 @pytest.fixture(scope="session")

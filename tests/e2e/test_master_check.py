@@ -89,7 +89,7 @@ async def test_a_sound_store(places: MasterPlaces) -> None:
     status, (line,) = check(places)
     assert status == 0
     assert line.startswith("No problem found: ")
-    assert "0 jobs (0 under way), version 2, term 2" in line
+    assert "0 jobs (0 under way), 0 events of 0 disks, version 2" in line
     assert content(places) == before
 
 
@@ -189,6 +189,21 @@ async def test_jobs_that_no_master_could_carry_on(places: MasterPlaces) -> None:
     assert "job 9: it is at task 4 of 0" in text
     assert "the record of job 3: " in text
     assert "the last job's number is b'3'" in text
+
+
+async def test_stories_that_do_not_fit_their_disks(places: MasterPlaces) -> None:
+    writes = [
+        (("story", "d1 00000001"), b'{"kind":"made","changed":{}}'),
+        (("story", "d2 00000001"), b'{"kind":"removed","changed":{}}'),
+        (("story", "d3 00000001"), b'{"job":"three"}'),
+        (("story", "d4"), b"{}"),
+    ]
+    await written(places, writes)
+    text = "\n".join(check(places)[1])
+    assert "by its story, disk d1 goes on: by its record, not so" in text
+    assert "disk d2" not in text
+    assert "the event of a disk, d3 00000001: Expected `int`" in text
+    assert "the event of a disk, d4: " in text
 
 
 async def test_keys_that_cannot_be_read(places: MasterPlaces) -> None:

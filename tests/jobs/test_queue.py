@@ -5,8 +5,10 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import WrongState
+from moorage.jobs.job import decode, encode
 from moorage.store import MemoryStore, Stored, Write
 from moorage.testing.cluster import SimCluster
 
@@ -140,3 +142,26 @@ async def test_jobs_that_follow_are_stored_with_the_one_that_brought_them(
     assert cluster.store.version > writes
     for one in followed:
         await cluster.finished(one)
+
+
+@pytest.mark.parametrize(
+    ("opcodes", "states"),
+    [([GROW_A], ["success"]), ([NONSENSE, GROW_A], ["error", "error"])],
+    ids=["success", "error"],
+)
+async def test_a_job_that_a_crash_kept_from_being_closed_is_closed(
+    cluster: SimCluster, opcodes, states
+) -> None:
+    """The last write of a job, which gives it its end, is lost."""
+    number = await cluster.engine.submit(opcodes)
+    await cluster.finished(number)
+    key = ("job", str(number))
+    job = decode(cluster.store.records[key])
+    for op in job.ops[1:]:
+        op.status, op.error, op.end_timestamp = "queued", None, None
+    cluster.store.records[key] = encode(replace(job, end_timestamp=None))
+    await cluster.crash()
+    await cluster.boot()
+    job = await cluster.finished(number)
+    assert job.end_timestamp is not None
+    assert [op.status for op in job.ops] == states

@@ -13,6 +13,7 @@ from moorage.model.change import encode
 from moorage.node.agent import Agent
 from moorage.node.images import Images
 from moorage.node.local_host import LocalMachine
+from moorage.node.providers import Providers
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.units import Mib
@@ -64,7 +65,7 @@ class Node:
         listed.write_text(f"{self.top}/files\n")
         images = Images(self.name, listed)
         extstorage = [self.provider.parent]
-        self.machine = LocalMachine(self.top / "log", extstorage, [], images)
+        self.machine = LocalMachine(self.top / "log", Providers(extstorage), [], images)
         self.agent = Agent(self.name, self.top / "run", self.machine, {})
 
     async def do(self, verb: str, disk: Disk | None = None, **more: Any) -> Any:

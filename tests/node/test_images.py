@@ -19,6 +19,7 @@ from moorage.node.commands import drive
 from moorage.node.images import UNLISTED, Images
 from moorage.node.local_host import LocalMachine
 from moorage.node.oses import Install, OsDisk, command, look
+from moorage.node.providers import Providers
 from moorage.storage import Command, Opened, Outcome, Site, Where, template_named
 from moorage.units import Mib
 
@@ -46,7 +47,9 @@ class Yard:
         self.listed = top / "file-storage-paths"
         self.allow(self.root)
         self.images = Images("node1", self.listed, [top / "state"])
-        self.machine = LocalMachine(top / "log", [], [top / "os"], self.images)
+        self.machine = LocalMachine(
+            top / "log", Providers([]), [top / "os"], self.images
+        )
         self.image = self.root / "detached" / "v1"
         self.disk = Disk(
             uuid="d1",

@@ -203,9 +203,10 @@ def test_node_names_fit_and_tell_disks_apart():
     names = {
         name
         for disk in DISKS
-        for name in (blockdev.upper_name(disk), *blockdev.lower_names(disk))
+        for stack in blockdev.stacks(disk)
+        for name in (stack.upper, *stack.lowers)
     }
-    assert len(names) == 9
+    assert len(names) == 18
     assert max(map(len, names)) <= 31
 
 
@@ -218,7 +219,7 @@ def test_a_read_only_drive_is_read_only_all_the_way_down():
     one = drive(0, FILE, mode="ro")
     given = parameters({})
     assert blockdev.lower_node(one, data(one), "p", given)["read-only"] is True
-    assert blockdev.upper_node(one, data(one), "p", given)["read-only"] is True
+    assert blockdev.upper_node(one, data(one), "d", "p", given)["read-only"] is True
 
 
 @pytest.mark.requirement("S0-65")

@@ -11,6 +11,7 @@ from moorage.model import Device, Unit
 from moorage.node.commands import drive
 from moorage.node.images import Images
 from moorage.node.local_host import LocalMachine
+from moorage.node.providers import Providers
 from moorage.storage import TEMPLATES, Command, Site
 from moorage.units import Mib
 
@@ -20,7 +21,7 @@ def machine(tmp_path: Path) -> LocalMachine:
     for name in ("ext/first", "os/tiny", "os-and-more"):
         (tmp_path / name).mkdir(parents=True)
     images = Images("node1", tmp_path / "file-storage-paths")
-    paths = [tmp_path / "ext"], [tmp_path / "os"]
+    paths = Providers([tmp_path / "ext"]), [tmp_path / "os"]
     return LocalMachine(tmp_path / "log", *paths, images)
 
 

@@ -54,9 +54,10 @@ def test_an_agent_does_all_that_is_declared_and_nothing_else() -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_a_disk_that_a_verb_is_given_fences_it(name: str) -> None:
     call = filled(EVERY[name])
-    takes = {"disk", "disks"} & {one.name for one in fields(EVERY[name])}
-    assert call.fencing() == ((DISK,) if takes else ())
-    assert (one_disk(call) is not None) == ("disk" in takes)
+    kinds = {one.name: one.type for one in fields(EVERY[name])}
+    taken = [one for one in kinds.values() if one in (Disk, tuple[Disk, ...])]
+    assert call.fencing() == (DISK,) * len(taken)
+    assert (one_disk(call) is not None) == ("disk" in kinds)
     assert call.touched() >= {one.uuid for one in call.fencing()}
     newer = call.renewed(lambda disk: convert({**vars_of(disk), "epoch": 7}, Disk))
     assert [one.epoch for one in newer.fencing()] == [7] * len(call.fencing())

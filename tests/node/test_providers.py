@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from moorage.node.providers import scan
+from moorage.node.providers import Providers
 from moorage.storage.provider import OPTIONAL, SCRIPTS, usable
 
 
@@ -23,7 +23,7 @@ def provider(
 @pytest.mark.requirement("S0-22", "S0-53", "S0-66")
 def test_seven_scripts_and_a_list_make_a_provider(tmp_path: Path) -> None:
     provider(tmp_path / "nas", *SCRIPTS)
-    (found,) = scan([tmp_path])
+    (found,) = Providers([tmp_path]).scan()
     assert (found.name, found.path) == ("nas", str(tmp_path / "nas"))
     assert found.valid
     assert found.optional == ()
@@ -39,7 +39,7 @@ def test_every_visible_entry_is_listed(tmp_path: Path) -> None:
     (one / "stray").write_text("")
     provider(one / "a b", *SCRIPTS)
     (two / "linked").symlink_to(one / "nas")
-    found = scan([one, two, tmp_path / "gone"])
+    found = Providers([one, two, tmp_path / "gone"]).scan()
     stray = "Directory for External Storage Provider {} not found in search path"
     assert [(entry.name, entry.problem) for entry in found] == [
         ("a b", stray.format("a b")),
@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "d/create").mkdir()
     provider(tmp_path / "e", *SCRIPTS)
     (tmp_path / "e/open").write_text("")
-    problems = [found.problem for found in scan([tmp_path])]
+    problems = [found.problem for found in Providers([tmp_path]).scan()]
     under = f"under path '{tmp_path}/"
     assert problems == [
         f"File 'create' {under}a' is missing (No such file or directory)",

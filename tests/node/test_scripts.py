@@ -16,6 +16,7 @@ from moorage.node import commands
 from moorage.node.commands import run
 from moorage.node.images import Images
 from moorage.node.local_host import LocalMachine
+from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
 from moorage.node.turns import CURRENT, Step, Work
 from moorage.storage import Command
@@ -132,7 +133,7 @@ async def test_a_program_is_noted_while_it_runs(tmp_path: Path) -> None:
 async def test_a_master_ends_what_earlier_steps_began(tmp_path: Path) -> None:
     images = Images("node1", tmp_path / "file-storage-paths")
     scripts = Scripts(tmp_path / "scripts")
-    machine = LocalMachine(tmp_path, [], [], images, scripts)
+    machine = LocalMachine(tmp_path, Providers([]), [], images, scripts)
     CURRENT.set(Work(frozenset(["d1", "v1"]), Step(1, 7)))
     running = asyncio.create_task(
         machine.run(sh(f"echo $$ >{tmp_path}/pid; sleep 600"), 90)

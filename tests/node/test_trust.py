@@ -106,20 +106,20 @@ def test_a_provider_whose_scripts_others_may_write_is_invalid(tmp_path: Path) ->
     entry = tmp_path / "ext/loop"
     for name in (*providers.SCRIPTS, providers.PARAMETERS):
         put(entry / name)
-    (found,) = providers.scan([tmp_path / "ext"])
+    (found,) = providers.Providers([tmp_path / "ext"]).scan()
     assert found.problem == ""
     (entry / "attach").chmod(0o777)
-    (found,) = providers.scan([tmp_path / "ext"])
+    (found,) = providers.Providers([tmp_path / "ext"]).scan()
     told = f"File 'attach' under path '{entry}' is not trusted: {entry}/attach, which"
     assert found.problem.startswith(told)
     (entry / "attach").chmod(0o755)
     settings = put(entry / "etc/settings.sh", mode=0o666)
-    (found,) = providers.scan([tmp_path / "ext"])
+    (found,) = providers.Providers([tmp_path / "ext"]).scan()
     told = f"Path '{entry}' is not trusted: {settings}, which belongs to user "
     assert found.problem.startswith(told)
     settings.unlink()
     settings.symlink_to(put(tmp_path / "theirs/settings.sh", mode=0o666))
-    (found,) = providers.scan([tmp_path / "ext"])
+    (found,) = providers.Providers([tmp_path / "ext"]).scan()
     assert f"not trusted: {tmp_path}/theirs/settings.sh, which" in found.problem
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ import pytest
 from moorage.cli.tour.stage import Stage
 from moorage.cli.tour.steps import KERNEL
 from moorage.cli.tour.typist import Typist
+from moorage.daemons import cleanup, process
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.devcluster import Scratch
 from moorage.guest import build, write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
+from moorage.testing.node_guests import NodeGuest, NodeGuests
 from moorage.testing.qemu_pair import Lab
 
 BUILT = Path(__file__).parents[2] / ".build" / "guest"
@@ -199,3 +202,59 @@ def lab() -> Iterator[Lab]:
         yield made
     finally:
         made.close()
+
+
+class Hamlet(Typist):
+    """A cluster whose nodes are guests, each with a kernel and LVM of its own.
+
+    The master runs on this machine. Each node has the disks ``/dev/vda`` and
+    ``/dev/vdb``, and a volume group ``xenvg`` on the first one.
+    """
+
+    def __init__(self, path: Path, nodes: list[NodeGuest]) -> None:
+        environ = {
+            "MOORAGE_DIR": str(path / "master"),
+            "MOORAGE_SOCKET": str(path / "master" / "luxi.sock"),
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+        }
+        super().__init__(environ, io.StringIO())
+        self.path = path
+        self.nodes = nodes
+
+    def found(self) -> None:
+        """Make the cluster of all the nodes."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(self._let_wait, self.nodes))
+        given = "--enabled-hypervisors fake -B memory=128M,vcpus=1"
+        word = f"--token-file {self.path}"
+        self.type(f"gnt-cluster init {given} {word}/node1.token hamlet")
+        for node in self.nodes[1:]:
+            self.type(f"gnt-node add {word}/{node.name}.token {node.name}")
+
+    def _let_wait(self, node: NodeGuest) -> None:
+        node.run("vgcreate -qq xenvg /dev/vda")
+        token = self.path / f"{node.name}.token"
+        token.touch(mode=0o600)
+        token.write_text(node.start_agent())
+
+    def volumes(self, node: int = 0) -> dict[str, int]:
+        """Return the logical volumes of a node, with their sizes in MiB."""
+        ask = "lvs --noheadings --nosuffix --units m -o vg_name,lv_name,lv_size"
+        rows = (line.split() for line in self.nodes[node].run(ask).splitlines())
+        return {f"{vg}/{lv}": int(float(size)) for vg, lv, size in rows}
+
+
+@pytest.fixture(scope="session")
+def hamlet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hamlet]:
+    """Return a cluster of two nodes that are guests; each test cleans up behind it."""
+    build(BUILT)
+    path = tmp_path_factory.mktemp("hamlet")
+    path.chmod(0o700)
+    with NodeGuests(BUILT) as guests:
+        found = Hamlet(path, [guests.add(768, 768), guests.add(768, 768)])
+        try:
+            found.found()
+            yield found
+        finally:
+            for pid in list(cleanup.processes(path)):
+                process.end(pid, patience=2.0)

@@ -32,6 +32,8 @@ def test_the_policy_of_a_new_cluster_names_them_in_order() -> None:
         "blockdev",
         "file",
         "diskless",
+        "plain",
+        "rbd",
     ]
 
 

@@ -42,6 +42,7 @@ SITE = Site(
     settings={
         "file_storage_dir": "/srv/file",
         "shared_file_storage_dir": "/srv/sharedfile",
+        "volume_group_name": "xenvg",
     },
     providers={
         "nas": Provider(

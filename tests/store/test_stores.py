@@ -166,7 +166,8 @@ async def test_a_commit_costs_what_it_touches(disks: int) -> None:
         ),
         [(("job", "1"), b"")],
     )
-    assert store.sizes[-1] == 4  # the disk, the instance, the serial number, the job
+    # the disk, what happened to it, the instance, the serial number, the job
+    assert store.sizes[-1] == 5
 
 
 async def test_readers_keep_their_snapshot() -> None:

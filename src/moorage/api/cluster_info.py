@@ -8,13 +8,9 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 from moorage.model import (
-    Cluster,
     Config,
-    Disk,
-    Instance,
     Node,
     NodeFacts,
-    NodeGroup,
 )
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
@@ -39,6 +35,7 @@ _SAME = (
     "tags",
     "uid_pool",
     "uuid",
+    "volume_group_name",
 )
 """Settings that go by the name that the configuration has for them."""
 
@@ -75,7 +72,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
 _VALUES: dict[str, Callable[[Config], Any]] = {
     "cluster_name": lambda config: config.cluster.cluster_name,
     "master_node": lambda config: config.node(config.cluster.master_node).name,
-    "volume_group_name": lambda _config: None,
+    "volume_group_name": lambda config: config.cluster.volume_group_name or None,
     "watcher_pause": lambda _config: None,
 }
 
@@ -94,31 +91,3 @@ def config_value(config: Config, name: str, draining: bool) -> Any:  # noqa: ANN
         known = ", ".join(sorted({*_VALUES, "drain_flag"}))
         raise BadInput(f"there is no configuration value '{name}': there is {known}")
     return _VALUES[name](config)
-
-
-_TAGGED: dict[str, type[Disk | Instance | Node | NodeGroup]] = {
-    "disk": Disk,
-    "instance": Instance,
-    "node": Node,
-    "nodegroup": NodeGroup,
-}
-
-
-def tags(config: Config, kind: str, name: str) -> list[str]:
-    """Return the tags of an object, sorted.
-
-    Raises
-    ------
-    BadInput
-        If objects of this kind have no tags.
-    NotFound
-        If there is no such object.
-    """
-    if kind == "cluster":
-        found: Cluster | Disk | Instance | Node | NodeGroup = config.cluster
-    elif kind in _TAGGED:
-        found = config.get(_TAGGED[kind], name)
-    else:
-        known = ", ".join(sorted({*_TAGGED, "cluster"}))
-        raise BadInput(f"a '{kind}' has no tags: {known} have")
-    return sorted(found.tags)

@@ -1,49 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LUXI's methods on the master: each is its arguments as data, and an answer.
-
-A class is named after its method; its fields are the positional arguments.
-"""
+"""LUXI's methods on the master: those on jobs, and the table of all."""
 
 import asyncio
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct, ValidationError, convert, to_builtins
+from msgspec import Meta, ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
-from moorage.model import NodeFacts
 from moorage.model.misfit import misfit
-from moorage.protocol import GetAuthority
 
 from . import job_kill
-from .cluster_info import cluster_info, config_value, tags
 from .luxi import NOCHANGE, error_to_wire
+from .luxi_method import Fields, Method, Numbers, Opcodes
+from .luxi_queries import QUERIES
 from .opcode_checks import PRIORITIES, check_opcodes
-from .query import Sources, fields_of, old_style, query, resource_named, rows
+from .query import Sources, resource_named, rows
 from .query.job import log_entries
-from .query.live import ask
 
 LONGEST_WAIT = 89.0
 """Seconds that a client waits for a job's change at most, as in Ganeti."""
-Fields = Annotated[list[str], Meta(max_length=500)]
-"""Names of fields; each costs a value of every object."""
-Opcodes = Annotated[list[dict[str, Any]], Meta(max_length=1000)]
-Numbers = Annotated[list[int], Meta(max_length=100_000)]
-
-
-class Method(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A request, its arguments checked."""
-
-    waits: ClassVar[bool] = False
-    """Whether it only waits: it is dropped when its client goes away."""
-
-    @abstractmethod
-    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
-        """Do what was asked, and return the result as JSON values."""
-
 
 # -- submitting ----------------------------------------------------------------------
 
@@ -245,131 +222,22 @@ class SetDrainFlag(Method, frozen=True):
         return True
 
 
-# -- queries -------------------------------------------------------------------------
-
-
-class Query(Method, frozen=True):
-    """Answer a query."""
-
-    what: str
-    fields: Fields
-    qfilter: list[Any] | None = None
-
-    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
-        """Look, and ask nodes where a field needs it."""
-        return await query(self.what, self.fields, self.qfilter, at)
-
-
-class QueryFields(Method, frozen=True):
-    """Return which fields a resource has."""
-
-    what: str
-    fields: Fields | None = None
-
-    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
-        """Look in the table."""
-        del at
-        return fields_of(self.what, self.fields)
-
-
-class _OldQuery(Method, frozen=True):
-    """A query of Ganeti's first kind."""
-
-    resource: ClassVar[str]
-
-    names: list[str] | None
-    fields: Fields
-    use_locking: bool = False
-
-    async def answer(self, at: Sources) -> list[list[Any]]:
-        """Return bare values."""
-        return await old_style(self.resource, self.names, self.fields, at)
-
-
-class QueryInstances(_OldQuery, frozen=True):
-    """Return values of instances."""
-
-    resource = "instance"
-
-
-class QueryNodes(_OldQuery, frozen=True):
-    """Return values of nodes."""
-
-    resource = "node"
-
-
-class QueryGroups(_OldQuery, frozen=True):
-    """Return values of node groups."""
-
-    resource = "group"
-
-
-class QueryClusterInfo(Method, frozen=True):
-    """Return the cluster's settings."""
-
-    async def answer(self, at: Sources) -> dict[str, Any]:
-        """Look in the configuration, and ask the master's node where it looks."""
-        config = at.truth.config
-        master = config.cluster.master_node
-        said = (await ask(at, config, [master])).get(master)
-        found = cluster_info(config, said if isinstance(said, NodeFacts) else None)
-        with suppress(MoorageError):
-            ask_authority = GetAuthority()
-            found["authority"] = to_builtins(
-                await at.nodes.call(
-                    config.node(master), ask_authority, at.truth.term, lambda *_: None
-                )
-            )
-        return found
-
-
-class QueryConfigValues(Method, frozen=True):
-    """Return some values of the configuration."""
-
-    fields: Fields
-
-    async def answer(self, at: Sources) -> list[Any]:
-        """Look each one up."""
-        draining = at.engine.queue.draining
-        return [config_value(at.truth.config, one, draining) for one in self.fields]
-
-
-class QueryTags(Method, frozen=True):
-    """Return the tags of an object."""
-
-    kind: str
-    name: str = ""
-
-    async def answer(self, at: Sources) -> list[str]:
-        """Look in the configuration."""
-        return tags(at.truth.config, self.kind, self.name)
-
-
 # -- all -----------------------------------------------------------------------------
 
-METHODS: dict[str, type[Method]] = {
-    one.__name__: one
-    for one in (
-        SubmitJob,
-        SubmitJobToDrainedQueue,
-        SubmitManyJobs,
-        WaitForJobChange,
-        QueryJobs,
-        CancelJob,
-        ChangeJobPriority,
-        ArchiveJob,
-        AutoArchiveJobs,
-        SetDrainFlag,
-        Query,
-        QueryFields,
-        QueryInstances,
-        QueryNodes,
-        QueryGroups,
-        QueryClusterInfo,
-        QueryConfigValues,
-        QueryTags,
-    )
-}
+_METHODS: tuple[type[Method], ...] = (
+    SubmitJob,
+    SubmitJobToDrainedQueue,
+    SubmitManyJobs,
+    WaitForJobChange,
+    QueryJobs,
+    CancelJob,
+    ChangeJobPriority,
+    ArchiveJob,
+    AutoArchiveJobs,
+    SetDrainFlag,
+    *QUERIES,
+)
+METHODS = {one.__name__: one for one in _METHODS}
 """Every method by its name."""
 
 

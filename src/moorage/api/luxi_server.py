@@ -17,7 +17,8 @@ from moorage.jobs.executor import sentence
 from moorage.store import StoreLost
 
 from .luxi import END, decode_request, encode_error, encode_result
-from .luxi_methods import Method, method
+from .luxi_method import Method
+from .luxi_methods import method
 from .luxi_texts import check_texts
 from .query import Sources
 

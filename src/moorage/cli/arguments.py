@@ -89,7 +89,9 @@ def _joined(command: Command, argv: Sequence[str], after: list[str]) -> Iterator
             after.extend(words)
             return
         option = options.get(word) or _abbreviated(options, word)
-        if option and option.metavar and not option.bare:
+        if option and option.pair:
+            yield from _tied(option, _two(option, next(words, None), words))
+        elif option and option.metavar and not option.bare:
             yield from _tied(option, next(words, None))
         elif option and option.bare:
             yield from _bare(option, next(words, None))
@@ -110,6 +112,16 @@ def _tied(option: Option, value: str | None) -> Iterator[str]:
     if value == "--":
         raise Usage(f"{option.flags[-1]} does not take '--'")
     yield f"{_long(option)}={value}" if _long(option) else option.flags[0] + value
+
+
+def _two(option: Option, first: str | None, words: Iterator[str]) -> str | None:
+    """Return the two words of an option as ``FIRST=SECOND``; they may be so already."""
+    if first is None or "=" in first:
+        return first
+    second = next(words, None)
+    if second is None:
+        raise Usage(f"{option.flags[-1]} needs two values, {option.metavar}")
+    return f"{first}={second}"
 
 
 def _bare(option: Option, value: str | None) -> Iterator[str]:

@@ -86,6 +86,11 @@ class Call:
         self.words: list[str] = options.words
         self.terminal = terminal
 
+    @property
+    def prefix(self) -> str:
+        """What stands before the last word of the command: ``gnt-storage pool``."""
+        return f"{self.program.name} {self.command.name}".rpartition(" ")[0]
+
     @cached_property
     def client(self) -> LuxiClient:
         """The connection to the master."""

@@ -49,6 +49,9 @@ class Option(NamedTuple):
         Whether the value of a switch is how often it is given.
     dest
         Name of the value; the long form's when empty.
+    pair
+        Whether it takes two words, as ``--add-pool NAME PROVIDER``; `convert` is
+        handed ``NAME=PROVIDER``.
     moot
         Whether it is Ganeti's and asks for what is so here in any case.
     """
@@ -64,6 +67,7 @@ class Option(NamedTuple):
     glued: bool = False
     counts: bool = False
     dest: str = ""
+    pair: bool = False
     moot: bool = False
 
     @property
@@ -122,6 +126,8 @@ class Command(NamedTuple):
 
     Attributes
     ----------
+    name
+        One word, or two: ``pool add`` is one of the commands on pools.
     handler
         Carries it out; returns the exit status. It is handed a
         :class:`~moorage.cli.command.Call`, or the `Options` where it has no name.
@@ -134,6 +140,11 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     aliases: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
+
+    @property
+    def verb(self) -> str:
+        """What it does: the last word of its name."""
+        return self.name.rpartition(" ")[2]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,3 +163,15 @@ class Program(NamedTuple):
         """Return the command of that name or alias, if any."""
         found = (command for command in self.commands if name in command.names)
         return next(found, None)
+
+    def within(self, word: str) -> "Program":
+        """Return the commands whose names begin with a word, as a program of its own.
+
+        It has none if no name of two words begins so.
+        """
+        found = tuple(
+            command._replace(name=command.verb, aliases=())
+            for command in self.commands
+            if command.name.startswith(f"{word} ")
+        )
+        return Program(f"{self.name} {word}", f"{word}s", found)

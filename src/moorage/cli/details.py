@@ -33,8 +33,8 @@ def look_up(
     known = {one[key] for one in found for key in keys}
     for word in call.words:
         if word not in known:
-            program = call.program.name
-            raise NotFound(f"{resource} '{word}' is not known", hint=f"{program} list")
+            hint = f"{call.prefix} list"
+            raise NotFound(f"{resource} '{word}' is not known", hint=hint)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from moorage import __version__
 from moorage.errors import BadInput
 
-from . import join_token, policy_options, renew_crypto
+from . import join_token, policy_options, pool_options, renew_crypto, tags
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
@@ -32,6 +32,7 @@ def settings(call: Call) -> dict[str, Any]:
         enabled_disk_templates="enabled_disk_templates",
         shared_file_storage_dir="shared_file_storage_dir",
         file_storage_dir="file_storage_dir",
+        vg_name="volume_group_name",
         default_iallocator="default_iallocator",
         mac_prefix="mac_prefix",
         primary_ip="primary_ip",
@@ -39,6 +40,9 @@ def settings(call: Call) -> dict[str, Any]:
         add_uids="add_uids",
         remove_uids="remove_uids",
     )
+    for field in ("add_pools", "remove_pools"):
+        if call.option(field):
+            found[field] = call.option(field)
     if call.option("backend_parameters"):
         found["beparams"] = {"default": call.option("backend_parameters")}
     for field, option in _NESTED.items():
@@ -182,6 +186,7 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
     shown = {
         "mac prefix": "mac_prefix",
+        "lvm volume group": "volume_group_name",
         "file storage path": "file_storage_dir",
         "shared file storage path": "shared_file_storage_dir",
         "default instance allocator": "default_iallocator",
@@ -195,6 +200,7 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
         **{word: _joined(found[key]) for word, key in paths.items() if key in found},
         "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
         "uid pool": shown_uids(found.get("uid_pool") or ()),
+        "storage pools": _maps(found.get("storage_pools")) or "",
     }
 
 
@@ -263,6 +269,7 @@ SETTINGS = (
         "DIR",
     ),
     Option(("--file-storage-dir",), "where files of one node are", "DIR"),
+    Option(("--vg-name",), "the volume group of plain disks, on every node", "NAME"),
     Option(
         ("-H", "--hypervisor-parameters"),
         "defaults of a hypervisor; may be repeated",
@@ -316,7 +323,7 @@ PROGRAM = Program(
                 *join_token.OPTIONS,
                 Option(("--node-name",), "name of the first node (node1)", "NAME"),
                 Option(("--no-start",), "do not start the master"),
-                moot("--no-lvm-storage", "no template uses LVM"),
+                moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
                 moot("--no-drbd-storage", "no template uses DRBD"),
                 moot("--no-etc-hosts", "/etc/hosts is never written"),
                 moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
@@ -354,7 +361,7 @@ PROGRAM = Program(
             modify,
             "Change the cluster's settings",
             (),
-            (*SETTINGS, *UIDS, *JOB),
+            (*SETTINGS, *UIDS, *pool_options.OPTIONS, *JOB),
             examples=(
                 Example(
                     "gnt-cluster modify -D ext:access=userspace",
@@ -364,9 +371,15 @@ PROGRAM = Program(
                     "gnt-cluster modify --uid-pool=30000-30099",
                     "guests run as these users, each as one of its own",
                 ),
+                Example(
+                    "gnt-cluster modify --add-pool nas1 san",
+                    "a storage pool of the provider san; gnt-storage pool connect "
+                    "says where",
+                ),
             ),
         ),
         renew_crypto.COMMAND,
+        *tags.commands("gnt-cluster"),
         Command(
             "version", show_version, "Show versions of software and interfaces"
         )._replace(options=(DEBUG,)),

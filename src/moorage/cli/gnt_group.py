@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.errors import BadInput
 
-from . import details, policy_options
+from . import details, policy_options, tags
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
@@ -158,6 +158,7 @@ PROGRAM = Program(
                 Example("gnt-group assign-nodes rack2 node4 node5", "two nodes"),
             ),
         ),
+        *tags.commands("gnt-group"),
     ),
 )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.errors import BadInput
 
-from . import details, join_token
+from . import details, join_token, tags
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import ends, failures, fetch, perform
 from .listing import Listing
@@ -293,6 +293,7 @@ PROGRAM = Program(
         ),
         *LISTING.commands("gnt-node", "offline or drained"),
         *_COMMANDS,
+        *tags.commands("gnt-node"),
     ),
 )
 

@@ -61,12 +61,13 @@ def _dispatch(program: Program, words: list[str], terminal: Terminal) -> int:
     if name in ("-h", "--help", "help"):
         terminal.print(_help(program, rest))
         return 0
+    if program.within(name).commands and rest[:1] in (["-h"], ["--help"]):
+        terminal.print(_help(program, words))
+        return 0
     if name == "--version":
         terminal.print(f"{program.name} (moorage) {__version__}")
         return 0
-    command = program.find(name)
-    if command is None:
-        raise _unknown_command(program, name)
+    command, rest = _found(program, words)
     return _carry_out(program, command, rest, terminal)
 
 
@@ -74,10 +75,36 @@ def _help(program: Program, words: list[str]) -> str:
     """Return the help of a program, or of the command that is named after ``help``."""
     if not words or words[0].startswith("-"):
         return program_help(program)
-    command = program.find(words[0])
-    if command is None:
-        raise _unknown_command(program, words[0])
+    within = program.within(words[0])
+    if within.commands and (len(words) == 1 or words[1].startswith("-")):
+        return program_help(within)
+    command, _ = _found(program, words)
     return command_help(program, command)
+
+
+def _found(program: Program, words: list[str]) -> tuple[Command, list[str]]:
+    """Return the command that some words begin with, of one word or two, and the rest.
+
+    Raises
+    ------
+    Usage
+        If there is none.
+    """
+    name, *rest = words
+    command = program.find(name)
+    if command:
+        return command, rest
+    within = program.within(name)
+    if not within.commands:
+        raise _unknown_command(program, name)
+    if not rest:
+        raise Usage(
+            f"{within.name} needs a command", hint=f"{program.name} help {name}"
+        )
+    command = program.find(f"{name} {rest[0]}")
+    if command is None:
+        raise _unknown_command(within, rest[0])
+    return command, rest[1:]
 
 
 def _carry_out(
@@ -92,7 +119,7 @@ def _carry_out(
     try:
         return command.handler(call)
     except NotFound as error:
-        if command.name in DESTROYS:
+        if command.verb in DESTROYS:
             error.hint = ""  # what is alike must not be destroyed for it
         raise
     finally:
@@ -101,7 +128,7 @@ def _carry_out(
 
 
 def _unknown_command(program: Program, name: str) -> Usage:
-    kept = [one for one in program.commands if one.name not in DESTROYS]
+    kept = [one for one in program.commands if one.verb not in DESTROYS]
     known = [name for command in kept for name in command.names]
     hint = close(name, known, program.name)
     return Usage(f"{program.name} has no command '{name}'", hint=hint)

@@ -78,6 +78,11 @@ def ident_key_values(text: str) -> tuple[str, dict[str, Any]]:
     return ident, key_values(rest)
 
 
+def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the keys of several options together; the last of a name wins."""
+    return {key: value for given in values for key, value in given.items()}
+
+
 def hypervisor(text: str) -> tuple[str, dict[str, Any]]:
     """Return the hypervisor's name and parameters of ``-H kvm:acpi=true``."""
     return ident_key_values(text)

@@ -23,6 +23,7 @@ from moorage.node.images import LIST, Images
 from moorage.node.keys import Keys, forget
 from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
+from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
@@ -134,7 +135,7 @@ async def _serve(
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
     runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
-    for sign in (places.serving, places.pid):  # not before the address is ours
+    for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
@@ -220,7 +221,7 @@ def _parts(
     scripts = _scripts(places)
     machine = LocalMachine(
         places.logs,
-        extstorage,
+        Providers(extstorage, places.providers),
         [Path(one) for one in settings.os_path],
         images,
         scripts,

@@ -30,7 +30,7 @@ from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.ops.cluster import defaults, image_directories
+from moorage.ops.cluster import defaults, image_directories, volume_groups
 from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
@@ -136,7 +136,7 @@ async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
 async def _let_in(
     authority: Authority, cluster: Cluster, node: Node, token: Token
 ) -> None:
-    """Let the first node in; without a directory for images it leaves again."""
+    """Let the first node in; without the storage that was named it leaves again."""
     nodes = HttpNodes(authority)
     try:
         await _told(nodes, node, EnrolNode(token=to_text(token)))
@@ -145,6 +145,10 @@ async def _let_in(
             call = image_directories.asking(wanted)
             facts = await _told(nodes, node, call)
             image_directories.check_there(node, facts, wanted)
+        if cluster.volume_group_name:
+            asked = volume_groups.asking(cluster.volume_group_name)
+            facts = await _told(nodes, node, asked)
+            volume_groups.check_there(node, facts, cluster.volume_group_name)
     except BaseException:
         with contextlib.suppress(MoorageError):
             await _told(nodes, node, ExpelNode())

@@ -111,6 +111,11 @@ class NodePlaces:
         return self.root / "agent.log"
 
     @property
+    def providers(self) -> Path:
+        """The administrator's files about providers: ``NAME.json``."""
+        return self.root / "providers"
+
+    @property
     def logs(self) -> Path:
         """Output of provider and OS scripts."""
         return self.root / "log"

@@ -14,12 +14,13 @@ from moorage.model import KINDS, Cluster
 from moorage.model.apply import assembled
 from moorage.model.change import decode
 from moorage.model.objects import Entity
-from moorage.store import inspect
+from moorage.model.story import REMOVED, Event
+from moorage.store import inspect, stories
 
 from . import master, process
 from .paths import MasterPlaces
 
-_OTHERS = frozenset({"config", "queue", "job"})
+_OTHERS = frozenset({"config", "queue", "job", stories.KIND})
 """Kinds of records that are no objects of the configuration."""
 
 _Records = Mapping[str, Mapping[str, bytes]]
@@ -58,9 +59,12 @@ def check(places: MasterPlaces) -> Checked:
         raise Failed(f"{places.store} cannot be read: {error.strerror}") from error
     records = _by_kind(found.records)
     objects, jobs = _objects(records), _jobs(records)
-    faults = [*found.faults, *objects.faults, *jobs.faults, *_keys(places)]
+    told = _stories(records)
+    faults = [*found.faults, *objects.faults, *jobs.faults, *told.faults]
+    faults += _keys(places)
     state = f"version {found.version}, term {found.term}"
-    return Checked(faults, f"{objects.summary}, {jobs.summary}, {state}")
+    summary = f"{objects.summary}, {jobs.summary}, {told.summary}, {state}"
+    return Checked(faults, summary)
 
 
 def _by_kind(records: Mapping[tuple[str, str], bytes]) -> _Records:
@@ -118,6 +122,24 @@ def _jobs(records: _Records) -> Checked:
     if not last.isdigit() or int(last) < max((job.id for job in jobs), default=0):
         faults.append(f"the last job's number is {last!r}: one would be given twice")
     return Checked(faults, f"{len(jobs)} jobs ({len(begun)} under way)")
+
+
+def _stories(records: _Records) -> Checked:
+    """Decode what is told of disks, and look whether it ends where they do."""
+    faults: list[str] = []
+    last: dict[str, Event] = {}
+    found = records.get(stories.KIND, {})
+    for name in sorted(found):
+        try:
+            uuid, _ = stories.parsed(name)
+            last[uuid] = stories.decoded(found[name])
+        except _UNREADABLE as error:
+            faults.append(f"the event of a disk, {name}: {error}")
+    for uuid, event in last.items():
+        if (event.kind == REMOVED) == (uuid in records.get("disk", {})):
+            there = "is gone" if event.kind == REMOVED else "goes on"
+            faults.append(f"by its story, disk {uuid} {there}: by its record, not so")
+    return Checked(faults, f"{len(found)} events of {len(last)} disks")
 
 
 def _wrong(job: Job, name: str) -> Iterator[str]:

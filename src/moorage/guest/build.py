@@ -15,11 +15,14 @@ from moorage.errors import CommandFailed, NotFound
 
 from . import cpio, system
 from .kernel import fetch_kernel, kernel_image
-from .modules import WANTED, depends, load_order, modules_in
+from .modules import depends, load_order, modules_in
+from .node import NODE
+from .system import TINY, System
 
 IMAGE_MIB = 32
 """Size of the bootable image; a disk that takes it must be at least as large."""
 
+_BUILT = ("vmlinuz", "initrd.gz", "node.gz")
 _BUSYBOX = (Path("/bin/busybox"), Path("/usr/bin/busybox"))
 _SECTORS, _HEADS = 63, 16
 
@@ -41,7 +44,10 @@ def usual_place(environ: Mapping[str, str]) -> Path:
 
 
 def build(directory: Path) -> None:
-    """Write ``vmlinuz`` and ``initrd.gz`` into `directory`, if they are not there.
+    """Write ``vmlinuz``, ``initrd.gz`` and ``node.gz`` into `directory`, if not there.
+
+    The second is the tiny guest's system; the third starts the host's own one in a
+    guest that is to be a node.
 
     Raises
     ------
@@ -52,9 +58,10 @@ def build(directory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     with _alone(directory):
-        if not all((directory / name).exists() for name in ("vmlinuz", "initrd.gz")):
+        if not all((directory / name).exists() for name in _BUILT):
             root = fetch_kernel(directory)
-            _write(directory / "initrd.gz", _initramfs(root))
+            _write(directory / "initrd.gz", _initramfs(root, TINY))
+            _write(directory / "node.gz", _initramfs(root, NODE))
             _write(directory / "vmlinuz", kernel_image(root).read_bytes())
 
 
@@ -83,7 +90,7 @@ def _busybox() -> bytes:
     raise NotFound("busybox is missing", hint="apt-get install busybox-static")
 
 
-def _initramfs(root: Path) -> bytes:
+def _initramfs(root: Path, guest: System) -> bytes:
     files = modules_in(root)
     code: dict[str, bytes] = {}
 
@@ -93,21 +100,26 @@ def _initramfs(root: Path) -> bytes:
         code[name] = files[name].read_bytes()
         return depends(code[name])
 
-    order = load_order(WANTED, needs)
-    entries = initramfs_entries(_busybox(), {name: code[name] for name in order})
+    order = load_order(guest.modules, needs)
+    loaded = {name: code[name] for name in order}
+    entries = initramfs_entries(_busybox(), loaded, guest)
     return gzip.compress(cpio.archive(entries), 6, mtime=0)
 
 
-def initramfs_entries(busybox: bytes, modules: dict[str, bytes]) -> list[cpio.Entry]:
-    """Return the files of the guest; `modules` in the order in which they load."""
+def initramfs_entries(
+    busybox: bytes, modules: Mapping[str, bytes], guest: System = TINY
+) -> list[cpio.Entry]:
+    """Return the files of a guest; `modules` in the order in which they load."""
     return [
         *map(cpio.directory, ("bin", "dev", "etc", "m", "root")),
         cpio.console(),
         cpio.program("bin/busybox", busybox),
         cpio.link("bin/sh", "busybox"),
-        cpio.program("init", _exporting(system.INIT)),
-        cpio.program("bin/channel", system.CHANNEL.encode()),
-        cpio.program("bin/find-system", system.FIND_SYSTEM.encode()),
+        cpio.program("init", _exporting(guest.init)),
+        *(
+            cpio.program(f"bin/{name}", text.encode())
+            for name, text in guest.programs.items()
+        ),
         cpio.plain("m/order", "".join(f"{name}\n" for name in modules).encode()),
         *(cpio.plain(f"m/{name}.ko", code) for name, code in modules.items()),
     ]

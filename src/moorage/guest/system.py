@@ -1,7 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The guest's own programs: what runs inside, as shell scripts for busybox."""
 
-INIT = r"""#!/bin/busybox sh
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .modules import WANTED
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What a guest has in memory when it starts.
+
+    Attributes
+    ----------
+    modules
+        The kernel modules that it loads.
+    init
+        The first process.
+    programs
+        More scripts, by name.
+    """
+
+    modules: tuple[str, ...]
+    init: str
+    programs: Mapping[str, str]
+
+
+_INIT = r"""#!/bin/busybox sh
 b=/bin/busybox
 $b mkdir -p /proc /sys /dev /tmp /mnt /boot /sbin /usr/bin /usr/sbin /var/run /var/log
 $b mkdir -p /etc/acpi/PWRF
@@ -23,7 +48,7 @@ done
 """
 """First process: modules, the power button, then the channel and the console."""
 
-FIND_SYSTEM = r"""#!/bin/sh
+_FIND_SYSTEM = r"""#!/bin/sh
 # Says in /etc/moorage-system where the system came from: "kernel" when the hypervisor
 # brought it, "disk SERIAL NOTE" when it was booted from a disk (mounted on /boot).
 echo kernel > /etc/moorage-system
@@ -54,10 +79,13 @@ while :; do
     said="$(base64 -w 0 < /tmp/output),$(base64 -w 0 < /tmp/errors)"
     printf '%s %s %s\n' "$id" "$code" "$said" >&3
   else
-    usleep 50000
+    sleep 0.05
   fi
 done
 """
+
+TINY = System(WANTED, _INIT, {"channel": CHANNEL, "find-system": _FIND_SYSTEM})
+"""The tiny guest: busybox, and nothing else."""
 
 PROFILE = "export PS1='guest# ' HOME=/ PATH=/bin:/sbin:/usr/bin:/usr/sbin\n"
 

@@ -22,11 +22,12 @@ from msgspec import convert, to_builtins
 from moorage.errors import Failed, MoorageError, Refused, Unreachable
 from moorage.model import Change, Config, Disk, Instance, successor
 from moorage.model import change as changes
+from moorage.model.story import Occasion
 from moorage.protocol import Call, one_disk
 from moorage.store import ConfigStore
 
 from .asking import ATTEMPTS, PAUSE, Asker, given_up
-from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp
+from .job import FAILED, LEFT_OUT, RUNNING, Job, Op, stamp, user_words
 from .queue import Queue
 from .task import Commit, Run, Task, today
 
@@ -137,7 +138,7 @@ class Executor:
         self._queue.progress(job, op.cursor, len(op.tasks), "tasks", task.what)
         if isinstance(task, Commit):
             change = changes.from_json(task.change)
-            await self._commit(job, op, change, op.cursor + 1)
+            await self._commit(job, op, change, op.cursor + 1, task.what)
         else:
             result = to_builtins(await self._run(job, op, task))
             await self._ports.point(f"during {task.what}")
@@ -145,9 +146,9 @@ class Executor:
 
     async def _run(self, job: Job, op: Op, task: Run) -> object:
         call = _filled(task, op.results)
-        if task.tolerant:
+        if task.tolerant and not task.patient:
             return await self._asker.try_(job, op, task.node, call)
-        if not task.final:
+        if not (task.final or task.patient):
             return await self._asker.call(job, op, task.node, call)
         try:
             return await self._asker.insist(job, op, task.node, call)
@@ -186,15 +187,17 @@ class Executor:
         return False
 
     async def _spoilt(self, job: Job, op: Op, task: Run, error: MoorageError) -> None:
-        """Quarantine the disk, and go on behind the task that would forget it.
+        """Quarantine the disk, and go on behind the commit that would forget it.
 
         A tolerant task is a warning, whatever became of its disk.
         """
         if not task.tolerant:
             op.error = op.error or error.to_json()
-        op.passed |= {op.cursor: FAILED, op.cursor + 1: LEFT_OUT}
-        op.results += [None, None]
-        op.cursor += 2
+        behind = _behind_commit(op)
+        op.passed |= dict.fromkeys(range(op.cursor + 1, behind), LEFT_OUT)
+        op.passed[op.cursor] = FAILED
+        op.results += [None] * (behind - op.cursor)
+        op.cursor = behind
         disk = one_disk(task.do)
         suspects = [(disk, f"{task.what}: {error.message}")] if disk else []
         await self._quarantine(job, op, suspects)
@@ -216,7 +219,8 @@ class Executor:
             task = op.tasks[op.cursor]
             await self._ports.point(f"before undoing {task.what}")
             if isinstance(task, Commit):
-                await self._commit(job, op, self._taken_back(op, task), op.cursor - 1)
+                back, what = self._taken_back(op, task), f"undo '{task.what}'"
+                await self._commit(job, op, back, op.cursor - 1, what)
                 continue
             suspects += await self._undo(job, op, task)
             op.cursor -= 1
@@ -261,7 +265,8 @@ class Executor:
             )
             text = f"disk {disk.label} is quarantined: {cause}"
             self._queue.note(job, op, text)
-        await self._commit(job, op, Change(tuple(put.values())), op.cursor)
+        change = Change(tuple(put.values()))
+        await self._commit(job, op, change, op.cursor, "quarantine")
 
     # -- journal ------------------------------------------------------------------
 
@@ -270,15 +275,24 @@ class Executor:
         op.cursor += 1
         await self._queue.save(job)
 
-    async def _commit(self, job: Job, op: Op, change: Change, cursor: int) -> None:
+    async def _commit(
+        self, job: Job, op: Op, change: Change, cursor: int, what: str
+    ) -> None:
         """Commit a change and move the cursor, in one transaction."""
+        occasion = Occasion(
+            time=self._clock(),
+            what=what,
+            job=job.id,
+            op=op.summary,
+            words=user_words(op.input),
+        )
         async with self._queue.turn(job):
             before = op.cursor, op.results, op.versions
             if cursor > op.cursor:
                 op.results = [*op.results, [entity.uuid for entity in change.put]]
             op.cursor, op.versions = cursor, _versions(op.versions, change)
             try:
-                await self._queue.write(job, change)
+                await self._queue.write(job, change, occasion)
             except MoorageError:
                 op.cursor, op.results, op.versions = before
                 raise
@@ -302,6 +316,13 @@ class Executor:
             found = config.objects.get(uuid)
             if found is None or found.serial_no != serial:
                 raise Failed(_overtaken(config, op, uuid), hint="gnt-cluster verify")
+
+
+def _behind_commit(op: Op) -> int:
+    """Return the place behind the next commit."""
+    rest = range(op.cursor + 1, len(op.tasks))
+    found = (at for at in rest if isinstance(op.tasks[at], Commit))
+    return next(found, len(op.tasks) - 1) + 1
 
 
 def _filled(task: Run, results: list[Any]) -> Call:

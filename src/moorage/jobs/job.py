@@ -17,6 +17,8 @@ QUEUED, WAITING, CANCELING, RUNNING = "queued", "waiting", "canceling", "running
 CANCELED, SUCCESS, ERROR = "canceled", "success", "error"
 FINISHED = frozenset({CANCELED, SUCCESS, ERROR})
 
+_WORDS = 500
+"""Characters that are kept of a reason, in the stories of disks."""
 FAILED, LEFT_OUT = "failed", "left out"
 """What became of a task that an operation went past without its being done."""
 
@@ -152,6 +154,15 @@ def cancel(job: Job) -> tuple[bool, str]:
     return False, f"Job {job.id} cannot be canceled any more: it goes on to its end"
 
 
+def user_words(opcode: dict[str, Any]) -> str:
+    """Return the reason that a person gave for an operation; empty for none."""
+    trail = opcode.get("reason")
+    entries = trail if isinstance(trail, list) else []
+    lists = (entry for entry in entries if isinstance(entry, list))
+    said = [str(one[1]) for one in lists if one[:1] == ["gnt:user"] and one[1:]]
+    return "; ".join(said)[:_WORDS]
+
+
 def encode(job: Job) -> bytes:
     """Return the job as the store keeps it."""
     return json.encode(job)
@@ -208,4 +219,5 @@ __all__ = [
     "decode",
     "encode",
     "stamp",
+    "user_words",
 ]

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from moorage.errors import NotFound
 from moorage.model import Change
+from moorage.model.story import NOTHING, Occasion
 from moorage.store import ConfigStore, Write
 
 from .job import WAITING, Job, Op, decode, encode, stamp
@@ -65,13 +66,17 @@ class Queue:
         self._progress: dict[int, dict[str, Any]] = {}
 
     def load(self, records: Records) -> list[Job]:
-        """Take over what the store holds; return the jobs that have not ended."""
+        """Take over what the store holds; return the jobs that have not ended.
+
+        One whose last operation has, and that a crash kept from being closed, is among
+        them.
+        """
         told = records.get("queue", {})
         self.draining = "draining" in told
         found = sorted(map(decode, records.get("job", {}).values()), key=_number)
         self.jobs = {job.id: job for job in found}
         self._last = max([int(told.get("last", b"0")), *self.jobs])
-        left = [job for job in found if not job.finished]
+        left = [job for job in found if job.end_timestamp is None]
         for job in left:
             self.working[job.id] = job
             self.jobs[job.id] = _copy(job)
@@ -102,7 +107,9 @@ class Queue:
         async with self.turn(job):
             await self.write(job)
 
-    async def write(self, job: Job, change: Change | None = None) -> None:
+    async def write(
+        self, job: Job, change: Change | None = None, occasion: Occasion = NOTHING
+    ) -> None:
         """Store a job, and a change of the configuration with it; in its turn only.
 
         Raises
@@ -110,16 +117,20 @@ class Queue:
         Conflict
             As :meth:`ConfigStore.commit`; nothing is stored or told.
         """
-        await self._write([job], change)
+        await self._write([job], change, occasion=occasion)
 
     async def _write(
-        self, jobs: Sequence[Job], change: Change | None, more: Sequence[Write] = ()
+        self,
+        jobs: Sequence[Job],
+        change: Change | None,
+        more: Sequence[Write] = (),
+        occasion: Occasion = NOTHING,
     ) -> None:
         for job in jobs:
             forget(job)
         copies = [_copy(job) for job in jobs]  # they may go on meanwhile
         records = [(("job", str(job.id)), encode(job)) for job in jobs]
-        await self._truth.commit(change, [*records, *more])
+        await self._truth.commit(change, [*records, *more], occasion)
         for copy in copies:
             self._show(copy)
 

@@ -64,9 +64,12 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="run"):
         asked for until the node answers; an error means that it was not done.
     tolerant
         Whether the job goes on when this fails; the failure becomes a warning.
+    patient
+        Whether a tolerant one is asked for until the node answers, or is said to be
+        off; it may fail then.
     spoils
-        Whether a failure leaves the disk in doubt: it is quarantined then, and the
-        next task, which would forget it, is left out.
+        Whether a failure leaves the disk in doubt: it is quarantined then, and what
+        follows is left out, up to the commit that would forget it.
     hint
         What to type when this fails, where the error itself does not say.
     lasting
@@ -85,6 +88,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="run"):
     undo: Call | None = None
     final: bool = False
     tolerant: bool = False
+    patient: bool = False
     spoils: bool = False
     hint: str = ""
     lasting: bool = False

@@ -8,13 +8,17 @@ from .facts import (
     Accelerator,
     Claim,
     Device,
+    Examined,
     GuestState,
     Held,
+    MirrorState,
+    Need,
     NodeFacts,
     Os,
     Place,
     Provider,
     Unit,
+    Volume,
 )
 from .objects import (
     DISKLESS,
@@ -29,6 +33,7 @@ from .objects import (
     StoragePool,
     successor,
 )
+from .pair import Pair, pair_of
 
 __all__ = [
     "DISKLESS",
@@ -43,20 +48,26 @@ __all__ = [
     "Device",
     "Disk",
     "Entity",
+    "Examined",
     "GuestState",
     "Held",
     "Instance",
+    "MirrorState",
+    "Need",
     "Nic",
     "Node",
     "NodeFacts",
     "NodeGroup",
     "Os",
+    "Pair",
     "Place",
     "Provider",
     "StoragePool",
     "Unit",
+    "Volume",
     "apply",
     "load",
     "nice",
+    "pair_of",
     "successor",
 ]

@@ -3,8 +3,9 @@
 
 The rules that no commit can break: an object is replaced only by its successor; a name
 stands for one object of its kind; a disk has at most one owner; an epoch never falls;
-no reference dangles; a disk of a storage pool is in a node group that the pool is
-connected to. Disks that shared a name before this was a rule may keep it.
+no two disks share a port or a node's minor; no reference dangles; a disk of a storage
+pool is in a node group that the pool is connected to. Disks that shared a name before
+this was a rule may keep it.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
@@ -20,6 +21,7 @@ from moorage.errors import Conflict
 from .change import KIND_OF, KINDS, Change
 from .config import NO_UUIDS, WORDS, Config, Uuids
 from .objects import Disk, Entity, Instance, Node, NodeGroup, StoragePool
+from .pair import pair_of
 
 K = TypeVar("K")
 
@@ -123,7 +125,7 @@ def _unindexed(config: Config, old: Entity) -> Config:
     if isinstance(old, Disk) and old.pool:
         pooled = _without(config.pooled, old.pool, old.uuid)
         config = replace(config, pooled=pooled)
-    return config
+    return _unpaired(config, old) if isinstance(old, Disk) else config
 
 
 def _indexed(config: Config, new: Entity) -> Config:
@@ -141,7 +143,37 @@ def _indexed(config: Config, new: Entity) -> Config:
         config = replace(config, members=members)
     if isinstance(new, Disk) and new.pool:
         config = replace(config, pooled=_with(config.pooled, new.pool, new.uuid))
-    return config
+    return _paired(config, new) if isinstance(new, Disk) else config
+
+
+def _paired(config: Config, disk: Disk) -> Config:
+    pair = pair_of(disk)
+    if pair is None:
+        return config
+    mirrors, holdings = config.mirrors, config.holdings
+    for one in pair.reserved():
+        if one in mirrors:
+            what = f"minor {one[1]} of node {one[0]}" if one[0] else f"port {one[1]}"
+            other = _word(config.objects[mirrors[one]])
+            raise Conflict(
+                f"{_word(disk)} and {other} would share {what}", disk=disk.uuid
+            )
+        mirrors = mirrors.insert(one, disk.uuid)
+    for node in pair.nodes:
+        holdings = _with(holdings, node, disk.uuid)
+    return replace(config, mirrors=mirrors, holdings=holdings)
+
+
+def _unpaired(config: Config, disk: Disk) -> Config:
+    pair = pair_of(disk)
+    if pair is None:
+        return config
+    mirrors, holdings = config.mirrors, config.holdings
+    for one in pair.reserved():
+        mirrors = mirrors.discard(one)
+    for node in pair.nodes:
+        holdings = _without(holdings, node, disk.uuid)
+    return replace(config, mirrors=mirrors, holdings=holdings)
 
 
 def _owners(config: Config, instance: Instance) -> HashTrieMap[str, str]:
@@ -172,8 +204,10 @@ def _check_references(config: Config, entity: Entity) -> None:
         wanted = (entity.group,)
     elif isinstance(entity, StoragePool):
         wanted = entity.groups
-    elif isinstance(entity, Disk) and entity.pool:
-        wanted = (entity.pool,)
+    elif isinstance(entity, Disk):
+        pair = pair_of(entity)
+        pool = (entity.pool,) if entity.pool else ()
+        wanted = (*pool, *(pair.nodes if pair else ()))
     for uuid in wanted:
         if uuid not in config.objects:
             raise Conflict(f"{_word(entity)} refers to {uuid}, which is not there")
@@ -208,8 +242,9 @@ def _check_unused(config: Config, entity: Entity) -> None:
     if (
         entity.uuid in config.owners
         or config.residents.get(entity.uuid)
-        or (isinstance(entity, NodeGroup) and _serves(config, entity))
+        or config.holdings.get(entity.uuid)
         or config.pooled.get(entity.uuid)
+        or (isinstance(entity, NodeGroup) and _serves(config, entity))
     ):
         raise Conflict(f"{_word(entity)} is still in use")
 

@@ -89,8 +89,9 @@ def encode(entity: Entity) -> dict[str, Any]:
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in values.items() if value is not None}
-    if "nics" in kept:
-        kept["nics"] = [_without_none(nic) for nic in kept["nics"]]
+    for parts in ("nics", "children"):
+        if parts in kept:
+            kept[parts] = [_without_none(part) for part in kept[parts]]
     return kept
 
 

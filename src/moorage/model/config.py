@@ -28,6 +28,7 @@ from .objects import (
     NodeGroup,
     StoragePool,
 )
+from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
 Uuids: TypeAlias = "HashTrieSet[str]"
@@ -58,6 +59,10 @@ class Config:
         Uuids of the nodes by the uuid of their group.
     pooled
         Uuids of the disks by the uuid of their storage pool.
+    mirrors
+        Uuids of the disks by each port and each minor of a node that is theirs.
+    holdings
+        Uuids of the disks that a node keeps a copy of, by its uuid.
     """
 
     serial_no: int = 0
@@ -68,6 +73,8 @@ class Config:
     residents: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     members: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     pooled: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    mirrors: HashTrieMap[Reserved, str] = field(default_factory=HashTrieMap)
+    holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
 
     @property
     def cluster(self) -> Cluster:
@@ -180,6 +187,11 @@ class Config:
         uuids = self.residents.get(node.uuid, NO_UUIDS)
         found = [cast("Instance", self.objects[uuid]) for uuid in uuids]
         return sorted(found, key=_nice_name)
+
+    def mirrored_on(self, node: Node) -> list[Disk]:
+        """Return the disks that a node keeps one of two copies of, by name."""
+        uuids = self.holdings.get(node.uuid, NO_UUIDS)
+        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
 
     def nodes_in(self, group: NodeGroup) -> list[Node]:
         """Return the nodes of a group, by name."""

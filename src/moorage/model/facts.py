@@ -5,12 +5,19 @@ The configuration says what should be; these records say what one node's agent s
 it was asked. Sizes are MiB.
 """
 
+from typing import Any
+
 from msgspec import Struct, field
 
 from moorage.units import Mib
 
 KVM_NODE_MEMORY = Mib(4096)
 """What Ganeti's planner takes a KVM node to use itself."""
+
+UP_TO_DATE = "UpToDate"
+"""The state of a copy that has all that was written."""
+_TALKING = frozenset({"Connected", "VerifyS", "VerifyT", "Ahead", "Behind"})
+_COPYING = ("Sync", "PausedSync", "StartingSync", "WFBitMap", "WFSyncUUID")
 
 OS_VARIANTS_SINCE, OS_PARAMETERS_SINCE = 15, 20
 """Versions of the interface of OS definitions, and what came with them."""
@@ -106,6 +113,59 @@ class Unit(Struct, frozen=True, kw_only=True):
     def name(self) -> tuple[str, str]:
         """What tells it apart on its node: type and key."""
         return self.template, self.key
+
+
+class Volume(Struct, frozen=True, kw_only=True):
+    """A volume that a storage tells of, whoever made it.
+
+    Attributes
+    ----------
+    logical_id
+        Where it is, as the record of a disk would say.
+    size
+        In whole MiB, rounded up; None where the storage does not tell.
+    note
+        What else the storage has to say about it.
+    """
+
+    logical_id: tuple[Any, ...]
+    size: Mib | None = None
+    note: str = ""
+
+
+class Need(Struct, frozen=True, kw_only=True):
+    """One thing that a node must have for the disks of a place.
+
+    Attributes
+    ----------
+    kind
+        ``program``, ``module`` (of the kernel), ``directory``, ``volume group`` …
+    problem
+        Why it is of no use there, in a sentence; empty when all is well.
+    """
+
+    kind: str
+    name: str
+    problem: str = ""
+
+
+class Examined(Struct, frozen=True, kw_only=True):
+    """What a node has of a place where disks can be.
+
+    Attributes
+    ----------
+    units
+        With their room; none where something that it needs is missing.
+    """
+
+    place: Place
+    needs: tuple[Need, ...] = ()
+    units: tuple[Unit, ...] = ()
+
+    @property
+    def problem(self) -> str:
+        """Why no disk can be used there; empty when one can."""
+        return next((need.problem for need in self.needs if need.problem), "")
 
 
 class Device(Struct, frozen=True, kw_only=True):
@@ -204,6 +264,50 @@ class Held(Struct, frozen=True, kw_only=True):
     size: Mib | None = None
 
 
+class MirrorState(Struct, frozen=True, kw_only=True):
+    """One copy of a mirrored disk, as its node has it; words are DRBD's.
+
+    Attributes
+    ----------
+    minor
+        Number of its device.
+    connection
+        ``Connected``, ``SyncSource`` or ``SyncTarget`` with the other copy; others, as
+        ``WFConnection`` or ``StandAlone``, without.
+    role, peer_role
+        ``Primary`` where a guest may write, ``Secondary``, or ``Unknown``.
+    disk, peer_disk
+        ``UpToDate``; others are behind, missing, or (``DUnknown``) not known.
+    percent, seconds
+        How much of it is the same again, and how long the rest takes; None where
+        nothing is copied, or nobody can tell.
+    """
+
+    minor: int
+    connection: str
+    role: str = "Unknown"
+    peer_role: str = "Unknown"
+    disk: str = "DUnknown"
+    peer_disk: str = "DUnknown"
+    percent: float | None = None
+    seconds: int | None = None
+
+    @property
+    def in_sync(self) -> bool:
+        """Whether both copies are the same."""
+        return self.connected and self.disk == self.peer_disk == UP_TO_DATE
+
+    @property
+    def connected(self) -> bool:
+        """Whether the two nodes talk to each other."""
+        return self.connection in _TALKING or self.copying
+
+    @property
+    def copying(self) -> bool:
+        """Whether one copy is brought up to date from the other."""
+        return self.connection.startswith(_COPYING)
+
+
 class NodeFacts(Struct, frozen=True, kw_only=True):
     """All that an agent reports.
 
@@ -267,6 +371,9 @@ class Claim(Struct, frozen=True, kw_only=True):
         it can restart.
     tags, spindle_use
         Of a new instance.
+    minors, ports
+        Of mirrored disks that are made: the numbers of their devices on the node, and
+        where they will listen.
     """
 
     node: str
@@ -277,3 +384,5 @@ class Claim(Struct, frozen=True, kw_only=True):
     units: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
+    minors: tuple[int, ...] = ()
+    ports: tuple[int, ...] = ()

@@ -59,6 +59,9 @@ class Disk(Entity, frozen=True, kw_only=True):
         The nodes that hold the data; empty when every node of its groups reaches it.
     params
         Parameters handed to the template or the provider.
+    children
+        The volumes that it is made of, on each of its nodes: a mirrored disk's data
+        and metadata. They are no disks of their own, and have no names.
     group
         Uuid of the node group where it is used, or was last.
     last_node
@@ -88,7 +91,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     name: str | None = None
     nodes: tuple[str, ...] = ()
     params: dict[str, Any] = field(default_factory=dict)
-    children: tuple[Any, ...] = ()
+    children: tuple["Disk", ...] = ()
     group: str | None = None
     last_node: str | None = None
     spindles: int | None = None
@@ -101,7 +104,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     @property
     def volume(self) -> str:
         """The volume's name inside its template or provider."""
-        return str(self.logical_id[-1])
+        return self.children[0].volume if self.children else str(self.logical_id[-1])
 
     @property
     def label(self) -> str:
@@ -233,6 +236,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    volume_group_name
+        The volume group of disks that name none; empty for none.
     uid_pool
         The user-ids that guests run as.
     """
@@ -243,6 +248,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
+    volume_group_name: str = ""
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
     enabled_disk_templates: tuple[str, ...] = ()
     hvparams: dict[str, dict[str, Any]] = field(default_factory=dict)

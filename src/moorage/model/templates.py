@@ -36,14 +36,14 @@ class Parameter:
     Attributes
     ----------
     kind
-        ``bool``, or ``str`` for text.
+        ``bool``, ``int`` for a number from 1 on, or ``str`` for text.
     fixed
         Whether a disk keeps it for life: it says where the data is, or how it is
         reached.
     """
 
     name: str
-    kind: type[bool] | type[str]
+    kind: type[bool] | type[int] | type[str]
     meaning: str
     fixed: bool = False
 
@@ -143,10 +143,16 @@ _TABLE = (
         name="plain",
         mirror=Mirror.NONE,
         reach=Reach.NODE,
+        rank=6,
         unit="lvm-vg",
         node_disk=True,
         settings=("volume_group_name",),
-        parameters=(VG,),
+        parameters=(
+            VG,
+            Parameter(
+                "stripes", int, "Over how many physical volumes its blocks are spread."
+            ),
+        ),
     ),
     TemplateFacts(
         name="blockdev",
@@ -174,9 +180,24 @@ _TABLE = (
         name="rbd",
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
+        rank=7,
         unit="rbd",
         pooled=True,
-        parameters=(Parameter("pool", str, "The pool of images.", fixed=True), ACCESS),
+        parameters=(
+            Parameter(
+                "pool",
+                str,
+                "The Ceph pool of its image; ``rbd`` if none is.",
+                fixed=True,
+            ),
+            ACCESS,
+            Parameter(
+                "user-id", str, "The client of Ceph's that nodes are.", fixed=True
+            ),
+            Parameter(
+                "conf", str, "Ceph's configuration file on every node.", fixed=True
+            ),
+        ),
     ),
     TemplateFacts(
         name="ext",
@@ -204,7 +225,7 @@ _TABLE = (
         settings=("gluster_storage_dir",),
         parameters=(
             Parameter("host", str, "A server of the volume.", fixed=True),
-            Parameter("port", str, "Its port.", fixed=True),
+            Parameter("port", int, "Its port.", fixed=True),
             Parameter("volume", str, "The volume's name.", fixed=True),
             ACCESS,
         ),

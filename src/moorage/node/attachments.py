@@ -23,12 +23,14 @@ class _Entry(Struct, frozen=True):
     """What is kept of one disk.
 
     ``users`` are (hypervisor, guest) pairs that were given the disk; whether they
-    still have it, the hypervisor knows.
+    still have it, the hypervisor knows. ``lent`` is the pair whose mirror writes to the
+    disk.
     """
 
     epoch: int
     where: Where
     users: tuple[tuple[str, str], ...] = ()
+    lent: tuple[str, str] | None = None
 
 
 class Attachments:
@@ -47,8 +49,8 @@ class Attachments:
     def put(self, disk: Disk, where: Where) -> None:
         """Remember where an attached disk is."""
         old = self._read(disk.uuid)
-        users = old.users if old else ()
-        self._write(disk.uuid, _Entry(disk.epoch, where, users))
+        users, lent = (old.users, old.lent) if old else ((), None)
+        self._write(disk.uuid, _Entry(disk.epoch, where, users, lent))
 
     def get(self, disk: str) -> Where | None:
         """Return where a disk is, or None when it is not attached here."""
@@ -66,6 +68,23 @@ class Attachments:
         """Return the (hypervisor, guest) pairs that were given the disk."""
         entry = self._read(disk)
         return entry.users if entry else ()
+
+    def lend(self, disk: str, hypervisor: str, guest: str) -> None:
+        """Remember that a guest's mirror is going to write to the disk."""
+        entry = self._read(disk)
+        if entry:
+            self._write(disk, replace(entry, lent=(hypervisor, guest)))
+
+    def take_back(self, disk: str) -> None:
+        """Remember that no mirror writes to the disk any more."""
+        entry = self._read(disk)
+        if entry and entry.lent:
+            self._write(disk, replace(entry, lent=None))
+
+    def borrower(self, disk: str) -> tuple[str, str] | None:
+        """Return the (hypervisor, guest) whose mirror may write to the disk."""
+        entry = self._read(disk)
+        return entry.lent if entry else None
 
     def drop(self, disk: str) -> None:
         """Forget a disk that was detached."""

@@ -113,7 +113,7 @@ async def run(
     if not command.log:
         with TemporaryFile() as out, TemporaryFile() as err:
             code = await run.finish(out, err)
-            answer = _start_of(out)
+            answer = _start_of(out, _MOST if command.whole else _ANSWER)
             lines = [*tail_of(err), *tail_of(out)][-_TAIL:]
             lines = [handed.with_paths(line) for line in lines]
     else:
@@ -246,9 +246,9 @@ def _log_file(name: str, log_dir: Path) -> IO[bytes]:
         ) from error
 
 
-def _start_of(file: IO[bytes]) -> str:
+def _start_of(file: IO[bytes], most: int) -> str:
     file.seek(0)
-    return file.read(_ANSWER).decode(errors="replace")
+    return file.read(most).decode(errors="replace")
 
 
 def tail_of(file: IO[bytes], begin: int = 0) -> list[str]:

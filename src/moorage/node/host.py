@@ -60,6 +60,12 @@ class Machine(Protocol):
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
 
+    def has_program(self, name: str) -> bool:
+        """Whether commands of templates find a program."""
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module, were it not loaded yet."""
+
     def memory(self) -> Memory:
         """Return how large the machine is."""
 

@@ -15,10 +15,11 @@ from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import commands, oses, providers
+from . import commands, installed, oses
 from .exports import Exports
 from .host import Memory, memory_of
 from .images import Images
+from .providers import Providers
 from .scripts import Scripts
 from .turns import CURRENT
 
@@ -34,8 +35,10 @@ class LocalMachine:
     ----------
     log_dir
         Gets the output of provider and OS scripts, in directories of their own.
-    extstorage_path, os_path
-        Where providers and OS definitions are looked for, first one first.
+    providers
+        Where providers are, and how they are run here.
+    os_path
+        Where OS definitions are looked for, first one first.
     images
         Opens the image files that commands name.
     scripts
@@ -47,7 +50,7 @@ class LocalMachine:
     def __init__(
         self,
         log_dir: Path,
-        extstorage_path: Sequence[Path],
+        providers: Providers,
         os_path: Sequence[Path],
         images: Images,
         scripts: Scripts | None = None,
@@ -57,7 +60,7 @@ class LocalMachine:
         self._logs = {True: log_dir / "os", False: log_dir / "extstorage"}
         for directory in self._logs.values():
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._extstorage_path = extstorage_path
+        self._providers = providers
         self._os_path = os_path
         self._scripts = scripts
         self._exports = exports
@@ -68,6 +71,7 @@ class LocalMachine:
     ) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
         at = Path(command.cwd)
+        command = self._providers.applied(command)
         of_os = any(at.is_relative_to(path) for path in self._os_path)
         if next(self._ran) % _PRUNED == 0:
             for directory in self._logs.values():
@@ -81,7 +85,7 @@ class LocalMachine:
             return await commands.run(
                 command,
                 log_dir=self._logs[of_os],
-                timeout=limit,
+                timeout=command.limit or limit,
                 scripts=None if command.reads else self._scripts,
                 handed=handed,
                 report=report,
@@ -108,7 +112,7 @@ class LocalMachine:
 
     def extstorage_path(self) -> tuple[str, ...]:
         """Return where providers are looked for."""
-        return tuple(map(str, self._extstorage_path))
+        return tuple(map(str, self._providers.search_path))
 
     def allowed_directories(self) -> tuple[str, ...] | None:
         """Return the directories that image files may be kept in."""
@@ -116,11 +120,19 @@ class LocalMachine:
 
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
-        return providers.scan(self._extstorage_path)
+        return self._providers.scan()
 
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
         return oses.scan(self._os_path)
+
+    def has_program(self, name: str) -> bool:
+        """Whether commands of templates find a program."""
+        return installed.has_program(name)
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module, were it not loaded yet."""
+        return installed.has_module(name)
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

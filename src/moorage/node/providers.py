@@ -3,12 +3,15 @@
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from moorage.errors import Failed
 from moorage.model import Provider
+from moorage.storage import Command
 from moorage.storage.provider import (
     OPTIONAL,
     PARAMETERS,
@@ -20,16 +23,59 @@ from moorage.storage.provider import (
 )
 from moorage.storage.validation import is_provider_name
 
+from . import provider_settings
 from .trust import distrust, distrust_below
 
 
-def scan(search_path: Iterable[Path]) -> list[Provider]:
-    """Return a record of every visible entry of every directory, in order.
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """Where providers are on this node, and how they are to be run here.
 
-    A directory of the search path that does not exist has no entries; one name in
-    two directories gives two records. See :func:`moorage.storage.provider.usable`.
+    Attributes
+    ----------
+    search_path
+        Directories of providers; the first hit wins.
+    settings
+        Where the administrator's files about them are; None for nowhere.
     """
-    return [look(entry) for folder in search_path for entry in visible(folder)]
+
+    search_path: Sequence[Path]
+    settings: Path | None = None
+
+    def scan(self) -> list[Provider]:
+        """Return a record of every visible entry of every directory, in order.
+
+        A directory of the search path that does not exist has no entries; one name in
+        two directories gives two records. See :func:`moorage.storage.provider.usable`.
+        """
+        return [
+            self._judged(look(entry))
+            for folder in self.search_path
+            for entry in visible(folder)
+        ]
+
+    def applied(self, command: Command) -> Command:
+        """Return a command as it is to be run here: a provider's has its settings.
+
+        Raises
+        ------
+        Failed
+            If the provider's file cannot be used.
+        """
+        at = Path(command.cwd)
+        if self.settings is None or at.parent not in self.search_path:
+            return command
+        return provider_settings.read(self.settings, at.name).applied(command)
+
+    def _judged(self, one: Provider) -> Provider:
+        """Return a provider with what is wrong with its file, if something is."""
+        if self.settings is None or one.problem:
+            return one
+        try:
+            provider_settings.read(self.settings, one.name)
+        except Failed as error:
+            return replace(one, problem=error.message)
+        return one
 
 
 def look(entry: Path) -> Provider:

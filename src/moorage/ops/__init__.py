@@ -11,11 +11,11 @@ from moorage.jobs import COMMON, Operation
 from moorage.jobs.unread import check_unread
 from moorage.model.misfit import misfit
 
-from . import cluster, disk, group, instance, node, storage
+from . import cluster, disk, group, instance, node, pool, storage, tags
 
 OPERATIONS: dict[str, type[Operation]] = {
     operation.op_id: operation
-    for floor in (cluster, disk, group, instance, node, storage)
+    for floor in (cluster, disk, group, instance, node, pool, storage, tags)
     for operation in floor.OPERATIONS
 }
 """Every operation by its opcode."""

@@ -2,14 +2,23 @@
 """Parameters of disks that exist: what a template or a provider lets change."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Question, View
-from moorage.model import Config, Disk, Provider
+from moorage.jobs import Question, Run, View
+from moorage.model import Config, Disk, Node, Provider
 from moorage.storage.provider import check_parameters, usable
 
-from .disk_access import able, group_of, online, providers, template
+from . import node_tasks
+from .disk_access import (
+    able,
+    check_provider,
+    group_of,
+    online,
+    providers,
+    template,
+)
 from .node_tasks import providers_on
 
 
@@ -60,6 +69,29 @@ def check_listed(view: View, disk: Disk, params: dict[str, Any]) -> None:
         )
     for provider in valid:
         check_parameters(new, provider)
+
+
+def verified(view: View, disk: Disk) -> Iterator[Run]:
+    """Yield the task in which the storage looks at a disk's new parameters.
+
+    The node that uses the disk asks it, or one that may; where none can, and nobody
+    insisted on a list, nobody asks.
+    """
+    node = next(_askable(view, disk), None)
+    if node:
+        yield from node_tasks.verify(view.config, disk, node)
+
+
+def _askable(view: View, disk: Disk) -> Iterator[Node]:
+    """Yield the nodes with a valid provider, the disk's user first."""
+    owner = view.config.owner(disk)
+    for node in sorted(
+        online(view.config, group_of(view.config, disk)),
+        key=lambda node: node.uuid != (owner.primary_node if owner else disk.last_node),
+    ):
+        with suppress(MoorageError):
+            check_provider(view, disk, node)
+            yield node
 
 
 def _valid(view: View, disk: Disk, name: str) -> Iterator[Provider]:

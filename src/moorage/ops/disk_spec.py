@@ -293,13 +293,7 @@ def check(view: View, wanted: DiskSpec, node: Node) -> None:
     kind, group = wanted.kind, view.config.group(node.group)
     if wanted.pool:
         pools.check_connected(view.config, wanted.pool, group)
-    enabled = view.config.cluster.enabled_disk_templates
-    if enabled and wanted.template not in enabled:
-        raise WrongState(
-            f"disk template '{wanted.template}' is not enabled in this cluster",
-            hint="gnt-cluster modify --enabled-disk-templates=…",
-            enabled=list(enabled),
-        )
+    check_enabled(view.config, wanted.template)
     _check_able(wanted)
     if wanted.name:
         check_unused(view.config, wanted.name)
@@ -313,6 +307,18 @@ def check(view: View, wanted: DiskSpec, node: Node) -> None:
     if wanted.adopt:
         nodes = online(view.config, group)
         identity.check_adoption(view, wanted.adopt, node, nodes)
+
+
+def check_enabled(config: Config, template: str) -> None:
+    """Raise `Refused` unless disks of a template may be made in this cluster."""
+    template_named(template)
+    enabled = config.cluster.enabled_disk_templates
+    if enabled and template not in enabled:
+        raise WrongState(
+            f"disk template '{template}' is not enabled in this cluster",
+            hint="gnt-cluster modify --enabled-disk-templates=…",
+            enabled=list(enabled),
+        )
 
 
 def _check_able(wanted: DiskSpec) -> None:

@@ -108,6 +108,7 @@ def fleet(view: View, how: Reading) -> htools.Fleet:
 
 def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
     """Return the row of an instance that is to be placed."""
+    measured = _measured(how.facts)
     return htools.InstanceRow(
         wanted.name,
         mem=wanted.memory,
@@ -117,7 +118,7 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
         tags=wanted.tags,
         spindle_use=wanted.spindle_use,
         disks=tuple(
-            _disk(size, unit)
+            _disk(size, unit, measured)
             for (_, size), unit in zip(wanted.disks, wanted.units, strict=True)
         ),
         reach=_reach(how, wanted.units),
@@ -188,6 +189,7 @@ class _Rows:
         self.how = how
         self.claims = claims
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
+        self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
 
     # -- nodes ---------------------------------------------------------------------
@@ -225,7 +227,7 @@ class _Rows:
 
     def _units(self, node: Node, told: NodeFacts) -> Iterable[htools.Unit]:
         for unit in told.units:
-            if is_provided(unit.name):
+            if is_provided(unit.name) and unit.name not in self.measured:
                 continue  # told by `_reach`: the planner is faster with that
             shared = _is_shared(unit)
             taken = sum(
@@ -281,7 +283,8 @@ class _Rows:
             tags=one.tags,
             spindle_use=int(backend["spindle_use"]),
             disks=tuple(
-                _disk(disk.size, unit) for disk, unit in zip(disks, units, strict=True)
+                _disk(disk.size, unit, self.measured)
+                for disk, unit in zip(disks, units, strict=True)
             ),
             reach=_reach(self.how, units, home),
         )
@@ -320,8 +323,17 @@ def _is_shared(unit: Unit) -> bool:
     return template_named(unit.template).capabilities.reach is Reach.GROUP
 
 
-def _disk(size: int, unit: Named) -> htools.Disk:
-    return htools.Disk(size, unit=unit if has_room(unit[0]) else None)
+def _measured(facts: Facts) -> frozenset[Named]:
+    """Return the units of providers whose room some node tells."""
+    units = {unit for said in facts.values() for unit in said.units}
+    return frozenset(
+        unit.name for unit in units if unit.free is not None and is_provided(unit.name)
+    )
+
+
+def _disk(size: int, unit: Named, measured: frozenset[Named]) -> htools.Disk:
+    counts = unit in measured if is_provided(unit) else has_room(unit[0])
+    return htools.Disk(size, unit=unit if counts else None)
 
 
 def _reach(

@@ -4,7 +4,7 @@
 Every operation on disks and guests is built of these few tasks; each names its undo.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
 from moorage.backend import DEFAULTS
@@ -22,6 +22,7 @@ from moorage.model import (
     NodeGroup,
     Os,
     Provider,
+    pair_of,
 )
 from moorage.model.uidpool import UidPool
 from moorage.protocol import (
@@ -41,7 +42,9 @@ from moorage.protocol import (
     StopGuest,
     UnmakeDisk,
     UnplugDisk,
+    VerifyDisk,
 )
+from moorage.storage import Can, Holder
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -81,6 +84,7 @@ class OfDisk(TypedDict):
     hypervisor: str
     settings: dict[str, str]
     pool: str
+    holders: tuple[Holder, ...]
 
 
 class OfGuest(TypedDict):
@@ -109,7 +113,15 @@ def of_disk(config: Config, disk: Disk) -> OfDisk:
         "hypervisor": owner.hypervisor if owner else cluster.enabled_hypervisors[0],
         "settings": settings(cluster, disk.dev_type),
         "pool": pool.name if pool else "",
+        "holders": holders(config, disk),
     }
+
+
+def holders(config: Config, disk: Disk) -> tuple[Holder, ...]:
+    """Return the nodes that keep a mirrored disk; none of any other."""
+    pair = pair_of(disk)
+    nodes = map(config.node, pair.nodes) if pair else ()
+    return tuple(Holder(one.name, one.secondary_ip, one.offline) for one in nodes)
 
 
 def of_guest(instance: Instance) -> OfGuest:
@@ -163,6 +175,19 @@ def devices_on(node: str, paths: Iterable[str]) -> Ask[list[Device]]:
 
 
 # -- tasks on disks ------------------------------------------------------------------
+
+
+def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Yield the task in which the storage looks at a disk's parameters, if it does.
+
+    It changes nothing. It belongs before the first task that does.
+    """
+    if Can.VERIFY in template_named(disk.dev_type).capabilities.can:
+        yield Run(
+            what=f"verify the parameters of disk {disk.label} on {node.name}",
+            node=node.uuid,
+            do=VerifyDisk(**of_disk(config, disk)),
+        )
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:

@@ -7,6 +7,13 @@ by them, and limits of time, fences and the reference derive from them.
 
 from typing import TYPE_CHECKING, Union
 
+from .copying import (
+    CopyDisk,
+    DropMirror,
+    MirrorDisk,
+    SettleMirror,
+    SwitchMirror,
+)
 from .disk import (
     AttachDisk,
     CloseDisk,
@@ -19,6 +26,7 @@ from .disk import (
     RemoveDisk,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
 )
 from .guest import (
     AbortGuest,
@@ -72,6 +80,7 @@ from .node import (
     TidyNode,
     TryAccelerator,
 )
+from .storage import ExamineStorage, Listed, ListVolumes
 from .verb import (
     AtMaster,
     OnDisk,
@@ -105,11 +114,14 @@ __all__ = [
     "AwaitGuest",
     "Call",
     "CloseDisk",
+    "CopyDisk",
     "CreateDisk",
     "DetachDisk",
     "DiscardGuest",
     "Door",
+    "DropMirror",
     "EnrolNode",
+    "ExamineStorage",
     "ExpelNode",
     "FindConsole",
     "ForgetDisk",
@@ -125,7 +137,10 @@ __all__ = [
     "ListGuests",
     "ListProviders",
     "ListSystems",
+    "ListVolumes",
+    "Listed",
     "MakeRequest",
+    "MirrorDisk",
     "Moved",
     "NoteDisk",
     "OnDisk",
@@ -145,11 +160,13 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunMigration",
+    "SettleMirror",
     "SignKey",
     "SnapshotDisk",
     "StartGuest",
     "StopGuest",
     "SwitchAuthority",
+    "SwitchMirror",
     "TakeCertificate",
     "TidyNode",
     "TrustAuthorities",
@@ -157,6 +174,7 @@ __all__ = [
     "UnmakeDisk",
     "UnplugDisk",
     "Verb",
+    "VerifyDisk",
     "VerifySystem",
     "Whole",
     "WithDisks",

@@ -113,6 +113,10 @@ class SnapshotDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.snapsho
         return self.disk, self.copy()
 
 
+class VerifyDisk(OnDisk[Outcome], frozen=True, tag="disk.verify"):
+    """Look at the disk's parameters, before anything is made with them."""
+
+
 class NoteDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.setinfo"):
     """Keep a note beside the volume.
 

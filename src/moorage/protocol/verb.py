@@ -9,12 +9,14 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from moorage.model import Disk
+from moorage.storage import Holder
 
 R_co = TypeVar("R_co", covariant=True)
 Node = TypeVar("Node")
 
-QUICK, SLOW = 15.0, 3600.0
-"""Seconds that a verb may last: one that looks at what is there, and any other."""
+QUICK, SLOW, LONG = 15.0, 3600.0, 86400.0
+"""Seconds that a verb may last: one that looks at what is there, most others, and one
+on a disk: the node ends its programs, when an administrator says so."""
 _NAME = "verb"
 """What the name of a verb is called, in a journal and on the wire."""
 
@@ -118,12 +120,17 @@ class OnDisk(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
         The fields of the cluster that the template needs, by their names.
     pool
         Name of the storage pool that it is in; empty for none.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
+
+    limit = LONG
 
     disk: Disk
     hypervisor: str = "kvm"
     settings: dict[str, str] = {}
     pool: str = ""
+    holders: tuple[Holder, ...] = ()
 
     def fencing(self) -> tuple[Disk, ...]:
         """Return the disk."""

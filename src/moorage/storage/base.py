@@ -17,12 +17,16 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Provider, Unit
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
-from moorage.storage.validation import flag, text
+from moorage.storage.validation import flag, looks_ours, number, text
 from moorage.units import Mib
 
-_VALUES: Mapping[type, Callable[[str, object], object]] = {bool: flag, str: text}
+_VALUES: Mapping[type, Callable[[str, object], object]] = {
+    bool: flag,
+    int: number,
+    str: text,
+}
 """How the value of a parameter is read, by its kind."""
 
 
@@ -44,6 +48,10 @@ class Can(Flag):
     """Keep a note beside the volume."""
     ROOM = auto()
     """Tell how much room its storage units have on a node."""
+    VERIFY = auto()
+    """Look at a disk's parameters before anything is made with them."""
+    LIST = auto()
+    """Tell which volumes its storage has, whoever made them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,10 @@ class Capabilities:
 
     facts: TemplateFacts
     can: Can
+    programs: tuple[str, ...] = ()
+    """What must be installed on a node."""
+    modules: tuple[str, ...] = ()
+    """What the kernel of a node must have."""
     provider: bool = False
     """Whether scripts of a provider, named by a parameter, do the work."""
     images: bool = False
@@ -142,6 +154,8 @@ class Command:
         How it tells how far it is; None if it does not.
     limit
         Seconds that it may last; None for the usual limit of the node.
+    whole
+        Whether all that it prints is wanted; else the first MiB of it is.
     """
 
     argv: tuple[str, ...]
@@ -154,6 +168,7 @@ class Command:
     reads: bool = False
     progress: Progress | None = None
     limit: float | None = None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +224,22 @@ class Where(Struct, frozen=True):
         )
 
 
+class Holder(Struct, frozen=True):
+    """A node that keeps a copy of a mirrored disk, as the others must know it.
+
+    Attributes
+    ----------
+    address
+        Where it listens for the others.
+    offline
+        Whether somebody said that it is off: nobody waits for it.
+    """
+
+    name: str
+    address: str
+    offline: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """What a template must know of the node that its commands run on.
@@ -221,6 +252,8 @@ class Site:
         To measure a storage unit: what its disks have, as a volume group's name.
     pool
         Name of the storage pool that the disk is in; empty for none.
+    holders
+        Of a mirrored disk, the nodes that keep it, in the order of its identity.
     """
 
     node: str
@@ -229,6 +262,7 @@ class Site:
     params: Mapping[str, Any] = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
     pool: str = ""
+    holders: Sequence[Holder] = ()
 
 
 Steps = Generator[Command, Output, Outcome]
@@ -237,8 +271,12 @@ Finding = Generator[Command, Output, Where]
 """Yield commands, receive outputs, return where the disk is."""
 Measuring = Generator[Command, Output, Mib]
 """Yield commands, receive outputs, return how large the volume is."""
+Examining = Generator[Command, Output, tuple[Need, ...]]
+"""Yield commands, receive outputs, return what is needed, and whether it is there."""
 Surveying = Generator[Command, Output, tuple[Unit, ...]]
 """Yield commands, receive outputs, return what storage units there are."""
+Listing = Generator[Command, Output, tuple[Volume, ...]]
+"""Yield commands, receive outputs, return which volumes there are."""
 
 
 class Template(ABC):
@@ -307,6 +345,14 @@ class Template(ABC):
         return volume
 
     @classmethod
+    def adopted_at(
+        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
+    ) -> str:
+        """Return the path of the device of a volume to adopt."""
+        del settings, params
+        return volume
+
+    @classmethod
     def unit_key(
         cls,
         settings: Mapping[str, str],
@@ -330,6 +376,14 @@ class Template(ABC):
         """Return where the data is before it is attached; None if attach tells."""
         del disk
         return None
+
+    @classmethod
+    def is_ours(cls, volume: Volume) -> bool:
+        """Whether a volume is named as those are that a cluster like this one makes.
+
+        What is named otherwise is somebody else's. What is, may be another cluster's.
+        """
+        return looks_ours(str(volume.logical_id[-1]))
 
     @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:
@@ -385,9 +439,28 @@ class Template(ABC):
         del disk, text
         return nothing()
 
+    def verify(self, disk: Disk) -> Steps:
+        """Look at the disk's parameters; nothing is made or changed.
+
+        Raises
+        ------
+        BadInput
+            If the storage does not take them.
+        """
+        del disk
+        return nothing()
+
     def measure(self, disk: Disk) -> Measuring:
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
+
+    def examine(self) -> Examining:
+        """Ask whether this node has what disks need, besides programs and modules.
+
+        It looks where `site`'s settings and parameters say, as :meth:`room` does.
+        """
+        return ()
+        yield  # what makes this a generator
 
     def room(self) -> Surveying:
         """Ask which storage unit this node has by `site`'s settings and parameters.
@@ -397,6 +470,23 @@ class Template(ABC):
         """
         return ()
         yield  # what makes this a generator
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Ask which volumes a storage has here, whoever made them.
+
+        A template that can tell declares `Can.LIST`. What it returns is complete, or
+        it fails: what is not in it is taken for missing.
+
+        Parameters
+        ----------
+        params
+            Those of a disk that would be in that storage: they say which one is meant,
+            where the template has several (a volume group, a pool, a provider).
+        """
+        del params
+        raise NotSupported(
+            f"disk template '{self.name}' does not tell which volumes there are"
+        )
 
     def _lacks(self, what: str, disk: Disk) -> NotSupported:
         return NotSupported(

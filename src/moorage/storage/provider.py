@@ -12,7 +12,7 @@ from moorage.storage.validation import is_provider_name
 
 SCRIPTS = ("create", "attach", "detach", "remove", "grow", "setinfo", "verify")
 """The scripts that every provider has."""
-OPTIONAL = ("snapshot", "open", "close")
+OPTIONAL = ("snapshot", "open", "close", "list", "capacity")
 """The scripts that the interface got later."""
 PARAMETERS = "parameters.list"
 SEARCH_PATH = (

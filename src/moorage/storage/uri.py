@@ -56,9 +56,9 @@ def image_name(uri: str) -> str:
         As :func:`protocol_node` does.
 
     >>> image_name("file:/srv/a.img")
-    'json:{"driver": "file", "filename": "/srv/a.img"}'
+    'json:{"driver": "raw", "file": {"driver": "file", "filename": "/srv/a.img"}}'
     """
-    return f"json:{json.dumps(protocol_node(uri))}"
+    return "json:" + json.dumps({"driver": "raw", "file": protocol_node(uri)})
 
 
 def inet(host: str, port: str) -> Node:

@@ -12,6 +12,12 @@ _PROVIDER = re.compile(r"[A-Za-z0-9_-]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TAG = re.compile(r"[\w.+*/:@-]{1,128}", re.ASCII)
 _MOST_TAGS = 4096
+_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_OURS = re.compile(
+    rf"{_UUID}((\.[a-z0-9]+)?\.disk[0-9]+(_data|_meta)?|\.snap)(\.part)?"
+)
+"""How volumes are named that a cluster makes, Ganeti's included; see
+:meth:`moorage.storage.Template.logical_id`."""
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
 
@@ -27,6 +33,17 @@ def check_name(kind: str, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadInput(f"'{name[:80]}' is not a valid name of a {kind}")
     return name
+
+
+def looks_ours(volume: str) -> bool:
+    """Say whether a volume is named as a cluster like this one names them.
+
+    >>> looks_ours("5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0")
+    True
+    >>> looks_ours("/srv/images/web1/debian-12.img")
+    False
+    """
+    return bool(_OURS.fullmatch(PurePosixPath(volume).name))
 
 
 def check_tags(tags: Sequence[str]) -> tuple[str, ...]:
@@ -97,6 +114,21 @@ def flag(name: str, value: object) -> bool:
     return words in _YES
 
 
+def number(name: str, value: object) -> int:
+    """Return a parameter's value as a whole number from 1 on.
+
+    Raises
+    ------
+    BadInput
+        If it is anything else.
+    """
+    words = str(value).strip()
+    if not (words.isascii() and words.isdecimal() and 0 < int(words) < _HUGE):
+        raise BadInput(f"parameter '{name}' is a number from 1 on, not '{value}'")
+    return int(words)
+
+
+_HUGE = 1 << 31
 _SYSTEM = frozenset({"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32"})
 _SYSTEM |= {"proc", "root", "run", "sbin", "sys", "usr"}
 _STATE = tuple(

@@ -56,7 +56,7 @@ class StoreLost(BaseException):
 
 
 class Store(Protocol):
-    """The engine: three verbs and a door."""
+    """The engine: four verbs and a door."""
 
     async def lead(self) -> int:
         """Become the only writer; return the term, higher than every earlier one.
@@ -69,6 +69,9 @@ class Store(Protocol):
 
     async def load(self) -> Stored:
         """Return all records."""
+
+    async def read(self, kind: str, prefix: str) -> Mapping[str, bytes]:
+        """Return the records of a kind whose names begin with `prefix`, by name."""
 
     async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
         """Apply `writes` at version `expected`; return the new version.

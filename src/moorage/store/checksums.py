@@ -52,13 +52,18 @@ def faults(
     """Yield what does not fit, in words; the values may be of any type."""
     if head.sum() != head_sum:
         yield "its version and term are not those that were written"
-    for key, value in records.items():
-        if not _fits(key, value, sums[key]):
-            yield f"the record of {' '.join(map(str, key))} is not what was written"
+    yield from misfits(records, sums)
     if all(isinstance(one, int) for one in sums.values()) and (
         combined(sums.values()) != head.total
     ):
         yield "a record is missing, or is an old one, or one too many"
+
+
+def misfits(records: Mapping[Any, Any], sums: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield which records do not fit their checksums; the values may be of any type."""
+    for key, value in records.items():
+        if not _fits(key, value, sums[key]):
+            yield f"the record of {' '.join(map(str, key))} is not what was written"
 
 
 def _fits(key: Any, value: Any, sum_: Any) -> bool:  # noqa: ANN401

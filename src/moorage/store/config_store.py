@@ -11,8 +11,11 @@ from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
 from moorage.model.change import decode, encode
 from moorage.model.objects import Entity
+from moorage.model.story import NOTHING, Event, Occasion
 
+from . import stories
 from .base import ADVICE, Damaged, Store, StoreLost, Write
+from .stories import Stories
 
 _LOG = logging.getLogger(__name__)
 _SERIAL = ("config", "serial_no")
@@ -35,6 +38,8 @@ class ConfigStore:
         the process has to end. What the store holds is for its next leader to see.
     watchers
         Called with each change that was committed.
+    stories
+        What is told of disks, and of those that are gone.
     """
 
     def __init__(self, store: Store) -> None:
@@ -42,6 +47,7 @@ class ConfigStore:
         self.term = 0
         self.lost = asyncio.Event()
         self.watchers: list[Callable[[Change], None]] = []
+        self.stories = Stories()
         self._store = store
         self._version = 0
         self._writer = asyncio.Lock()
@@ -77,12 +83,23 @@ class ConfigStore:
             truth.config = load(serial_no, entities)
         except Conflict as error:
             raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
+        told = others.pop(stories.KIND, {})
+        try:
+            truth.stories = Stories.load(told, truth.config)
+        except ValueError as error:
+            said = f"an event of a disk in the store: {error}"
+            raise Damaged(said, hint=ADVICE) from error
         return truth, others
 
     async def commit(
-        self, change: Change | None, records: Sequence[Write] = ()
+        self,
+        change: Change | None,
+        records: Sequence[Write] = (),
+        occasion: Occasion = NOTHING,
     ) -> Config:
         """Apply `change` and write `records`, all or nothing, durably.
+
+        What it does to disks is added to their stories, with its `occasion`.
 
         Raises
         ------
@@ -93,18 +110,23 @@ class ConfigStore:
             If the store could not be written, now or before.
         """
         # A caller that is cancelled must not leave the store a version ahead of us.
-        work = asyncio.create_task(self._commit(change, records))
+        work = asyncio.create_task(self._commit(change, records, occasion))
         work.add_done_callback(_heard)
         return await asyncio.shield(work)
 
-    async def _commit(self, change: Change | None, records: Sequence[Write]) -> Config:
+    async def _commit(
+        self, change: Change | None, records: Sequence[Write], occasion: Occasion
+    ) -> Config:
         async with self._writer:
             if self.lost.is_set():
                 raise StoreLost
-            config = apply(self.config, change) if change else self.config
-            writes = [*_writes(change, config), *records]
+            old = self.config
+            config = apply(old, change) if change else old
+            chapter = self.stories.writes(old, config, change or Change(), occasion)
+            writes = [*_writes(change, config), *chapter.writes, *records]
             self._version = await self._written(writes)
             self.config = config
+            self.stories.note(chapter)
         if change:
             for watcher in self.watchers:
                 watcher(change)
@@ -118,6 +140,17 @@ class ConfigStore:
             _LOG.critical("nothing is committed any more: %s", error, exc_info=error)
             self.lost.set()
             raise StoreLost(str(error)) from error
+
+    async def story(self, uuid: str) -> list[Event]:
+        """Return what happened to a disk, in order; it may be gone.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read.
+        """
+        found = await self._store.read(stories.KIND, stories.prefix(uuid))
+        return [stories.decoded(found[name]) for name in sorted(found)]
 
     async def close(self) -> None:
         """Let go of the store."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The store of tests: a dictionary that outlives the process that a test kills."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from moorage.errors import Conflict
 
@@ -24,6 +24,14 @@ class MemoryStore:
     async def load(self) -> Stored:
         """Return all records."""
         return Stored(self.version, dict(self.records))
+
+    async def read(self, kind: str, prefix: str) -> Mapping[str, bytes]:
+        """Return the records of a kind whose names begin with `prefix`, by name."""
+        return {
+            name: value
+            for (one, name), value in self.records.items()
+            if one == kind and name.startswith(prefix)
+        }
 
     async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
         """Apply `writes` at version `expected`; return the new version."""

@@ -11,7 +11,7 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +28,8 @@ T = TypeVar("T")
 _LITTLE = 1 << 20
 """Bytes; with less than this a file system counts as full."""
 
+_BEHIND = "\U0010ffff"
+"""What sorts behind every text."""
 FORMAT = 1
 """What SQLite keeps as the file's ``user_version``; 0 is a store without checksums."""
 _SCHEMA = """
@@ -68,6 +70,10 @@ class SqliteStore:
     async def load(self) -> Stored:
         """Return all records."""
         return await self._run(self._load)
+
+    async def read(self, kind: str, prefix: str) -> Mapping[str, bytes]:
+        """Return the records of a kind whose names begin with `prefix`, by name."""
+        return await self._run(lambda: self._read(kind, prefix))
 
     async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
         """Apply `writes` at version `expected`; return the new version."""
@@ -155,6 +161,17 @@ class SqliteStore:
         if found:
             raise damaged(self.path, *found)
         return Stored(head.version, records)
+
+    def _read(self, kind: str, prefix: str) -> dict[str, bytes]:
+        where = "kind = ? AND name >= ? AND name < ?"
+        select = f"SELECT name, value, sum FROM records WHERE {where}"  # noqa: S608
+        rows = self._open().execute(select, (kind, prefix, prefix + _BEHIND)).fetchall()
+        records = {(kind, name): value for name, value, _ in rows}
+        sums = {(kind, name): one for name, _, one in rows}
+        found = list(checksums.misfits(records, sums))
+        if found:
+            raise damaged(self.path, *found)
+        return {name: value for name, value, _ in rows}
 
     def _commit(self, writes: Sequence[Write], expected: int) -> int:
         database = self._open()

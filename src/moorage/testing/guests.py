@@ -91,6 +91,61 @@ class SimHypervisor:
             raise Failed(f"guest {guest.name} has no disk {drive.disk}")
         self._put(guest, sizes={drive.disk: drive.size})
 
+    async def mirror(
+        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
+    ) -> None:
+        """Copy a drive's data; what is written later is written to both."""
+        del rate
+        guest = await self._there(uuid)
+        if disk not in guest.disks or guest.state != "running":
+            raise Failed(f"guest {guest.name} has no disk {disk} that could be copied")
+        place = _places([new])[new.disk]
+        report(new.size // 2, new.size, "MiB", "mirror")
+        await asyncio.sleep(0)
+        self._san.copy_data(self._node, self._drives(uuid)[disk], place)
+        self._put(guest, mirrors={disk: {"to": place, "switched": False}})
+
+    async def switch(self, uuid: str, disk: str) -> None:
+        """Let a guest stand still, with its drive on the other volume."""
+        guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
+        if mirror is None:
+            raise Failed(f"disk {disk} of guest {guest.name} has no mirror")
+        if not mirror["switched"]:
+            self._exchange(guest, disk, mirror, switched=True)
+
+    def _exchange(
+        self, guest: GuestState, disk: str, mirror: dict[str, Any], *, switched: bool
+    ) -> None:
+        """Let a guest that stands still have the other one of two equal volumes."""
+        old = self._drives(guest.uuid)[disk]
+        self._san.copy_data(self._node, old, mirror["to"])
+        still = replace(guest, state="paused")
+        new = {disk: {"to": old, "switched": switched}}
+        self._put(still, drives={disk: mirror["to"]}, mirrors=new)
+
+    async def settle(self, uuid: str, disk: str, report: Report) -> None:
+        """Let a guest go on."""
+        del report
+        guest = await self._there(uuid)
+        self._put(replace(guest, state="running"), mirrors={disk: None})
+
+    async def drop_mirror(self, uuid: str, disk: str) -> None:
+        """Let a guest go on with the drive that it had."""
+        guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
+        if mirror and mirror["switched"]:
+            self._exchange(guest, disk, mirror, switched=False)
+        self._put(replace(guest, state="running"), mirrors={disk: None})
+
+    def _drives(self, uuid: str) -> dict[str, str]:
+        """Return where the disks' data are."""
+        found: dict[str, str] = self._san.guests[f"{self._node} {uuid}"]["drives"]
+        return found
+
+    def _mirror(self, uuid: str, disk: str) -> dict[str, Any] | None:
+        known = self._san.guests[f"{self._node} {uuid}"].get("mirrors", {})
+        found: dict[str, Any] | None = known.get(disk)
+        return found
+
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits."""
         found = await self.find(spec.uuid)

@@ -33,7 +33,7 @@ def provider(name: str, *optional: str, **parameters: str) -> Provider:
 
 
 PROVIDERS = (
-    provider("san", "snapshot", "open", "close", tier="ssd or hdd"),
+    provider("san", "snapshot", "open", "close", "list", tier="ssd or hdd"),
     provider("plainsan"),
     provider("usersan", "snapshot", "open", "close"),
 )
@@ -52,6 +52,8 @@ class SimMachine:
         Decides which commands fail.
     room
         MiB that each directory has; None where nobody can tell.
+    rooms
+        MiB of directories that have others than `room`.
     used
         Tells how many of them are taken.
     busy
@@ -60,6 +62,8 @@ class SimMachine:
         Directories that are not there.
     allowed
         The only directories for image files; None if all are allowed.
+    lacking
+        Programs and modules of the kernel that are not there.
     served
         Every URI that was made a file, in order.
     """
@@ -70,10 +74,12 @@ class SimMachine:
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
         self.room: Mib | None = Mib(1024 * 1024)
+        self.rooms: dict[str, int] = {}
         self.used: Callable[[], int] = lambda: 0
         self.busy: Callable[[], int] = lambda: 0
         self.missing: set[str] = set()
         self.allowed: tuple[str, ...] | None = None
+        self.lacking: set[str] = set()
         self.served: list[str] = []
         self._san = san
         self._memory = memory
@@ -94,6 +100,8 @@ class SimMachine:
             return Output()
         if command.argv[:2] == ("stat", "--file-system"):
             return self._file_system(command.argv[-1].removesuffix("/."))
+        if command.argv[:2] == ("test", "-d") and command.argv[-1] in self.missing:
+            return Output(code=1)
         output = self._san.answer(self.node, command)
         await asyncio.sleep(0)
         return output
@@ -102,9 +110,10 @@ class SimMachine:
         """Tell the room of a directory in MiB: a terabyte, unless somebody set it."""
         if path in self.missing:
             return Output(code=1)
-        if self.room is None:
+        room = self.rooms.get(path, self.room)
+        if room is None:
             return Output()
-        return Output(f"{MIB} {self.room} {max(0, self.room - self.used())}\n")
+        return Output(f"{MIB} {room} {max(0, room - self.used())}\n")
 
     @asynccontextmanager
     async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
@@ -136,6 +145,14 @@ class SimMachine:
     def oses(self) -> list[Os]:
         """Return the OS definitions."""
         return list(SYSTEMS)
+
+    def has_program(self, name: str) -> bool:
+        """Whether a program is installed: all are, but for those of `lacking`."""
+        return name not in self.lacking
+
+    def has_module(self, name: str) -> bool:
+        """Whether the kernel has a module."""
+        return name not in self.lacking
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""

@@ -59,7 +59,7 @@ class SimNode:
             path.unlink()
 
     def boot(self) -> None:
-        """Answer again."""
+        """Start the agent, with what it finds on its disk."""
         self.powered = True
         self._boot()
 
@@ -107,16 +107,38 @@ class SimNodes:
         number = len(self.calls)
         self.calls.append((node.name, call.verb))
         work = asyncio.create_task(
-            self._deliver(target, call, term, report, next(self._numbers))
+            self._deliver(target, call, term, report, next(self._numbers)),
+            name=node.name,
         )
         self._under_way.add(work)
-        work.add_done_callback(self._under_way.discard)
-        result = await asyncio.shield(work)
+        work.add_done_callback(self._over)
+        await asyncio.wait([work])
         if number in self.cut:
-            self.nodes[self.cut[number]].lose_power()
-        if number in self.lose_reply or not target.powered:
+            self.cut_power(self.cut[number])
+        lost = number in self.lose_reply or not target.powered
+        if lost or work.cancelled():
             raise Unreachable(f"the connection to {node.name} broke", sent=True)
-        return result
+        return work.result()
+
+    def _over(self, work: asyncio.Task[Any]) -> None:
+        self._under_way.discard(work)
+        if not work.cancelled():
+            work.exception()  # whoever asked may be gone
+
+    def cut_power(self, name: str) -> None:
+        """Let a node lose its power, and with it all that it was about to do."""
+        self._end_verbs(name)
+        self.nodes[name].lose_power()
+
+    def kill_agent(self, name: str) -> None:
+        """Kill an agent in the middle of whatever it does, and start it again."""
+        self._end_verbs(name)
+        self.nodes[name].boot()
+
+    def _end_verbs(self, name: str) -> None:
+        for work in self._under_way:
+            if work.get_name() == name:
+                work.cancel()
 
     async def _deliver(
         self, target: SimNode, call: Verb[R], term: int, report: Report, number: int

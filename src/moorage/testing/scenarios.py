@@ -29,6 +29,7 @@ async def harbour(directory: Path) -> SimCluster:
 
     web1 runs on node1 with two disks (``sharedfile`` and ``ext``), web2 on node2
     without any, web3 is down on node3 with one; *spare* and *user* belong to nobody.
+    The storage pool *nas* is connected to their node group, *idle* to none.
     """
     cluster = await SimCluster.start(directory)
     san = cluster.nodes.san
@@ -36,8 +37,14 @@ async def harbour(directory: Path) -> SimCluster:
     for name, provider in (("spare", "san"), ("user", "usersan")):
         new = {"name": name, "disk_template": "ext", "provider": provider}
         await cluster.run("OP_DISK_ADD", size=1024, **new)
+    for name, groups in (("nas", ["default"]), ("idle", [])):
+        pool: dict[str, Any] = {"pool_name": name, "groups": groups}
+        await cluster.run("OP_STORAGE_POOL_ADD", provider="san", **pool)
     for fields in _INSTANCES:
         await cluster.run("OP_INSTANCE_CREATE", **fields)
+    for records in (san.volumes, san.files):
+        for name in records:
+            records[name] = records[name] | {"data": f"written to {name}"}
     return cluster
 
 
@@ -90,11 +97,34 @@ def _created(name: str, **fields: Any) -> Scenario:  # noqa: ANN401
     return _on("web9", "OP_INSTANCE_CREATE", name, **(asked | fields))
 
 
+def _pool(pool: str, verb: str, **fields: Any) -> Scenario:  # noqa: ANN401
+    op_id = f"OP_STORAGE_POOL_{verb}"
+    return Scenario(f"{verb.lower()} pool {pool}", op_id, {"pool_name": pool, **fields})
+
+
+_POOLS = (
+    _pool("new", "ADD", provider="san", groups=["default"], params={"tier": "ssd"}),
+    _pool("idle", "CONNECT", groups=["default"]),
+    _pool("nas", "DISCONNECT", groups=["default"]),
+    _pool("nas", "SET_PARAMS", params={"tier": "hdd"}, volume_name="{short}"),
+    _pool("idle", "REMOVE"),
+    Scenario(
+        "add a disk in a pool", "OP_DISK_ADD", {"name": "d", "pool": "nas", "size": 64}
+    ),
+    Scenario(
+        "cluster with other pools",
+        "OP_CLUSTER_SET_PARAMS",
+        {"add_pools": [["more", "san"]], "remove_pools": ["idle"]},
+    ),
+)
+
+
 def _modified(instance: str, name: str, disks: list[Any], **more: Any) -> Scenario:  # noqa: ANN401
     return _on(instance, "OP_INSTANCE_SET_PARAMS", name, disks=disks, **more)
 
 
 SCENARIOS = (
+    *_POOLS,
     _created("create", os_type="tiny"),
     _created("create stopped", start=False),
     _created("adopt", disks=[{"adopt": LUN, "dev_type": "blockdev"}]),
@@ -123,6 +153,10 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
+    _at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
+    _at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
+    _at("root3", "OP_DISK_CONVERT", disk_template="ext", provider="usersan"),
     _on("web1", "OP_INSTANCE_REMOVE"),
     _on("web1", "OP_INSTANCE_REMOVE", "remove at any price", ignore_failures=True),
     _on("web3", "OP_INSTANCE_REMOVE"),

@@ -31,7 +31,9 @@ class Picture:
     attached
         How each volume is opened, by ``node volume``.
     guests
-        State, disks and sizes of each guest by ``node uuid``.
+        State, disks, sizes and volumes of each guest by ``node uuid``.
+    data
+        What the volume of each disk holds.
     held
         Uuids of the disks that each node's agent holds; with both epochs where it
         holds one by another epoch than the record's.
@@ -41,6 +43,7 @@ class Picture:
     volumes: dict[str, int]
     attached: dict[str, Any]
     guests: dict[str, Any]
+    data: dict[str, str]
     held: dict[str, list[str]]
 
     @property
@@ -84,7 +87,7 @@ class Picture:
         """Return a line for each thing that is not the same in `other`."""
         return [
             f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
-            for part in ("objects", "volumes", "attached", "guests", "held")
+            for part in ("objects", "volumes", "attached", "guests", "data", "held")
             for mine, theirs in [(getattr(self, part), getattr(other, part))]
             for key in sorted(mine.keys() | theirs.keys())
             if mine.get(key) != theirs.get(key)
@@ -99,9 +102,14 @@ async def picture(cluster: SimCluster) -> Picture:
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}
+        | {key.partition("/")[2]: one["size"] for key, one in san.logical.items()}
         | {path: one["size"] for path, one in files.items()},
         attached={key: one["open"] for key, one in san.attached.items()},
         guests={key: _guest(one) for key, one in san.guests.items()},
+        data={
+            disk.uuid: san.data_of(disk.volume, disk.nodes)
+            for disk in cluster.config.all(Disk)
+        },
         held={
             name: await _held(cluster, name)
             for name, node in cluster.nodes.nodes.items()
@@ -123,7 +131,8 @@ def _objects(config: Config) -> dict[str, Any]:
 def _guest(record: dict[str, Any]) -> dict[str, Any]:
     state = dict(record["state"])
     state["disks"] = sorted(state["disks"])
-    return state | {"sizes": record.get("sizes", {})}
+    volumes = {disk: record["drives"][disk] for disk in state["disks"]}
+    return state | {"sizes": record.get("sizes", {}), "volumes": volumes}
 
 
 async def _held(cluster: SimCluster, name: str) -> list[str]:

@@ -5,7 +5,7 @@ It answers the commands that templates yield, as the programs and providers woul
 """
 
 import json
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,6 +15,9 @@ from moorage.errors import CommandFailed
 from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
+
+from .lvm import PROGRAMS, Lvm
+from .rbd import Rbd
 
 Records = MutableMapping[str, dict[str, Any]]
 
@@ -78,6 +81,10 @@ class San:
     devices
         Block devices by path, with the node in front where it has another one there:
         ``size`` in MiB, ``identity``, and ``number`` if it is not the path.
+    capacity
+        What the script of that name prints, by provider.
+    logical, groups
+        Logical volumes and volume groups of the nodes; see :mod:`moorage.testing.lvm`.
     unmounted
         Directories by node, below which it sees no shared files.
     broken
@@ -89,13 +96,17 @@ class San:
     attached: Records = field(default_factory=dict)
     guests: Records = field(default_factory=dict)
     devices: Records = field(default_factory=dict)
+    capacity: dict[str, str] = field(default_factory=dict, init=False)
+    logical: Records = field(default_factory=dict)
+    groups: Records = field(default_factory=dict)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
     @classmethod
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
-        names = ("volumes", "files", "attached", "guests", "devices")
+        shared = ("volumes", "files", "attached", "guests", "devices")
+        names = (*shared, "logical", "groups")
         return cls(*(Files(directory / name) for name in names))
 
     def lose_power(self, node: str) -> None:
@@ -135,6 +146,9 @@ class San:
                 identity=found["identity"],
                 number=found.get("number", path),
             )
+        logical = self.logical.get(f"{node} {path.removeprefix('/dev/')}")
+        if logical:
+            return Device(kind="block", size=Mib(logical["size"]), number=path)
         volume = self.volumes.get(path.removeprefix("/dev/"))
         if volume:
             size = int(volume["real"] if "real" in volume else volume["size"])
@@ -151,7 +165,15 @@ class San:
     # -- a provider -----------------------------------------------------------------
 
     def _script(self, node: str, script: PurePosixPath, env: dict[str, str]) -> Output:
-        volume, provider = env["VOL_NAME"], script.parent.name
+        provider = script.parent.name
+        asking = {
+            "list": lambda: self._listed(provider),
+            "capacity": lambda: Output(self.capacity.get(provider, "nobody knows\n")),
+            "verify": lambda: self._verified(env),
+        }
+        if script.name in asking:
+            return asking[script.name]()
+        volume = env["VOL_NAME"]
         if script.name == "create":
             new = {"size": int(env["VOL_SIZE"]), "provider": provider, "data": ""}
             self.volumes.setdefault(volume, new)
@@ -161,6 +183,19 @@ class San:
         if volume not in self.volumes:
             return Output(f"there is no volume {volume}", 1)
         return self._use(script.name, node, volume, env)
+
+    def _listed(self, provider: str) -> Output:
+        lines = [
+            f"{name} {volume['size']} {volume.get('note', '')}\n"
+            for name, volume in self.volumes.items()
+            if volume.get("provider") == provider
+        ]
+        return Output("".join(lines))
+
+    def _verified(self, env: dict[str, str]) -> Output:
+        """Take any tier but one."""
+        bad = env.get("EXTP_TIER") == "paper"
+        return Output("there is no tier 'paper'", 1) if bad else Output()
 
     def _let_go(self, action: str, node: str, volume: str) -> Output:
         if action == "remove":
@@ -255,6 +290,56 @@ class San:
             del self.files[source]
         return Output()
 
+    def _find(self, node: str, operands: list[str], _command: Command) -> Output:
+        root = operands[0]
+        front = self._key(node, root)
+        found = [
+            f"{file['size']} {key.removeprefix(f'{front}/')}\0"
+            for key, file in self.files.items()
+            if key.startswith(f"{front}/")
+        ]
+        return Output("" if self._hidden(node, root) else "".join(found))
+
+    def _lvm(self, node: str, _operands: list[str], command: Command) -> Output:
+        lvm = Lvm(node, self.logical, self.groups)
+        return lvm.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
+    def _rbd(self, node: str, _operands: list[str], command: Command) -> Output:
+        ceph = Rbd(node, self.volumes, self.attached)
+        return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
+
+    def _convert(self, node: str, operands: list[str], _command: Command) -> Output:
+        """Copy between any two volumes that are there: ``qemu-img convert``."""
+        return self.copy_data(node, *operands[-2:])
+
+    def copy_data(self, node: str, source: str, target: str) -> Output:
+        """Copy what is in one volume or file to another, which is large enough."""
+        old, new = self._contents(node, source), self._contents(node, target)
+        if old is None or new is None:
+            return Output(f"{source} or {target}: no such file", 1)
+        sizes = [self.device(node, path).size for path in (source, target)]
+        if all(sizes) and sizes[1] < sizes[0]:
+            return Output("output file is smaller than input file", 1)
+        records, key = new
+        records[key] = records[key] | {"data": old[0][old[1]].get("data", "")}
+        return Output()
+
+    def data_of(self, volume: str, nodes: Sequence[str]) -> str:
+        """Return what a volume holds; empty for one that is not there."""
+        found = self._contents(nodes[0] if nodes else "", volume)
+        return str(found[0][found[1]].get("data", "")) if found else ""
+
+    def _contents(self, node: str, path: str) -> tuple[Records, str] | None:
+        """Return where the record of a volume, file or device is."""
+        if path.startswith("json:"):
+            path = str(json.loads(path.removeprefix("json:"))["file"]["server"]["path"])
+        places: tuple[tuple[Records, str], ...] = (
+            (self.files, self._key(node, path)),
+            (self.devices, path),
+            (self.volumes, PurePosixPath(path).name),
+        )
+        return next((one for one in places if one[1] in one[0]), None)
+
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
 
@@ -278,5 +363,9 @@ _TOOLS: dict[str, _Tool] = {
     "mv": San._copy,  # noqa: SLF001
     "mkdir": San._nothing,  # noqa: SLF001
     "rmdir": San._nothing,  # noqa: SLF001
+    "find": San._find,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
+    **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
+    **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
+    "qemu-img": San._convert,  # noqa: SLF001
 }

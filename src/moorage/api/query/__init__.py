@@ -16,11 +16,12 @@ from .instance import INSTANCE
 from .job import JOB, LOCK
 from .live import Sources, ask
 from .node import NODE
+from .pool import POOL
 from .qfilter import Filter
 from .select import Selection, check_known
 from .snapshot import Snapshot
 
-RESOURCES = {one.name: one for one in (DISK, GROUP, INSTANCE, JOB, LOCK, NODE)}
+RESOURCES = {one.name: one for one in (DISK, GROUP, INSTANCE, JOB, LOCK, NODE, POOL)}
 """Everything that can be queried, by its name."""
 
 Answer = tuple[list[Field], list[list[Cell]]]

@@ -31,6 +31,11 @@ def _provider(scene: Snapshot, disk: Disk) -> str | None:
     return str(disk.logical_id[0])
 
 
+def _pool(scene: Snapshot, disk: Disk) -> str | None:
+    pool = scene.config.pool_of(disk)
+    return pool.name if pool else None
+
+
 def _nodes(scene: Snapshot, disk: Disk) -> list[str]:
     objects = scene.config.objects
     found = (objects.get(uuid) for uuid in disk.nodes)
@@ -71,6 +76,7 @@ DISK = Resource(
         attribute("logical_id", "LogicalID", "other", "Where its data is"),
         attribute("volume", "Volume", "text", "Name of its volume"),
         Field("provider", "Provider", "text", "ExtStorage provider", _provider),
+        Field("pool", "Pool", "text", "Storage pool that it is in", _pool),
         attribute("params", "Params", "other", "Parameters of template or provider"),
         Field("sunit", "Unit", "other", "Storage unit that it is in", _unit),
         Field("status", "Status", "text", "attached, detached, quarantined", status),

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.errors import BadInput
+from moorage.model.pattern import Pattern
 
 from .field import NORMAL, Field, Resource, cell
-from .pattern import Pattern
 from .snapshot import Snapshot
 
 Filter = list[Any]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-disk: disks as citizens of their own, with or without an instance."""
 
+from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, info, remove
+from . import add, attach, change, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
@@ -13,9 +14,12 @@ PROGRAM = Program(
         add.COMMAND,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
+        story.COMMAND,
         *attach.COMMANDS,
         *change.COMMANDS,
+        *convert.COMMANDS,
         *remove.COMMANDS,
+        *tags.commands("gnt-disk"),
     ),
 )
 

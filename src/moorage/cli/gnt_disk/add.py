@@ -3,7 +3,7 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import text_values
+from moorage.cli.option_syntax import merged, text_values
 from moorage.cli.options import (
     FORCE_PARAMS,
     IGNORE_CAPACITY,
@@ -15,7 +15,7 @@ from moorage.cli.options import (
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
-from .options import MODE, PARAM, merged
+from .options import MODE, PARAM
 
 
 def add(call: Call) -> int:
@@ -24,6 +24,7 @@ def add(call: Call) -> int:
     fields = call.given(
         disk_template="disk_template",
         provider="provider",
+        pool="pool",
         access="access",
         adopt="adopt",
         size="size",
@@ -32,9 +33,10 @@ def add(call: Call) -> int:
         group="node_group",
         tags="tags",
     )
-    if "disk_template" not in fields:
+    if not fields.keys() & {"disk_template", "pool"}:
         raise BadInput(
-            "a new disk needs a template", hint="add -t ext, -t sharedfile ..."
+            "a new disk needs a template or a storage pool",
+            hint="add -t ext, -t sharedfile ... or --pool NAME",
         )
     if "size" not in fields and "adopt" not in fields:
         raise BadInput(
@@ -75,6 +77,7 @@ COMMAND = Command(
         ),
         Option(("-s", "--size"), "its size: 512M, 10G, 1.5T", "SIZE", parse_size),
         Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME"),
+        Option(("--pool",), "the storage pool that it is in", "NAME"),
         PARAM,
         Option(
             ("--access",),
@@ -100,6 +103,7 @@ COMMAND = Command(
             "gnt-disk add -t ext -p san -s 10G -D pool=fast,trim data2",
             "with parameters for the provider",
         ),
+        Example("gnt-disk add --pool nas1 -s 10G data3", "in a storage pool"),
         Example(
             "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5",
             "a device that is there already",

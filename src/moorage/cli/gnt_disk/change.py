@@ -3,6 +3,7 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
+from moorage.cli.option_syntax import merged
 from moorage.cli.options import (
     FORCE_PARAMS,
     IGNORE_CAPACITY,
@@ -14,7 +15,7 @@ from moorage.cli.options import (
 from moorage.errors import BadInput
 from moorage.units import format_size, parse_size
 
-from .options import DISK, MODE, PARAM, merged
+from .options import DISK, MODE, PARAM
 
 
 def grow(call: Call) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance: virtual machines, from making them to removing them."""
 
+from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.listing import Listing
 from moorage.cli.main import run
@@ -24,6 +25,7 @@ PROGRAM = Program(
         *move.COMMANDS,
         *disks.COMMANDS,
         console.COMMAND,
+        *tags.commands("gnt-instance"),
     ),
 )
 

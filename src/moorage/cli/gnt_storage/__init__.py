@@ -4,12 +4,12 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import providers
+from . import pools, providers
 
 PROGRAM = Program(
     "gnt-storage",
-    "look at the ExtStorage providers",
-    providers.COMMANDS,
+    "look after storage: its pools, its providers",
+    (*providers.COMMANDS, *pools.COMMANDS),
 )
 
 

@@ -159,7 +159,9 @@ def _parts(
 ) -> Iterator[Part]:
     """Yield the parts of the places; as one, if possible, where `whole` is true."""
     mirrored = any(others for _, others in places)
-    placer = Placer.of(state, inst, shelf)
+    # The kernel's pairs are of instances that can have a second copy.
+    paired = not mirrored or inst.mirror is Mirror.INTERNAL
+    placer = Placer.of(state, inst, shelf) if paired else None
     if placer is None:
         yield from _plain_parts(state, inst, places, asking, mirrored)
         return

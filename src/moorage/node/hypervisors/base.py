@@ -115,6 +115,28 @@ class Hypervisor(Protocol):
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
 
+    async def mirror(
+        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
+    ) -> None:
+        """Copy a drive of a running guest to another one; from then on write to both.
+
+        Called again after an interruption it carries on. `rate` is MiB a second at
+        most, 0 for no limit.
+        """
+
+    async def switch(self, uuid: str, disk: str) -> None:
+        """Let a guest stand still, and give it what its drive was mirrored to.
+
+        The two are equal, and safe on their storage. On failure the guest goes on with
+        what it had.
+        """
+
+    async def settle(self, uuid: str, disk: str, report: Report) -> None:
+        """Let a guest that was switched go on, and close what the drive was before."""
+
+    async def drop_mirror(self, uuid: str, disk: str) -> None:
+        """Give a mirror up, switched or not: the guest goes on with what it had."""
+
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits for a migration; return where to send it."""
 

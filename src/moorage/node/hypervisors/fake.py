@@ -25,12 +25,14 @@ _SUFFIX = ".json"
 class _Record(Struct, frozen=True, kw_only=True):
     """What the file of a guest holds: the guest, and the sizes of its drives in MiB.
 
-    `place` is where a guest that moved has gone.
+    `place` is where a guest that moved has gone; `mirrors` are the drives that are
+    written twice.
     """
 
     guest: GuestState
     sizes: dict[str, int]
     place: str = ""
+    mirrors: tuple[str, ...] = ()
 
 
 class Fake:
@@ -130,6 +132,42 @@ class Fake:
         size = max(record.sizes[drive.disk], drive.size)
         sizes = record.sizes | {drive.disk: size}
         _write(self._file(uuid), _with_drives(record, sizes))
+
+    # -- mirrors ------------------------------------------------------------------
+
+    async def mirror(
+        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
+    ) -> None:
+        """Note that a drive is written twice; it takes no time."""
+        del rate
+        record = self._get(uuid)
+        if disk not in record.sizes:
+            raise Failed(f"guest {record.guest.name} does not have disk {disk}")
+        mirrors = tuple({*record.mirrors, disk})
+        _write(self._file(uuid), replace(record, mirrors=mirrors))
+        report(new.size, new.size, "MiB", "mirror")
+
+    async def switch(self, uuid: str, disk: str) -> None:
+        """Let a guest stand still."""
+        record = self._get(uuid)
+        if disk not in record.mirrors:
+            raise Failed(f"disk {disk} of guest {record.guest.name} has no mirror")
+        self._put_state(record, "paused")
+
+    async def settle(self, uuid: str, disk: str, report: Report) -> None:
+        """Let a guest go on."""
+        del report
+        await self.drop_mirror(uuid, disk)
+
+    async def drop_mirror(self, uuid: str, disk: str) -> None:
+        """Let a guest go on, its drive written once."""
+        record = self._get(uuid)
+        mirrors = tuple(one for one in record.mirrors if one != disk)
+        self._put_state(replace(record, mirrors=mirrors), "running")
+
+    def _put_state(self, record: _Record, state: str) -> None:
+        guest = replace(record.guest, state=state)
+        _write(self._file(guest.uuid), replace(record, guest=guest))
 
     # -- migration ----------------------------------------------------------------
 

@@ -4,22 +4,26 @@
 from moorage.protocol import name_of
 
 from .context import NodeContext
+from .copying import VERBS as COPYING_VERBS
 from .delay import VERBS as DELAY_VERBS
 from .disk import VERBS as DISK_VERBS
 from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
+from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
     name_of(kind): (kind, function)
     for kind, function in (
         *DISK_VERBS,
+        *COPYING_VERBS,
         *GUEST_VERBS,
         *FACT_VERBS,
         *MEMBERSHIP_VERBS,
         *KEY_VERBS,
         *DELAY_VERBS,
+        *STORAGE_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""

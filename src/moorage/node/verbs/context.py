@@ -14,7 +14,7 @@ from moorage.node.attachments import Attachments
 from moorage.node.creations import Creations
 from moorage.node.fence import Fence
 from moorage.node.host import Machine
-from moorage.node.hypervisors.base import Hypervisor
+from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Where
@@ -46,7 +46,7 @@ class NodeContext:
 
     async def run(self, command: Command, report: Report = silent) -> Output:
         """Run one command of a template or an OS definition."""
-        return await self.machine.run(command, command.limit or LIMIT, report)
+        return await self.machine.run(command, LIMIT, report)
 
     def runner(self, report: Report) -> Callable[[Command], Awaitable[Output]]:
         """Return what runs commands and reports their progress."""
@@ -77,6 +77,17 @@ class NodeContext:
                 f"node {self.name} has no hypervisor '{name}'",
                 known=sorted(self.hypervisors),
             ) from None
+
+    def drive(self, disk: Disk, slot: int = 0) -> Drive:
+        """Return an attached disk as a drive of a guest."""
+        return Drive(
+            disk=disk.uuid,
+            slot=slot,
+            size=disk.size,
+            where=self.where(disk),
+            userspace=disk.params.get("access") == "userspace",
+            mode=disk.mode,
+        )
 
     def where(self, disk: Disk) -> Where:
         """Return where an attached disk is."""

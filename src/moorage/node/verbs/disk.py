@@ -24,6 +24,7 @@ from moorage.protocol import (
     Report,
     SnapshotDisk,
     UnmakeDisk,
+    VerifyDisk,
     silent,
 )
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
@@ -147,6 +148,11 @@ async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outco
     return await _make(at, args, args.copy(), steps, report)
 
 
+async def verify(at: NodeContext, args: VerifyDisk, report: Report) -> Outcome:
+    """Look at the disk's parameters."""
+    return await _drive(at, _template(at, args).verify(args.disk), report)
+
+
 async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
     return await _drive(at, _template(at, args).setinfo(args.disk, args.text))
@@ -249,6 +255,7 @@ def _template(at: NodeContext, args: OnDisk[object]) -> Template:
             settings=args.settings,
             pool=args.pool,
             providers=usable(at.machine.providers()) if needed else {},
+            holders=args.holders,
         )
     )
 
@@ -275,7 +282,14 @@ async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
 
 
 async def _check_unused(at: NodeContext, disk: Disk) -> None:
-    """Raise `WrongState` while a guest on this node has the disk."""
+    """Raise `WrongState` while a guest on this node has the disk, or its mirror."""
+    borrower = at.held.borrower(disk.uuid)
+    if borrower and await at.hypervisor(borrower[0]).find(borrower[1]):
+        raise WrongState(
+            f"a guest on node {at.name} is being given disk {disk.label}",
+            disk=disk.uuid,
+            instance=borrower[1],
+        )
     for hypervisor, uuid in at.held.users(disk.uuid):
         guest = await at.hypervisor(hypervisor).find(uuid)
         if guest and disk.uuid in guest.disks and guest.state != "moved":
@@ -298,6 +312,7 @@ VERBS = (
     CloseDisk.done_by(close),
     GrowDisk.done_by(grow),
     SnapshotDisk.done_by(snapshot),
+    VerifyDisk.done_by(verify),
     NoteDisk.done_by(setinfo),
 )
 """Every verb on one disk."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
 from moorage.node import oses
-from moorage.node.hypervisors.base import Card, Drive, GuestSpec
+from moorage.node.hypervisors.base import Card, GuestSpec
 from moorage.protocol import (
     AbortGuest,
     AwaitGuest,
@@ -60,7 +60,7 @@ async def reboot(at: NodeContext, args: RebootGuest, _report: Report) -> None:
 
 async def plug(at: NodeContext, args: PlugDisk, _report: Report) -> None:
     """Hot-plug a disk that is attached here."""
-    drive = _drive(at, args.disk, args.slot)
+    drive = at.drive(args.disk, args.slot)
     _use(at, args, (args.disk,))
     await at.hypervisor(args.hypervisor).plug(args.uuid, drive)
 
@@ -72,7 +72,7 @@ async def unplug(at: NodeContext, args: UnplugDisk, _report: Report) -> None:
 
 async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
     """Tell the guest that a disk has grown."""
-    drive = _drive(at, args.disk, args.slot)
+    drive = at.drive(args.disk, args.slot)
     await at.hypervisor(args.hypervisor).resize(args.uuid, drive)
 
 
@@ -204,20 +204,9 @@ def _spec(
         memory=args.memory,
         vcpus=args.vcpus,
         hvparams=args.hvparams,
-        drives=tuple(_drive(at, disk, n) for n, disk in enumerate(args.disks)),
+        drives=tuple(at.drive(disk, n) for n, disk in enumerate(args.disks)),
         cards=tuple(_card(nic) for nic in args.nics),
         ports=dict(ports),
-    )
-
-
-def _drive(at: NodeContext, disk: Disk, slot: int) -> Drive:
-    return Drive(
-        disk=disk.uuid,
-        slot=slot,
-        size=disk.size,
-        where=at.where(disk),
-        userspace=disk.params.get("access") == "userspace",
-        mode=disk.mode,
     )
 
 

@@ -40,7 +40,7 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instances with their disks."""
         for instance in self.chosen(view):
-            yield from hold(instance)
+            yield from hold(view.config, instance)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask their nodes for what is attached, and for what lies there."""

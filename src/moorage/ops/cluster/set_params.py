@@ -25,9 +25,10 @@ from moorage.model.uidpool import UidPool
 from moorage.ops import placement, policy
 from moorage.ops.group.set_params import merged
 from moorage.ops.node_tasks import facts_on
+from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
 
-from . import defaults, image_directories
+from . import defaults, image_directories, volume_groups
 from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
@@ -47,6 +48,11 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     uid_pool, add_uids, remove_uids
         Ranges of user-ids that guests run as: all of them, more, and fewer. Guests that
         run keep the user that they have.
+    add_pools
+        Storage pools to make, each with its ExtStorage provider; they are connected to
+        no node group.
+    remove_pools
+        Storage pools to remove.
     """
 
     op_id = "OP_CLUSTER_SET_PARAMS"
@@ -56,6 +62,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     diskparams: dict[str, dict[str, Any]] | None = None
     shared_file_storage_dir: str | None = None
     file_storage_dir: str | None = None
+    volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
@@ -63,22 +70,39 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     uid_pool: UidPool | None = None
     add_uids: UidPool | None = None
     remove_uids: UidPool | None = None
+    add_pools: tuple[tuple[str, str], ...] = ()
+    remove_pools: tuple[str, ...] = ()
+
+    def _pools(self) -> list[Operation]:
+        """Return what is to be done with storage pools; each is named once."""
+        check_once([*(name for name, _ in self.add_pools), *self.remove_pools])
+        gone = [StoragePoolRemove(pool_name=name) for name in self.remove_pools]
+        new = [StoragePoolAdd(pool_name=one, provider=by) for one, by in self.add_pools]
+        return [*new, *gone]
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the cluster's settings."""
+        """Hold the cluster's settings, and storage pools."""
         yield Lock("cluster", view.config.cluster.uuid)
+        for one in self._pools():
+            yield from one.locks(view)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes for hypervisors and directories, where others are wanted."""
         if self.enabled_hypervisors is not None:
             yield from (facts_on(node) for node in _hosts(view.config))
+        yield from volume_groups.ask(_hosts(view.config), self.volume_group_name)
         given = self._directories()
         for node in _hosts(view.config) if given else ():
             yield image_directories.asked_on(view.config, node, given)
+        for one in self._pools():
+            yield from one.questions(view)
 
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
         self._check_defaults(self._changes(view.config.cluster))
+        for one in self._pools():
+            one.check(view)
+        volume_groups.check(view, _hosts(view.config), self.volume_group_name)
         image_directories.check(view, _hosts(view.config), self._directories())
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
@@ -114,7 +138,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
-        names = ("enabled_hypervisors", "enabled_disk_templates", "default_iallocator")
+        names = (
+            *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
+            "volume_group_name",
+        )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
         found |= {n: getattr(self, n) for n in names if getattr(self, n) is not None}
@@ -128,7 +155,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
         found |= self._uids(cluster.uid_pool)
-        if not found:
+        if not found and not self._pools():
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
             )
@@ -144,10 +171,14 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         return {"uid_pool": uidpool.removed(pool, self.remove_uids or ())}
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the change."""
+        """Record the changes."""
         cluster = view.config.cluster
-        change = Change((successor(cluster, view.now, **self._changes(cluster)),))
-        yield commit("change the cluster", change, view.config.before(change))
+        changes = self._changes(cluster)
+        if changes:
+            change = Change((successor(cluster, view.now, **changes),))
+            yield commit("change the cluster", change, view.config.before(change))
+        for one in self._pools():
+            yield from one.tasks(view)
 
 
 def _hosts(config: Config) -> list[Node]:
@@ -173,6 +204,13 @@ def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, A
     filled = merged(old.get("default", {}), backend.aliased(flat))
     backend.check(filled)
     return {**{k: dict(v) for k, v in old.items()}, "default": filled}
+
+
+def check_once(pools: list[str]) -> None:
+    """Raise `BadInput` if a storage pool is named twice in one request."""
+    twice = sorted({name for name in pools if pools.count(name) > 1})
+    if twice:
+        raise BadInput(f"storage pool '{twice[0]}' is named twice")
 
 
 # -- templates and hypervisors -------------------------------------------------------

@@ -3,6 +3,7 @@
 
 from .add import DiskAdd
 from .attach import DiskAttach
+from .convert import DiskConvert
 from .detach import DiskDetach
 from .forget import DiskForget
 from .grow import DiskGrow
@@ -13,6 +14,7 @@ from .snapshot import DiskSnapshot
 OPERATIONS = (
     DiskAdd,
     DiskAttach,
+    DiskConvert,
     DiskDetach,
     DiskForget,
     DiskGrow,

@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_fields
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Claim, Node, NodeGroup
-from moorage.ops import disk_spec, node_tasks, placement, pools
+from moorage.ops import copies, disk_spec, node_tasks, placement, pools
 from moorage.ops.disk_access import online, only_group
 from moorage.ops.storage.units import Named, has_room
 from moorage.storage import Reach
@@ -166,10 +166,11 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         node, wanted = self.where(view), self.wish(view)
         disk = disk_spec.bear(view, wanted, node)
         if not wanted.adopt:
-            yield node_tasks.create(view.config, disk, node)
-        yield node_tasks.attach(view.config, disk, node)
+            yield from node_tasks.verify(view.config, disk, node)
+            yield from copies.create(view.config, disk, node)
+        yield from copies.attach(view.config, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
-        yield node_tasks.detach(view.config, disk, node)
+        yield from copies.detach(view.config, disk, node)
         yield commit(f"record disk {disk.label}", Change((disk,)), {})
 
     def result(self, view: View, results: Sequence[Any]) -> str:

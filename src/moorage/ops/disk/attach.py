@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, successor
-from moorage.ops import node_tasks, pools
+from moorage.ops import copies, node_tasks, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
@@ -72,7 +72,7 @@ def attach_tasks(
     what = f"give disk {disk.label} to {instance.name}, epoch {mine.epoch}"
     yield commit(what, change, config.before(change))
     if hot or instance.disks_active:
-        yield node_tasks.attach(config, mine, node)
+        yield from copies.attach(config, mine, node)
     if hot:
         slot = disks.index(disk.uuid)
         yield node_tasks.plug(owner, mine, node, slot)
@@ -97,6 +97,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         """Hold the disk and the instance; share its node."""
         instance = view.config.instance(self.instance_name)
         yield Lock("node", instance.primary_node, shared=True)
+        yield from copies.hold(view.config, [view.config.disk(self.disk)])
         yield Lock("instance", instance.uuid)
         disk = view.config.disk(self.disk)
         yield Lock("disk", disk.uuid)

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, Node, successor
-from moorage.ops import node_tasks
+from moorage.ops import copies, node_tasks
 from moorage.ops.liveness import check_known, last_holder, runs
 
 
@@ -33,7 +33,7 @@ def detach_tasks(
     if hot:
         yield node_tasks.unplug(instance, disk, node, slot)
     if (hot or instance.disks_active) and not node.offline:
-        yield node_tasks.detach(config, disk, node)
+        yield from copies.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
     last = last_holder(view, instance, disk)
     free = successor(disk, view.now, last_node=last, group=node.group)
@@ -58,6 +58,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         disk = view.config.disk(self.disk)
         instance = view.config.owner(disk)
         yield Lock("disk", disk.uuid)
+        yield from copies.hold(view.config, [disk])
         if instance:
             yield Lock("node", instance.primary_node, shared=True)
             yield Lock("instance", instance.uuid)

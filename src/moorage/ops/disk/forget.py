@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Entity, Node, successor
-from moorage.ops import node_tasks
+from moorage.ops import copies, node_tasks
 from moorage.ops.disk.detach import holders
 from moorage.ops.liveness import check_known, holds, runs
 
@@ -72,7 +72,7 @@ class DiskForget(Operation, frozen=True, kw_only=True):
         if owner:
             node = config.node(owner.primary_node)
             if holds(view, owner) and not node.offline:
-                yield node_tasks.detach(config, disk, node, tolerant=True)
+                yield from copies.detach(config, disk, node, tolerant=True)
             disks = tuple(uuid for uuid in owner.disks if uuid != disk.uuid)
             left = (successor(owner, view.now, disks=disks),)
         change = Change(left, (disk,))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import node_tasks, placement, policy
+from moorage.ops import copies, node_tasks, placement, policy
 from moorage.ops.disk_access import ask_candidates, can, candidates, worker
 from moorage.ops.disk_spec import LARGEST
 from moorage.ops.liveness import check_known, runs
@@ -145,7 +145,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     awake = owner is not None and not config.node(owner.primary_node).offline
     active = owner is not None and awake and (owner.disks_active or runs(view, owner))
     if not active:
-        yield node_tasks.attach(config, disk, node)
+        yield from copies.attach(config, disk, node)
     yield Run(
         what=f"grow disk {disk.label} to {to} MiB on {node.name}",
         node=node.uuid,
@@ -156,7 +156,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     change = Change((grown,))
     yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))
     if not active:
-        yield node_tasks.detach(config, grown, node, tolerant=True)
+        yield from copies.detach(config, grown, node, tolerant=True)
         return
     # A grown volume may answer elsewhere, and may not have grown as it was told to.
     yield node_tasks.attach_again(config, grown, node)
@@ -179,6 +179,7 @@ def grow_locks(view: View, disk: Disk) -> Iterator[Lock]:
     """Hold the disk and its instance; share the nodes that do the work."""
     owner = view.config.owner(disk)
     yield Lock("disk", disk.uuid)
+    yield from copies.hold(view.config, [disk])
     if owner:
         yield Lock("instance", owner.uuid)
         yield Lock("node", owner.primary_node, shared=True)

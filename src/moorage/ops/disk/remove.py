@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change
-from moorage.ops import node_tasks
+from moorage.ops import copies
 from moorage.ops.disk_access import (
     ask_candidates,
     candidates,
@@ -27,6 +27,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
         """Hold the disk; share the nodes that may do the work."""
         disk = view.config.disk(self.disk)
         yield Lock("disk", disk.uuid)
+        yield from copies.hold(view.config, [disk])
         for node in candidates(view.config, disk):
             yield Lock("node", node.uuid, shared=True)
 
@@ -48,13 +49,17 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
             )
         worker(view, disk)
 
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which copies stay behind."""
+        return copies.left_behind(view.config, view.config.disk(self.disk))
+
     def tasks(self, view: View) -> Iterator[Task]:
         """Detach what may be left, destroy the volume, forget the disk."""
         disk = view.config.disk(self.disk)
         node = worker(view, disk)
         sought = elsewhere(disk, node)
         if not sought:
-            yield node_tasks.detach(view.config, disk, node, tolerant=True)
+            yield from copies.detach(view.config, disk, node, tolerant=True)
         hint = forgetting(disk)
-        yield node_tasks.remove(view.config, disk, node, sought=sought, hint=hint)
+        yield from copies.remove(view.config, disk, node, sought=sought, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})

@@ -12,7 +12,12 @@ from moorage.model import Change, Config, Disk, successor
 from moorage.ops import disk_spec
 from moorage.ops.disk_access import able
 from moorage.ops.disk_names import check_unused, hold_names
-from moorage.ops.disk_params import ask_listed, check_listed, reparametrised
+from moorage.ops.disk_params import (
+    ask_listed,
+    check_listed,
+    reparametrised,
+    verified,
+)
 
 
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
@@ -133,8 +138,11 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
             check_listed(view, disk, self.params)
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the change; a running guest sees it at its next start."""
+        """Verify and record it; a running guest sees it at its next start."""
         disk = view.config.disk(self.disk)
         new = self.changes(view.config, disk)
-        change = Change((successor(disk, view.now, **new),))
+        changed = successor(disk, view.now, **new)
+        if self.params:
+            yield from verified(view, changed)
+        change = Change((changed,))
         yield commit(f"change disk {disk.label}", change, view.config.before(change))

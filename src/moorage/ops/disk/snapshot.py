@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node
-from moorage.ops import node_tasks, placement, pools
+from moorage.ops import copies, node_tasks, placement, pools
 from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_access import can, check_provider, providers, template, worker
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
@@ -85,7 +85,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         node, active = self._where(view, disk)
         copy = self._copy(view, disk, node)
         if not active:
-            yield node_tasks.attach(config, disk, node)
+            yield from copies.attach(config, disk, node)
         yield Run(
             what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
             node=node.uuid,
@@ -98,7 +98,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
             lasting=True,
         )
         if not active:
-            yield node_tasks.detach(config, disk, node)
+            yield from copies.detach(config, disk, node)
         yield commit(f"record disk {copy.label}", Change((copy,)), {})
 
     def _where(self, view: View, disk: Disk) -> tuple[Node, bool]:

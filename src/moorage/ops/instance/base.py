@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
-from moorage.ops import node_tasks
+from moorage.ops import copies, node_tasks
 from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.quarantine import check_sound
 from moorage.ops.silence import rescue
 from moorage.units import is_whole
 
 
-def hold(instance: Instance) -> Iterator[Lock]:
-    """Hold an instance with its disks; share its node."""
+def hold(config: Config, instance: Instance) -> Iterator[Lock]:
+    """Hold an instance with its disks; share its nodes."""
     yield Lock("node", instance.primary_node, shared=True)
+    yield from copies.hold(config, config.disks_of(instance))
     yield Lock("instance", instance.uuid)
     for uuid in instance.disks:
         yield Lock("disk", uuid)
@@ -58,17 +59,18 @@ def attach_all(
     *,
     held: bool = False,
     ignore_size: bool = False,
+    alone: bool = False,
 ) -> Iterator[Task]:
     """Attach disks on a node, each open for it alone.
 
     Parameters
     ----------
-    held, ignore_size
-        See :func:`moorage.ops.node_tasks.attach`.
+    held, ignore_size, alone
+        See :func:`moorage.ops.copies.attach`.
     """
     for disk in disks:
-        yield node_tasks.attach(
-            view.config, disk, node, held=held, ignore_size=ignore_size
+        yield from copies.attach(
+            view.config, disk, node, held=held, ignore_size=ignore_size, alone=alone
         )
 
 
@@ -76,7 +78,7 @@ def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
     """Detach an instance's disks on its node."""
     held = holds(view, instance)
     for disk in view.config.disks_of(instance):
-        yield node_tasks.detach(view.config, disk, node, held=held)
+        yield from copies.detach(view.config, disk, node, held=held)
 
 
 def put_down(
@@ -87,7 +89,7 @@ def put_down(
     if runs(view, instance):
         yield node_tasks.stop(view.config, instance, disks, node, patience, final=True)
     for disk in disks:
-        yield node_tasks.let_go(view.config, disk, node)
+        yield from copies.let_go(view.config, disk, node)
 
 
 def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:

@@ -23,6 +23,7 @@ from moorage.model import (
     hvparams,
 )
 from moorage.ops import (
+    copies,
     disk_spec,
     identity,
     nics,
@@ -351,10 +352,12 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         instance = self._instance(view, node.uuid, disks)
         if self._installs():
             yield osparams.verify(view, instance, node)
+        for disk in disks:
+            yield from node_tasks.verify(config, disk, node)
         for wanted, disk in zip(self.wishes(view), disks, strict=True):
             if not wanted.adopt:
-                yield node_tasks.create(config, disk, node)
-            yield node_tasks.attach(config, disk, node)
+                yield from copies.create(config, disk, node)
+            yield from copies.attach(config, disk, node)
             yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
         if self._installs():
             yield osparams.install(view, instance, disks, node)
@@ -362,7 +365,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             yield node_tasks.start(config, instance, disks, node)
         else:
             for disk in disks:
-                yield node_tasks.detach(config, disk, node)
+                yield from copies.detach(config, disk, node)
         yield commit(f"record {instance.name}", Change((*disks, instance)), {})
 
     def _instance(self, view: View, node: str, disks: list[Disk]) -> Instance:

@@ -14,7 +14,7 @@ from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import node_tasks
+from moorage.ops import copies, node_tasks
 from moorage.ops.disk_access import can
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.power import OnInstance
@@ -23,7 +23,6 @@ from moorage.ops.liveness import guest, runs
 from moorage.protocol import (
     AbortGuest,
     AwaitGuest,
-    CloseDisk,
     DiscardGuest,
     OpenDisk,
     PrepareMigration,
@@ -182,7 +181,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         held = {one.disk for one in facts.held} if facts else set()
         for disk in view.config.disks_of(instance):
             if disk.uuid in held:
-                yield node_tasks.detach(view.config, disk, node, tolerant=True)
+                yield from copies.leave(view.config, disk, node)
 
     def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return times in ms and MiB transferred, where there was a transfer."""
@@ -204,7 +203,7 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     for disk in told:
         yield share(view, disk, source)
     for disk in disks:
-        yield node_tasks.attach(config, disk, target, node_tasks.SHARED)
+        yield copies.arrive(config, disk, target)
     prepared = len(told) + len(disks)
     running = guest(view, instance)
     ports = running.ports if running else {}
@@ -255,14 +254,9 @@ def _tidied(
     )
     told = [disk for disk in disks if can(disk, Can.OPEN)]
     for disk in told:
-        yield Run(
-            what=f"close disk {disk.label} on {source.name}",
-            node=source.uuid,
-            do=CloseDisk(**node_tasks.of_disk(view.config, disk)),
-            tolerant=True,
-        )
+        yield copies.close(view.config, disk, source)
     for disk in disks:
         alone = node_tasks.attach(view.config, disk, target, held=True)
         yield replace(alone, tolerant=True)
     for disk in disks:
-        yield node_tasks.detach(view.config, disk, source, tolerant=True)
+        yield from copies.leave(view.config, disk, source)

@@ -14,7 +14,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage import backend
 from moorage.errors import BadInput, Conflict, WrongState
-from moorage.jobs import Commit, Lock, Question, Task, View, commit
+from moorage.jobs import Commit, Lock, Question, Run, Task, View, commit
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import (
     Change,
@@ -28,6 +28,7 @@ from moorage.model import (
 )
 from moorage.model import change as changes
 from moorage.ops import (
+    copies,
     disk_spec,
     identity,
     node_tasks,
@@ -47,7 +48,7 @@ from moorage.ops.disk_access import (
     remover,
 )
 from moorage.ops.disk_names import hold_names, sought
-from moorage.ops.disk_params import ask_listed, check_listed
+from moorage.ops.disk_params import ask_listed, check_listed, verified
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import find_disk
 from moorage.ops.instance.disk_mods import (
@@ -60,6 +61,7 @@ from moorage.ops.instance.disk_mods import (
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.storage.units import Named, has_room
+from moorage.protocol import VerifyDisk
 from moorage.storage.templates.ext import metadata
 
 
@@ -287,14 +289,16 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     # -- what is done -----------------------------------------------------------------
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Change the disks one after the other, then destroy, then the rest."""
+        """Verify, change the disks one after the other, then the rest, then destroy."""
         gone: list[Disk] = []
+        changes: list[Task] = []
         for mod, disk in self.mods(view):
             made = list(self._changed(view, mod, disk))
-            yield from made
+            changes += made
             view = _after(view, made)
             if mod.action == "remove" and disk:
                 gone.append(disk)
+        yield from sorted(changes, key=_acts)
         yield from self._rest(view)
         for disk in gone:
             yield from self._destroyed(view, disk)
@@ -312,6 +316,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         else:
             now = view.config.disk(disk.uuid)
             new = successor(now, view.now, **modified(view.config, now, mod))
+            if parameters(mod):
+                yield from verified(view, new)
             what = f"change disk {disk.label}"
             yield commit(what, Change((new,)), {now.uuid: now})
 
@@ -326,11 +332,12 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         disk = disk_spec.bear(view, wanted, node, index=index, instance=instance.name)
         disk = with_fields(disk, epoch=1)
         if not wanted.adopt:
-            yield node_tasks.create(config, disk, node)
-        yield node_tasks.attach(config, disk, node)
+            yield from node_tasks.verify(config, disk, node)
+            yield from copies.create(config, disk, node)
+        yield from copies.attach(config, disk, node)
         yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
         if not (hot or instance.disks_active):
-            yield node_tasks.detach(config, disk, node)
+            yield from copies.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
         change = Change((disk, successor(instance, view.now, disks=disks)))
         what = f"give disk {disk.label} to {instance.name}"
@@ -364,7 +371,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
             home = view.config.node(self.instance(view).primary_node)
             node, hint = remover(view, last, home), forgetting(last)
             away = elsewhere(last, node)
-            yield node_tasks.remove(view.config, last, node, sought=away, hint=hint)
+            yield from copies.remove(view.config, last, node, sought=away, hint=hint)
         yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
@@ -397,6 +404,11 @@ def _merged(old: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return parameters with some changed; the value ``default`` drops one."""
     new = {**old, **given}
     return {name: value for name, value in new.items() if value != "default"}
+
+
+def _acts(task: Task) -> bool:
+    """Whether it does something; what only verifies comes first."""
+    return not (isinstance(task, Run) and isinstance(task.do, VerifyDisk))
 
 
 def _after(view: View, tasks: list[Task]) -> View:

@@ -11,7 +11,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.jobs.unread import Idle, Moot, Unsupported
 from moorage.model import Change, Claim, Disk, Instance, Node, hvparams, successor
-from moorage.ops import node_tasks
+from moorage.ops import copies, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import (
@@ -47,7 +47,7 @@ class OnInstance(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share its node."""
-        yield from hold(self.instance(view))
+        yield from hold(view.config, self.instance(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs."""
@@ -425,5 +425,5 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
         for disk in view.config.disks_of(instance):
-            yield node_tasks.let_go(view.config, disk, node)
+            yield from copies.let_go(view.config, disk, node)
         yield from recorded(view, instance, instance.admin_state, active=False)

@@ -8,7 +8,7 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
-from moorage.ops import node_tasks
+from moorage.ops import copies
 from moorage.ops.disk_access import (
     ask_candidates,
     candidates,
@@ -77,6 +77,8 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         """Say which disks stay behind, for no node can remove them."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
+        for disk in view.config.disks_of(instance):
+            yield from copies.left_behind(view.config, disk)
         for disk in self._elsewhere(view):
             try:
                 remover(view, _freed(view, instance, disk), node)
@@ -103,7 +105,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             node = remover(view, disk, node)
         except MoorageError:
             return  # the warnings tell it
-        yield node_tasks.remove(
+        yield from copies.remove(
             view.config,
             disk,
             node,

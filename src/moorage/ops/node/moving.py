@@ -10,6 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Config, Instance, Node
 from moorage.ops import placement
+from moorage.ops.pools import check_used_in
 from moorage.storage import mirrored
 
 from .residents import guests_on, running
@@ -37,6 +38,16 @@ def why_bound(config: Config, instance: Instance) -> str:
     for disk in config.disks_of(instance):
         if disk.dev_type not in mirrored():
             return f"disk {disk.label} of template '{disk.dev_type}' stays on its node"
+    return ""
+
+
+def why_not_to(config: Config, instance: Instance, to: Node) -> str:
+    """Return what keeps an instance from a node that was named; empty if nothing."""
+    try:
+        for disk in config.disks_of(instance):
+            check_used_in(config, disk, config.group(to.group))
+    except WrongState as refusal:
+        return refusal.message
     return ""
 
 
@@ -143,7 +154,9 @@ class Moving(Operation, frozen=True, kw_only=True):
         if name:
             to = view.config.node(name)
             _check_takes(self.node(view), to)
-            return {one.uuid: to for one in moving}, {}
+            why = {one.uuid: why_not_to(view.config, one, to) for one in moving}
+            stuck = {uuid: told for uuid, told in why.items() if told}
+            return dict.fromkeys(why.keys() - stuck.keys(), to), stuck
         group = view.config.group(self.node(view).group)
         hosts = placement.hosts(view.config, [group])
         allowed = [node for node in hosts if node != self.node(view)]

@@ -8,18 +8,15 @@ from moorage.model import Cluster, Config, NodeGroup, Place, StoragePool
 from moorage.ops.node_tasks import diskparams, settings
 from moorage.storage import TEMPLATES, Template, template_named
 
-SETTINGS = tuple(
-    sorted(
-        {name for one in TEMPLATES.values() for name in one.capabilities.facts.settings}
-    )
-)
-"""The cluster's fields that templates need."""
-
 
 def setting_of(kind: type[Template]) -> str | None:
     """Return the cluster's field with the directory that a template needs, if any."""
     images = kind.capabilities.images
     return kind.capabilities.facts.settings[0] if images else None
+
+
+SETTINGS = tuple(sorted(filter(None, map(setting_of, TEMPLATES.values()))))
+"""The cluster's fields that name directories of image files."""
 
 
 def directories(cluster: Cluster) -> dict[str, str]:
@@ -50,7 +47,8 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
 def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     """Return where the disks of a storage pool are, in a group."""
     preset = diskparams(config, pool.template, group) | pool.params
-    return _place(config, pool.template, preset)
+    driver = {"provider": pool.provider} if pool.provider else {}
+    return _place(config, pool.template, preset | driver)
 
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:

@@ -32,7 +32,7 @@ def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Nam
 
 
 def is_provided(unit: Named) -> bool:
-    """Whether it is a provider's: a node has it or not, and nobody knows its room."""
+    """Whether it is a provider's: a node has it or not, and may not tell its room."""
     return template_named(unit[0]).capabilities.provider
 
 

@@ -8,10 +8,13 @@ from moorage.storage.base import Template
 from .blockdev import BlockDevice
 from .ext import Ext
 from .file import File
+from .plain import Plain
+from .rbd import Rbd
 from .sharedfile import SharedFile
 
 TEMPLATES: dict[str, type[Template]] = {
-    template.name: template for template in (BlockDevice, Ext, File, SharedFile)
+    template.name: template
+    for template in (BlockDevice, Ext, File, Plain, Rbd, SharedFile)
 }
 """Every template by its name."""
 

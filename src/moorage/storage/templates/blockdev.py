@@ -31,7 +31,9 @@ class BlockDevice(Template):
     """Devices that are adopted and given back; their data is never touched."""
 
     name = "blockdev"
-    capabilities = Capabilities(facts=FACTS["blockdev"], can=Can.ADOPT)
+    capabilities = Capabilities(
+        facts=FACTS["blockdev"], can=Can.ADOPT, programs=("blockdev",)
+    )
 
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:

@@ -3,18 +3,22 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, Failed, NotSupported
-from moorage.model import Disk, Provider, Unit
+from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
+from moorage.model import Disk, Need, Provider, Unit
 from moorage.model.templates import FACTS
+from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
+    Listing,
     Outcome,
+    Output,
     Progress,
     Steps,
     Surveying,
@@ -23,6 +27,7 @@ from moorage.storage.base import (
     Where,
     nothing,
 )
+from moorage.storage.printed import parse_attach, parse_capacity, parse_list
 from moorage.storage.provider import not_found
 from moorage.storage.validation import (
     check_name,
@@ -32,10 +37,13 @@ from moorage.storage.validation import (
 )
 from moorage.units import Mib
 
-KERNELSPACE = "kernelspace"
-USERSPACE = "userspace"
 PROGRESS = "VOL_PROGRESS"
 """The variable that names the file where a script may write how far it is."""
+
+CAPACITY_LIMIT = 4.0
+"""Seconds that ``capacity`` may take: a node's facts wait for it."""
+Room = tuple[Mib | None, Mib | None]
+"""Total and free."""
 
 _log = logging.getLogger(__name__)
 _NOT_METADATA = re.compile(r"^[^A-Za-z0-9_+.]|[^A-Za-z0-9_+.-]")
@@ -57,7 +65,10 @@ class Ext(Template):
         | Can.SNAPSHOT
         | Can.USERSPACE
         | Can.OPEN
-        | Can.SETINFO,
+        | Can.SETINFO
+        | Can.VERIFY
+        | Can.ROOM
+        | Can.LIST,
         provider=True,
     )
 
@@ -109,12 +120,7 @@ class Ext(Template):
 
     @staticmethod
     def _access(params: Mapping[str, Any]) -> str:
-        access = str(params.get("access", KERNELSPACE))
-        if access not in (KERNELSPACE, USERSPACE):
-            raise BadInput(
-                f"access is {KERNELSPACE} or {USERSPACE}, not '{access}'", access=access
-            )
-        return access
+        return checked_access(params)
 
     @classmethod
     def _provider_of(cls, params: Mapping[str, Any]) -> str:
@@ -125,11 +131,24 @@ class Ext(Template):
 
     # -- verbs --------------------------------------------------------------------
 
-    def room(self) -> Surveying:
-        """Return a unit for each valid provider; how much room it has, nobody knows."""
-        valid = sorted(one.name for one in self.site.providers.values() if one.valid)
-        return tuple(Unit(template=self.name, key=name) for name in valid)
+    def examine(self) -> Examining:
+        """Look for the provider that is named, if one is."""
+        name = self.site.params.get("provider")
+        if not name:
+            return ()
+        found = self.site.providers.get(name)
+        why = found.problem if found else f"there is no ExtStorage provider '{name}'"
+        return (Need(kind="provider", name=name, problem=why),)
         yield  # what makes this a generator
+
+    def room(self) -> Surveying:
+        """Return a unit for each valid provider; its room, where ``capacity`` tells."""
+        valid = [one for one in self.site.providers.values() if one.valid]
+        units = []
+        for one in sorted(valid, key=lambda one: one.name):
+            total, free = yield from self._capacity(one)
+            units.append(Unit(template=self.name, key=one.name, total=total, free=free))
+        return tuple(units)
 
     def create(self, disk: Disk) -> Steps:
         """Run ``create``."""
@@ -200,17 +219,74 @@ class Ext(Template):
         """Run ``setinfo``."""
         return self._script("setinfo", disk, VOL_METADATA=plain(text))
 
+    def verify(self, disk: Disk) -> Steps:
+        """Run ``verify parameters``; what it says is the reason of a refusal."""
+        try:
+            yield self._command("verify", disk, {}, "parameters")
+        except CommandFailed as failure:
+            if failure.facts.get("killed"):
+                raise
+            raise BadInput(
+                f"ExtStorage provider '{disk.logical_id[0]}' does not take the "
+                f"parameters of disk {disk.label}: {failure.message}",
+                disk=disk.uuid,
+            ) from failure
+        return Outcome.UNCHANGED
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Run ``list``, where the provider has one, with the parameters of a disk."""
+        provider = self._called(self._provider_of(params))
+        if "list" not in provider.optional:
+            raise NotSupported(
+                f"ExtStorage provider '{provider.name}' does not tell which volumes "
+                "there are: it has no script 'list'"
+            )
+        kept = {"provider": provider.name} | dict(params)
+        told = yield Command(
+            (f"{provider.path}/list",),
+            env={**_variables(kept), "VOL_NODE": self.site.node},
+            cwd=provider.path,
+            failure="External storage's list script",
+            reads=True,
+            whole=True,
+        )
+        return parse_list(provider.name, told.stdout)
+
     # -- parts of verbs -----------------------------------------------------------
+
+    def _capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
+        """Return total and free MiB; None where the provider cannot tell.
+
+        A storage system that hangs must not make the whole node look dead, so it has
+        seconds to answer; unknown room refuses nothing.
+        """
+        if "capacity" not in provider.optional:
+            return None, None
+        try:
+            told = yield Command(
+                (f"{provider.path}/capacity",),
+                env={"EXTP_PROVIDER": provider.name, "VOL_NODE": self.site.node},
+                cwd=provider.path,
+                failure="External storage's capacity script",
+                reads=True,
+                limit=CAPACITY_LIMIT,
+            )
+            return parse_capacity(provider.name, told.stdout)
+        except Failed as failure:
+            _log.warning("%s", failure.message)
+            return None, None
 
     def _script(self, action: str, disk: Disk, **more: str) -> Steps:
         yield self._command(action, disk, more)
         return Outcome.CHANGED
 
-    def _command(self, action: str, disk: Disk, more: Mapping[str, str]) -> Command:
+    def _command(
+        self, action: str, disk: Disk, more: Mapping[str, str], *words: str
+    ) -> Command:
         provider = self._provider(disk)
         reads = action == "attach"
         return Command(
-            (f"{provider.path}/{action}",),
+            (f"{provider.path}/{action}", *words),
             env={**self._environment(disk), **more},
             cwd=provider.path,
             log="" if reads else f"{action}-{provider.name}-{disk.volume}",
@@ -219,7 +295,9 @@ class Ext(Template):
         )
 
     def _provider(self, disk: Disk) -> Provider:
-        name = str(disk.logical_id[0])
+        return self._called(str(disk.logical_id[0]))
+
+    def _called(self, name: str) -> Provider:
         provider = self.site.providers.get(name)
         if provider is None:
             raise Failed(not_found(name), node=self.site.node)
@@ -268,36 +346,6 @@ class Ext(Template):
                 f"'{hypervisor}' hypervisor",
                 offered=sorted(where.uris),
             )
-
-
-def parse_attach(provider: str, printed: str) -> Where:
-    """Return what a provider's ``attach`` printed.
-
-    The first line is a block device, or empty; each further one is
-    ``<hypervisor>:<uri>``, the first of a hypervisor counts. Other lines are ignored.
-
-    Raises
-    ------
-    Failed
-        If there is neither a device nor a URI, or a URI is empty.
-    """
-    path, *rest = printed.split("\n")
-    uris: dict[str, str] = {}
-    for line in rest:
-        hypervisor, colon, uri = line.strip().partition(":")
-        if colon and not uri:
-            raise Failed(
-                f"ExtStorage provider '{provider}' printed an empty URI "
-                f"for hypervisor '{hypervisor}'"
-            )
-        if colon:
-            uris.setdefault(hypervisor.lower(), uri)
-    if not path.strip() and not uris:
-        raise Failed(
-            f"attach of ExtStorage provider '{provider}' printed neither "
-            "a device nor a URI"
-        )
-    return Where(path=path.strip() or None, block=bool(path.strip()), uris=uris)
 
 
 def metadata(instance: str) -> str:

@@ -8,13 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
+    Listing,
     Measuring,
     Opened,
     Outcome,
@@ -31,6 +33,7 @@ from moorage.units import Mib
 
 _MIB = 1024 * 1024
 _DRIVER = "loop"
+PROGRAMS = ("cp", "fallocate", "mkdir", "mv", "rm", "stat", "truncate")
 _NOBODY = "detached"
 """The directory of disks that were born without an instance."""
 
@@ -46,7 +49,8 @@ class File(Template):
     name = "file"
     capabilities = Capabilities(
         facts=FACTS["file"],
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM | Can.LIST,
+        programs=PROGRAMS,
         images=True,
     )
 
@@ -194,6 +198,16 @@ class File(Template):
             raise self._missing(path)
         return Mib(size // _MIB)
 
+    def examine(self) -> Examining:
+        """Ask for the directory; the node says whether it allows image files there."""
+        root = self._root_of(self.site.settings, self.site.params)
+        if not root:
+            why = f"no directory is set for disk template '{self.name}'"
+            return (Need(kind="directory", name="", problem=why),)
+        found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
+        why = f"there is no directory {root}" if found.code else ""
+        return (Need(kind="directory", name=root, problem=why),)
+
     def room(self) -> Surveying:
         """Ask the file system of the directory, if that is there."""
         root = self._root_of(self.site.settings, self.site.params)
@@ -209,6 +223,27 @@ class File(Template):
             sizes = (Mib(blocks * block // _MIB) for blocks in (total, free))
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Return the regular files below the directory; no link is followed."""
+        root = self._root_of(self.site.settings, params)
+        if not root:
+            return ()
+        shown = ("-type", "f", "-printf", "%s %P\\0")
+        told = yield Command(
+            ("find", "-H", root, "-ignore_readdir_race", *shown),
+            images={root: Opened.DIRECTORY},
+            reads=True,
+            whole=True,
+        )
+        lines = (line.split(" ", 1) for line in told.stdout.split("\0") if line)
+        return tuple(
+            Volume(
+                logical_id=(_DRIVER, f"{root}/{path}"),
+                size=Mib(-(-int(size) // _MIB)),
+            )
+            for size, path in lines
+        )
 
     # -- parts of verbs -----------------------------------------------------------
 

@@ -4,7 +4,7 @@
 from moorage.model.templates import FACTS
 from moorage.storage.base import Can, Capabilities
 
-from .file import File
+from .file import PROGRAMS, File
 
 
 class SharedFile(File):
@@ -13,6 +13,7 @@ class SharedFile(File):
     name = "sharedfile"
     capabilities = Capabilities(
         facts=FACTS["sharedfile"],
-        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM,
+        can=Can.CREATE | Can.GROW | Can.SNAPSHOT | Can.ROOM | Can.LIST,
+        programs=PROGRAMS,
         images=True,
     )

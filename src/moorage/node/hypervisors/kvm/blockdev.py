@@ -2,7 +2,9 @@
 """A drive as QEMU has it: two block nodes and a device, named after the disk.
 
 The upper node is raw, never probed (a guest could write a header that lies); the
-lower one is a file, a block device or a network protocol. Pure.
+lower one is a file, a block device or a network protocol. A drive that gets another
+volume while its guest runs has two such stacks for a while, and the other one from then
+on. Pure.
 """
 
 import re
@@ -18,14 +20,34 @@ _NAME = 28
 """Node names have at most 31 characters, a uuid has 32 digits."""
 
 
-def upper_name(disk: str) -> str:
-    """Return the name of the disk's upper node."""
-    return f"d-{_short(disk)}"
+class Stack(NamedTuple):
+    """What the two block nodes of a drive are called.
+
+    Attributes
+    ----------
+    lowers
+        The two names that the lower node may have, in turns.
+    mark
+        What is noted with its descriptors.
+    """
+
+    upper: str
+    lowers: tuple[str, str]
+    mark: str
 
 
-def lower_names(disk: str) -> tuple[str, str]:
-    """Return the two names that its lower node may have, in turns."""
-    return f"p-{_short(disk)}", f"q-{_short(disk)}"
+def stacks(disk: str) -> tuple[Stack, Stack]:
+    """Return the stacks of a disk; a guest begins with the first."""
+    short = _short(disk)
+    return (
+        Stack(f"d-{short}", (f"p-{short}", f"q-{short}"), disk),
+        Stack(f"e-{short}", (f"r-{short}", f"s-{short}"), f"{disk}+"),
+    )
+
+
+def filter_name(disk: str) -> str:
+    """Return the name of the node between a drive and the stacks that it mirrors."""
+    return f"m-{_short(disk)}"
 
 
 def _short(disk: str) -> str:
@@ -72,6 +94,20 @@ class Data(NamedTuple):
         """Whether they are in a file or device of this node."""
         return self.node["driver"] in ("file", "host_device")
 
+    def renamed(self, old: str, new: str) -> "Data":
+        """Return the same with another word in the place of one."""
+        return self._replace(node=_renamed(self.node, old, new))
+
+
+def _renamed(node: Node, old: str, new: str) -> Node:
+    values = {old: new}
+    return {
+        name: _renamed(one, old, new)
+        if isinstance(one, dict)
+        else (values.get(one, one) if isinstance(one, str) else one)
+        for name, one in node.items()
+    }
+
 
 def protocol(drive: Drive) -> Node:
     """Return the options of the lowest block node, as paths and addresses."""
@@ -91,9 +127,11 @@ def lower_node(drive: Drive, data: Data, name: str, given: Parameters) -> Node:
     return node
 
 
-def upper_node(drive: Drive, data: Data, file: str, given: Parameters) -> Node:
+def upper_node(
+    drive: Drive, data: Data, name: str, file: str, given: Parameters
+) -> Node:
     """Return the options of the upper node, which lies on the node named `file`."""
-    node: Node = {"driver": "raw", "node-name": upper_name(drive.disk), "file": file}
+    node: Node = {"driver": "raw", "node-name": name, "file": file}
     node |= {"discard": "unmap", "read-only": drive.mode == "ro"}
     if data.local:
         node["cache"] = given.cache(direct=data.direct)
@@ -110,7 +148,7 @@ def device(drive: Drive, port: int, given: Parameters) -> dict[str, Any]:
     return {
         "driver": "virtio-blk-pci",
         "id": device_name(drive.disk),
-        "drive": upper_name(drive.disk),
+        "drive": stacks(drive.disk)[0].upper,
         "bus": port_name(port),
         "serial": drive.disk[:_SERIAL],
         "write-cache": "off" if given.writes_through else "on",

@@ -168,12 +168,14 @@ def kernel_arguments(given: Parameters) -> str:
 
 def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
     data = launch.data[drive.disk]
-    name = blockdev.lower_names(drive.disk)[0]
+    stack = blockdev.stacks(drive.disk)[0]
+    name = stack.lowers[0]
     device = blockdev.device(drive, launch.ports[drive.disk], given)
     if drive.slot == 0 and given.boot_order == "disk" and not given.kernel_path:
         device["bootindex"] = 1
     yield from ("-blockdev", json.dumps(blockdev.lower_node(drive, data, name, given)))
-    yield from ("-blockdev", json.dumps(blockdev.upper_node(drive, data, name, given)))
+    upper = blockdev.upper_node(drive, data, stack.upper, name, given)
+    yield from ("-blockdev", json.dumps(upper))
     yield from ("-device", json.dumps(device))
 
 

@@ -13,8 +13,8 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
-from . import blockdev, shapes
-from .blockdev import Data
+from . import blockdev, ceph, shapes
+from .blockdev import Data, Stack
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
 from .openings import Images, opened
@@ -95,11 +95,9 @@ async def plug(
         return
     port = _port_for(drive, ports, f"guest {monitor.guest}")
     await let_go(monitor, drive.disk)  # of what an interrupted attempt left
-    lower = blockdev.lower_names(drive.disk)[0]
+    stack = blockdev.stacks(drive.disk)[0]
     try:
-        data = await _hand_over(monitor, drive, images)
-        await _add(monitor, blockdev.lower_node(drive, data, lower, given))
-        await _add(monitor, blockdev.upper_node(drive, data, lower, given))
+        await open_stack(monitor, drive, stack, images, given)
         await monitor.ask("device_add", **blockdev.device(drive, port, given))
     except Failed as error:
         await let_go(monitor, drive.disk)
@@ -112,7 +110,23 @@ async def plug(
         ) from None
 
 
-async def _hand_over(monitor: Monitor, drive: Drive, images: Images | None) -> Data:
+async def open_stack(
+    monitor: Monitor,
+    drive: Drive,
+    stack: Stack,
+    images: Images | None,
+    given: Parameters,
+) -> None:
+    """Open a drive's data for QEMU, as a stack that no device has yet."""
+    data = await _hand_over(monitor, drive, stack.mark, images)
+    lower = stack.lowers[0]
+    await _add(monitor, blockdev.lower_node(drive, data, lower, given))
+    await _add(monitor, blockdev.upper_node(drive, data, stack.upper, lower, given))
+
+
+async def _hand_over(
+    monitor: Monitor, drive: Drive, mark: str, images: Images | None
+) -> Data:
     """Open a drive's data, and give them to QEMU."""
     sets = await monitor.read(list[FdSet], "query-fdsets")
     taken = (one.fdset_id for one in sets)
@@ -120,19 +134,23 @@ async def _hand_over(monitor: Monitor, drive: Drive, images: Images | None) -> D
     found = await asyncio.to_thread(opened, drive, images, numbers, "connection")
     try:
         for number, descriptor in found.sets.items():
-            await monitor.give_file(number, descriptor, drive.disk)
+            await monitor.give_file(number, descriptor, mark)
         for name, descriptor in found.connections.items():
             await monitor.give(name, descriptor)
+        data = found.data
+        for descriptor in found.texts:
+            there = await monitor.give_file(next(numbers), descriptor, mark)
+            data = data.renamed(ceph.path(descriptor), ceph.path(there))
     finally:
         found.close()
-    return found.data
+    return data
 
 
 async def _add(monitor: Monitor, node: dict[str, object]) -> None:
     await monitor.ask("blockdev-add", **node)
 
 
-async def _sizes(monitor: Monitor) -> dict[str, int]:
+async def sizes(monitor: Monitor) -> dict[str, int]:
     """Return the size in bytes of every block node, by name."""
     nodes = await monitor.read(
         list[shapes.BlockNode], "query-named-block-nodes", flat=True
@@ -142,10 +160,16 @@ async def _sizes(monitor: Monitor) -> dict[str, int]:
 
 async def let_go(monitor: Monitor, disk: str) -> None:
     """Close the block nodes and files of a disk whose device is gone."""
+    for stack in blockdev.stacks(disk):
+        await close_stack(monitor, stack)
+
+
+async def close_stack(monitor: Monitor, stack: Stack) -> None:
+    """Close the block nodes and files of a stack that no device has."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _RELEASE
-    for name in (blockdev.upper_name(disk), *blockdev.lower_names(disk)):
-        while name in await _sizes(monitor):
+    for name in (stack.upper, *stack.lowers):
+        while name in await sizes(monitor):
             try:
                 await monitor.ask("blockdev-del", node_name=name)
             except Refusal:  # a request may still be under way
@@ -153,7 +177,7 @@ async def let_go(monitor: Monitor, disk: str) -> None:
                     raise
                 await asyncio.sleep(_POLL)
     for one in await monitor.read(list[FdSet], "query-fdsets"):
-        if any(file.opaque == disk for file in one.fds):
+        if any(file.opaque == stack.mark for file in one.fds):
             await monitor.ask("remove-fd", fdset_id=one.fdset_id)
 
 
@@ -188,26 +212,50 @@ async def resize(
 ) -> None:
     """Make the guest see the drive's new size; a larger drive is left alone."""
     size = drive.size << 20
-    name = blockdev.upper_name(drive.disk)
-    now = (await _sizes(monitor)).get(name)
+    name = await root(monitor, drive.disk)
+    now = (await sizes(monitor)).get(name)
     if now is None:
-        raise Failed(f"guest {monitor.guest} does not have disk {drive.disk}")
+        raise _has_not(monitor, drive.disk)
     if now >= size:
         return
     if blockdev.grows_by_reopening(drive):
-        await _reopen(monitor, drive, images, given)
+        stack = next(one for one in blockdev.stacks(drive.disk) if one.upper == name)
+        await _reopen(monitor, drive, stack, images, given)
     await monitor.ask("block_resize", node_name=name, size=size)
 
 
+async def root(monitor: Monitor, disk: str) -> str:
+    """Return the name of the block node that a disk's device has.
+
+    Raises
+    ------
+    Failed
+        If the guest does not have the disk.
+    """
+    path = f"{_PERIPHERAL}/{blockdev.device_name(disk)}"
+    try:
+        return await monitor.read(str, "qom-get", path=path, property="drive")
+    except Refusal:
+        raise _has_not(monitor, disk) from None
+
+
+def _has_not(monitor: Monitor, disk: str) -> Failed:
+    return Failed(f"guest {monitor.guest} does not have disk {disk}")
+
+
 async def _reopen(
-    monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
+    monitor: Monitor,
+    drive: Drive,
+    stack: Stack,
+    images: Images | None,
+    given: Parameters,
 ) -> None:
     """Put the disk's upper node onto a new connection, which sees the new size."""
-    old, new = await _turns(monitor, drive.disk)
-    data = await _hand_over(monitor, drive, images)
+    old, new = await _turns(monitor, drive.disk, stack)
+    data = await _hand_over(monitor, drive, stack.mark, images)
     await _add(monitor, blockdev.lower_node(drive, data, new, given))
     try:
-        upper = blockdev.upper_node(drive, data, new, given)
+        upper = blockdev.upper_node(drive, data, stack.upper, new, given)
         await monitor.ask("blockdev-reopen", options=[upper])
     except Refusal:
         await monitor.ask("blockdev-del", node_name=new)
@@ -215,10 +263,10 @@ async def _reopen(
     await monitor.ask("blockdev-del", node_name=old)
 
 
-async def _turns(monitor: Monitor, disk: str) -> tuple[str, str]:
+async def _turns(monitor: Monitor, disk: str, stack: Stack) -> tuple[str, str]:
     """Return the lower node in use, and the free name for the next one."""
-    names = blockdev.lower_names(disk)
-    for name in set(names) & set(await _sizes(monitor)):
+    names = stack.lowers
+    for name in set(names) & set(await sizes(monitor)):
         try:
             await monitor.ask("blockdev-del", node_name=name)
         except Refusal:  # this one is in use

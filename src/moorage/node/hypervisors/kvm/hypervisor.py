@@ -19,6 +19,7 @@ from . import (
     consoles,
     hotplug,
     migration,
+    mirror,
     process,
     tls_psk,
     wakeup,
@@ -311,6 +312,31 @@ class Kvm:
         given = parameters(home.spec().hvparams)
         async with conversation(home) as monitor:
             await hotplug.resize(monitor, drive, self._images, given)
+
+    async def mirror(
+        self, uuid: str, disk: str, new: Drive, rate: int, report: Report
+    ) -> None:
+        """Copy a drive of a running guest to another one; from then on write to both.
+
+        Called again after an interruption it carries on.
+        """
+        home = self._home(uuid)
+        talk = partial(conversation, home)
+        given = parameters(home.spec().hvparams)
+        await mirror.start(talk, disk, new, rate, self._images, given)
+        await mirror.follow(talk, disk, report)
+
+    async def switch(self, uuid: str, disk: str) -> None:
+        """Let a guest stand still, and give it what its drive was mirrored to."""
+        await mirror.switch(partial(conversation, self._home(uuid)), disk)
+
+    async def settle(self, uuid: str, disk: str, report: Report) -> None:
+        """Let a guest that was switched go on, and close what the drive was before."""
+        await mirror.settle(partial(conversation, self._home(uuid)), disk, report)
+
+    async def drop_mirror(self, uuid: str, disk: str) -> None:
+        """Give a mirror up, switched or not: the guest goes on with what it had."""
+        await mirror.drop(partial(conversation, self._home(uuid)), disk)
 
     # -- migration ----------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from qemu.qmp.protocol import ConnectError
 from moorage.errors import Failed
 from moorage.node.text import clean
 
+from . import shapes
 from .guest_dir import Home
 from .sockets import short_path
 
@@ -105,10 +106,16 @@ class Monitor:
         self._send(connection)
         await self.ask("getfd", fdname=name)
 
-    async def give_file(self, number: int, file: int, disk: str) -> None:
-        """Give QEMU the descriptor of a disk's file, as a set of that number."""
+    async def give_file(self, number: int, file: int, disk: str) -> int:
+        """Give QEMU the descriptor of a disk's file, as a set of that number.
+
+        Returns
+        -------
+        The descriptor's number in QEMU.
+        """
         self._send(file)
-        await self.ask("add-fd", fdset_id=number, opaque=disk)
+        words = {"fdset_id": number, "opaque": disk}
+        return (await self.read(shapes.Given, "add-fd", **words)).fd
 
     def _send(self, descriptor: int) -> None:
         try:

@@ -20,7 +20,7 @@ from moorage.errors import Failed
 from moorage.node.hypervisors.base import Drive
 from moorage.storage.uri import Node
 
-from . import blockdev
+from . import blockdev, ceph
 from .blockdev import Data
 from .sockets import short_path
 
@@ -51,16 +51,20 @@ class Opened:
         Descriptors of files and devices, by the number of their set in QEMU.
     connections
         Connections to storage daemons, by the name that QEMU is to know.
+    texts
+        Descriptors of what QEMU's libraries open by :func:`~.ceph.path`.
     """
 
     data: Data = field(default_factory=Data)
     sets: dict[int, int] = field(default_factory=dict)
     connections: dict[str, int] = field(default_factory=dict)
+    texts: list[int] = field(default_factory=list)
 
     def descriptors(self) -> Iterator[int]:
         """Yield all of them."""
         yield from self.sets.values()
         yield from self.connections.values()
+        yield from self.texts
 
     def close(self) -> None:
         """Close all of them."""
@@ -115,6 +119,8 @@ class _Opener:
                 return node | {"filename": self._file(path)}
             case {"driver": "nbd", "server": {"type": "unix", "path": str(path)}}:
                 return node | {"server": {"type": "fd", "str": self._connection(path)}}
+            case {"driver": "rbd"}:
+                return node | {"conf": self._text(ceph.described(node))}
         return {name: self._deeper(value) for name, value in node.items()}
 
     def _deeper(self, value: Any) -> Any:  # noqa: ANN401
@@ -132,6 +138,10 @@ class _Opener:
         number = next(self.numbers)
         self.found.sets[number] = descriptor
         return f"/dev/fdset/{number}"
+
+    def _text(self, descriptor: int) -> str:
+        self.found.texts.append(descriptor)
+        return ceph.path(descriptor)
 
     def _connection(self, path: str) -> str:
         with socket.socket(socket.AF_UNIX) as made:

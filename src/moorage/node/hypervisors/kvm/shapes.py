@@ -37,6 +37,12 @@ class Opened(Struct, frozen=True):
     opaque: str = ""
 
 
+class Given(Struct, frozen=True):
+    """What became of a descriptor that QEMU was given."""
+
+    fd: Annotated[int, Meta(ge=0, lt=1 << 31)]
+
+
 class FdSet(Struct, frozen=True, rename="kebab"):
     """Descriptors of one file."""
 
@@ -74,6 +80,19 @@ class Migration(Struct, frozen=True, rename="kebab"):
     downtime: _Count = 0
     ram: Ram | None = None
     error_desc: str = ""
+
+
+class Job(Struct, frozen=True, rename="kebab"):
+    """A job on block nodes."""
+
+    id: _Name
+    status: _Word
+    current_progress: _Count = 0
+    total_progress: _Count = 0
+    error: str = ""
+
+
+Jobs = Annotated[list[Job], Meta(max_length=256)]
 
 
 NO_RAM = Ram()

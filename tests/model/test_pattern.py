@@ -3,10 +3,10 @@
 
 import pytest
 
-from moorage.api.query import pattern
-from moorage.api.query.pattern import Pattern
 from moorage.cli.qfilter import glob_pattern
 from moorage.errors import BadInput
+from moorage.model import pattern
+from moorage.model.pattern import Pattern
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Storage pools as queries show them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from moorage.model import Config, Disk, NodeFacts, NodeGroup, StoragePool, Unit, nice
+from moorage.ops.pools import groups_of
+from moorage.ops.storage.directories import place
+from moorage.storage import Reach, template_named
+
+from .field import COMMON, Field, Missing, Resource, attribute
+from .objects import absent, by_name, every, keys
+from .snapshot import Snapshot
+
+
+def _groups(scene: Snapshot, pool: StoragePool) -> list[str]:
+    return [group.name for group in groups_of(scene.config, pool)]
+
+
+def _disks(scene: Snapshot, pool: StoragePool) -> Iterator[Disk]:
+    """Yield the disks of a pool, in no order: there may be very many."""
+    for uuid in scene.config.pooled.get(pool.uuid, ()):
+        disk = scene.config.objects[uuid]
+        if isinstance(disk, Disk):
+            yield disk
+
+
+def _count(scene: Snapshot, pool: StoragePool) -> int:
+    return len(scene.config.pooled.get(pool.uuid, ()))
+
+
+def _labels(scene: Snapshot, pool: StoragePool) -> list[str]:
+    return sorted((disk.label for disk in _disks(scene, pool)), key=nice)
+
+
+def _size(scene: Snapshot, pool: StoragePool) -> int:
+    return sum(disk.size for disk in _disks(scene, pool))
+
+
+# -- live ----------------------------------------------------------------------------
+
+
+def _nodes(config: Config, pools: Iterable[StoragePool], _all: bool) -> Iterator[str]:
+    for uuid in dict.fromkeys(group for pool in pools for group in pool.groups):
+        for node in config.nodes_in(config.group(uuid)):
+            if node.vm_capable:
+                yield node.uuid
+
+
+def _units(scene: Snapshot, pool: StoragePool) -> Iterator[Unit]:
+    """Yield what each node told of the storage unit that the pool's disks are in."""
+    kind = template_named(pool.template)
+    for group in groups_of(scene.config, pool):
+        where = place(scene.config, group, pool)
+        key = kind.unit_key(dict(where.settings), dict(where.params))
+        yield from _told(scene, group, (pool.template, key))
+
+
+def _told(scene: Snapshot, group: NodeGroup, name: tuple[str, str]) -> Iterator[Unit]:
+    for node in scene.config.nodes_in(group):
+        facts = scene.facts.get(node.uuid)
+        units = facts.units if isinstance(facts, NodeFacts) else ()
+        yield from (unit for unit in units if unit.name == name)
+
+
+def _live(name: str, title: str, doc: str) -> Field:
+    return Field(name, title, "unit", doc, _room(name), live=True, room=True)
+
+
+def _room(name: str) -> Callable[[Snapshot, StoragePool], Any]:
+    """Return what adds up room: of all nodes, or once where they share it."""
+
+    def found(scene: Snapshot, pool: StoragePool) -> Any:  # noqa: ANN401
+        told = [getattr(unit, name) for unit in _units(scene, pool)]
+        known = [room for room in told if room is not None]
+        if not known:
+            return Missing.NODATA
+        shared = template_named(pool.template).capabilities.reach is Reach.GROUP
+        return max(known) if shared else sum(known)
+
+    return found
+
+
+POOL = Resource(
+    name="pool",
+    fields=(
+        attribute("name", "Pool", "text", "Name"),
+        attribute("template", "Template", "text", "How its disks are stored"),
+        attribute("provider", "Provider", "text", "ExtStorage provider"),
+        attribute("driver", "Driver", "text", "Provider, or else template"),
+        attribute("params", "Params", "other", "What its disks get"),
+        attribute("volume_name", "VolumeName", "text", "Pattern of volumes' names"),
+        attribute("longest", "Longest", "number", "Characters of such a name"),
+        Field("groups", "NodeGroups", "other", "Where it is connected", _groups),
+        Field("disk_cnt", "Disks", "number", "How many disks are in it", _count),
+        Field("disk_list", "DiskList", "other", "Their names", _labels),
+        Field("size", "Size", "unit", "What is promised to guests", _size),
+        _live("total", "Total", "Room of its storage"),
+        _live("free", "Free", "Room to use"),
+        *COMMON,
+    ),
+    every=every(StoragePool),
+    order=by_name,
+    keys=keys(StoragePool),
+    nodes=_nodes,
+    absent=absent(StoragePool),
+)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk story``: everything that ever happened to a disk."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from moorage.cli.command import Call, Command, Example
+from moorage.cli.options import DEBUG, JSON
+from moorage.cli.table import moment, plain
+from moorage.units import format_size
+
+from .options import DISK
+
+
+def story(call: Call) -> int:
+    """Print what happened to a disk, the oldest first."""
+    (disk,) = call.words
+    told = call.client.call("QueryDiskStory", disk)
+    if call.option("json"):
+        call.terminal.print(json.dumps(told, indent=2))
+        return 0
+    for line in _lines(told):
+        call.terminal.print(line)
+    return 0
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    gone = "" if told["exists"] else ", which is gone"
+    yield f"Disk {told['name'] or '(no name)'} ({told['uuid']}){gone}"
+    events = told["events"]
+    if not events or events[0].get("kind", "changed") != "made":
+        yield "  (what happened before was not kept)"
+    for number, event in enumerate(events):
+        yield f"{moment(event.get('time'))}  {_headline(event)}"
+        yield from (f"    {line}" for line in _details(event))
+        if number == 0 and told["left_out"]:
+            yield f"  ({told['left_out']} events are not kept any more)"
+
+
+def _headline(event: Mapping[str, Any]) -> str:
+    """Return what happened, in the words of the step and with the changes behind."""
+    job = f"job {event['job']} {event.get('op', '')}" if event.get("job") else ""
+    words = f'"{event["words"]}"' if event.get("words") else ""
+    what = event.get("what") or event.get("kind", "changed")
+    about = " · ".join(part for part in (job, words) if part)
+    return f"{what}  ({about})" if about else what
+
+
+def _details(event: Mapping[str, Any]) -> Iterator[str]:
+    kind = event.get("kind", "changed")
+    for name, (old, new) in event.get("changed", {}).items():
+        show = _SHOWN.get(name, plain)
+        if kind == "made":
+            yield f"{name}: {show(new)}"
+        elif kind == "changed":
+            yield f"{name}: {_or_none(show, old)} -> {_or_none(show, new)}"
+
+
+def _or_none(show: Callable[[Any], str], value: Any) -> str:  # noqa: ANN401
+    return "(none)" if value is None else show(value)
+
+
+_SHOWN: Mapping[str, Callable[[Any], str]] = {
+    "size": format_size,
+    "logical_id": lambda value: "/".join(map(str, value)),
+}
+
+
+COMMAND = Command(
+    "story",
+    story,
+    "Show everything that ever happened to a disk, gone or not",
+    (DISK,),
+    (JSON, DEBUG),
+    examples=(Example("gnt-disk story data1", "who made it, had it, changed it"),),
+)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands on tags, which every program whose objects have tags offers."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from moorage.errors import BadInput
+
+from .command import Call, Command, Example, Operand, Option
+from .follow import fetch, perform
+from .options import DEBUG, JOB, JSON
+
+_KINDS = {
+    "gnt-storage pool": "pool",
+    "gnt-cluster": "cluster",
+    "gnt-group": "nodegroup",
+    "gnt-node": "node",
+    "gnt-instance": "instance",
+    "gnt-disk": "disk",
+}
+"""The kind of object by what stands before the command."""
+_FROM = Option(
+    ("--from",), "a file with more tags, one a line; - for the input", "FILE"
+)
+_NAMES = {
+    "gnt-storage pool": "fast",
+    "gnt-group": "default",
+    "gnt-node": "node1",
+    "gnt-instance": "web1",
+    "gnt-disk": "data1",
+}
+"""An object of each, for the examples."""
+_TAG = Operand("TAG", 0, None)
+
+
+def add(call: Call) -> int:
+    """Give tags to an object."""
+    return _change(call, "OP_TAGS_SET", "Added", "to")
+
+
+def remove(call: Call) -> int:
+    """Take tags from an object."""
+    return _change(call, "OP_TAGS_DEL", "Removed", "from")
+
+
+def show(call: Call) -> int:
+    """Print the tags of an object."""
+    kind, name, _ = _about(call)
+    tags = call.client.call("QueryTags", kind, name or "")
+    _print(call, tags, tags)
+    return 0
+
+
+def search(call: Call) -> int:
+    """Print which objects have a tag; fail if none has."""
+    (pattern,) = call.words
+    found = fetch(call, "OP_TAGS_SEARCH", pattern=pattern)
+    _print(call, found, [f"{path} {tag}" for path, tag in found])
+    return 0 if found else 1
+
+
+def _print(call: Call, values: Sequence[object], lines: Sequence[str]) -> None:
+    """Print lines, or values for programs."""
+    if call.option("json"):
+        call.terminal.print(json.dumps(values, indent=2))
+        return
+    for line in lines:
+        call.terminal.print(line)
+
+
+def _change(call: Call, op_id: str, did: str, how: str) -> int:
+    kind, name, tags = _about(call)
+    tags += _listed(call)
+    if not tags:
+        raise BadInput("no tag was named", hint="--from FILE takes those in a file")
+    target = {"kind": kind, "tags": tags} | ({"name": name} if name else {})
+    perform(call, op_id, **target)
+    what = f"{kind} {name}" if name else f"the {kind}"
+    plural = "" if len(tags) == 1 else "s"
+    call.terminal.print(f"{did} {len(tags)} tag{plural} {how} {what}")
+    return 0
+
+
+def _about(call: Call) -> tuple[str, str | None, list[str]]:
+    """Return the kind and the name of the object, and the other words."""
+    kind = _KINDS[call.prefix]
+    if kind == "cluster":
+        return kind, None, list(call.words)
+    return kind, call.words[0], call.words[1:]
+
+
+def _listed(call: Call) -> list[str]:
+    """Return the tags in the file that was named, if any."""
+    source = call.option("from")
+    if source is None:
+        return []
+    try:
+        text = call.terminal.inp.read() if source == "-" else Path(source).read_text()
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise BadInput(f"{source} cannot be read: {why}") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+_SEARCH = Command(
+    "search-tags",
+    search,
+    "Show which objects have a tag that a pattern fits",
+    (Operand("PATTERN"),),
+    (JSON, DEBUG),
+    examples=(Example("gnt-cluster search-tags ^gold$", "whatever is gold"),),
+)
+
+
+def commands(program: str) -> tuple[Command, ...]:
+    """Return the commands on tags of a program.
+
+    Parameters
+    ----------
+    program
+        Its name: ``gnt-disk``.
+    """
+    whole = _KINDS[program] == "cluster"
+    what = "the cluster" if whole else f"a {_KINDS[program]}".replace("nodeg", "g")
+    search_too = (_SEARCH,) if whole else ()
+    word = program.replace("-", " ").split()[-1]
+    about = () if whole else (Operand(word.upper()),)
+    name = "" if whole else f" {_NAMES[program]}"
+    return (
+        Command("list-tags", show, f"Show the tags of {what}", about, (JSON, DEBUG)),
+        Command(
+            "add-tags",
+            add,
+            f"Give tags to {what}",
+            (*about, _TAG),
+            (_FROM, *JOB),
+            examples=(Example(f"{program} add-tags{name} gold", "the tag gold"),),
+        ),
+        Command(
+            "remove-tags",
+            remove,
+            f"Take tags from {what}",
+            (*about, _TAG),
+            (_FROM, *JOB),
+        ),
+        *search_too,
+    )

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The two copies of a disk that the cluster itself mirrors: who keeps them, and how.
+
+Its ``logical_id`` is Ganeti's: both nodes, a port, a minor number on each, a secret.
+The first node is the one whose data counted when the pair was made.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from .objects import Disk
+from .templates import FACTS, Mirror
+
+PORTS = range(11000, 15000)
+"""Where mirrors listen, as in Ganeti; no two disks of a cluster share one."""
+META_SIZE = 128
+"""MiB of metadata that each copy has beside its data, whatever its size."""
+
+Reserved = tuple[str, int]
+"""A node's uuid and a minor number there; or an empty word and a port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two nodes that keep a copy each.
+
+    Attributes
+    ----------
+    nodes
+        Uuids.
+    port
+        Where both listen for each other.
+    minors
+        The number of the device on each, in the order of `nodes`.
+    secret
+        What each shows the other.
+    """
+
+    nodes: tuple[str, str]
+    port: int
+    minors: tuple[int, int]
+    secret: str
+
+    @property
+    def logical_id(self) -> tuple[Any, ...]:
+        """How a disk keeps it."""
+        return (*self.nodes, self.port, *self.minors, self.secret)
+
+    def minor(self, node: str) -> int:
+        """Return the number of the device on a node."""
+        return self.minors[self.nodes.index(node)]
+
+    def other(self, node: str) -> str:
+        """Return the uuid of the other node."""
+        return self.nodes[1 - self.nodes.index(node)]
+
+    def reserved(self) -> tuple[Reserved, ...]:
+        """Return what no other disk may have."""
+        return (*zip(self.nodes, self.minors, strict=True), ("", self.port))
+
+
+def pair_of(disk: Disk) -> Pair | None:
+    """Return the pair that keeps a disk; None where the cluster mirrors nothing."""
+    facts = FACTS.get(disk.dev_type)
+    if facts is None or facts.mirror is not Mirror.INTERNAL:
+        return None
+    one, other, port, minor, other_minor, secret = disk.logical_id
+    return Pair((one, other), int(port), (int(minor), int(other_minor)), str(secret))

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on a storage as a whole: what is in it, and whether it works here."""
+
+from collections.abc import Iterator
+
+from moorage.errors import Failed, MoorageError
+from moorage.model import Examined, Need, Place, Unit
+from moorage.node.commands import drive
+from moorage.protocol import ExamineStorage, Listed, ListVolumes, Report
+from moorage.storage import Template
+
+from .context import NodeContext
+from .fact import template_at
+
+
+async def volumes(at: NodeContext, args: ListVolumes, _report: Report) -> list[Listed]:
+    """Return which volumes some storages have here; one that fails stops no other."""
+    return [await _listed(at, place) for place in args.places]
+
+
+async def _listed(at: NodeContext, place: Place) -> Listed:
+    steps = template_at(at, place).volumes(dict(place.params))
+    try:
+        found = await drive(steps, at.run)
+    except MoorageError as error:
+        return Listed(problem=error.message)
+    return Listed(volumes=found)
+
+
+async def examine(
+    at: NodeContext, args: ExamineStorage, _report: Report
+) -> list[Examined]:
+    """Say of some places whether this node has what disks there need, and its room."""
+    return [await _examined(at, place) for place in args.places]
+
+
+async def _examined(at: NodeContext, place: Place) -> Examined:
+    template = template_at(at, place)
+    needs, units = list(_installed(at, template)), tuple[Unit, ...]()
+    if not any(need.problem for need in needs):
+        needs += await _needs(at, template)
+    if not any(need.problem for need in needs):
+        units = await _units(at, template)
+    return Examined(place=place, needs=tuple(needs), units=units)
+
+
+def _installed(at: NodeContext, template: Template) -> Iterator[Need]:
+    declared = template.capabilities
+    for name in declared.programs:
+        there = at.machine.has_program(name)
+        problem = "" if there else f"program {name} is not installed"
+        yield Need(kind="program", name=name, problem=problem)
+    for name in declared.modules:
+        there = at.machine.has_module(name)
+        problem = "" if there else f"the kernel has no module {name}"
+        yield Need(kind="module", name=name, problem=problem)
+
+
+async def _needs(at: NodeContext, template: Template) -> list[Need]:
+    try:
+        return list(await drive(template.examine(), at.run))
+    except Failed as error:
+        return [Need(kind="storage", name=template.name, problem=error.message)]
+
+
+async def _units(at: NodeContext, template: Template) -> tuple[Unit, ...]:
+    try:
+        return await drive(template.room(), at.run)
+    except Failed:
+        return ()  # how much room there is does not say whether it works
+
+
+VERBS = (ListVolumes.done_by(volumes), ExamineStorage.done_by(examine))
+"""Every verb on a storage."""

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tasks on a disk, on every node that keeps a copy of it.
+
+A disk that the cluster mirrors is on two nodes: one where its guest runs, or where the
+work is done, and a *peer*, whose copy follows. Any other disk has no peers, and each of
+these is the one task of :mod:`moorage.ops.node_tasks`. Nothing is asked of a peer that
+somebody marked offline: the disk goes on with one copy.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
+
+from moorage.jobs import Lock, Run
+from moorage.model import Config, Disk, Instance, Node, pair_of
+from moorage.protocol import AttachDisk, CloseDisk, DetachDisk
+
+from . import node_tasks
+from .node_tasks import of_disk
+
+
+def keeps(disk: Disk, node: Node) -> bool:
+    """Whether a node keeps one of the two copies of a disk."""
+    pair = pair_of(disk)
+    return pair is not None and node.uuid in pair.nodes
+
+
+def others(config: Config, disk: Disk, node: Node) -> list[Node]:
+    """Return the nodes that keep a disk besides `node`, offline ones too."""
+    pair = pair_of(disk)
+    kept = pair.nodes if pair else ()
+    return [config.node(uuid) for uuid in kept if uuid != node.uuid]
+
+
+def peers(config: Config, disk: Disk, node: Node) -> list[Node]:
+    """Return the nodes that keep a disk besides `node` and are not marked offline."""
+    return [one for one in others(config, disk, node) if not one.offline]
+
+
+def hold(config: Config, disks: Iterable[Disk]) -> Iterator[Lock]:
+    """Share the nodes that keep copies of disks."""
+    for disk in disks:
+        pair = pair_of(disk)
+        for uuid in pair.nodes if pair else ():
+            yield Lock("node", config.node(uuid).uuid, shared=True)
+
+
+def secondary(config: Config, instance: Instance) -> Node | None:
+    """Return the node that keeps the other copies of an instance's mirrored disks."""
+    home = config.node(instance.primary_node)
+    for disk in config.disks_of(instance):
+        for node in others(config, disk, home):
+            return node
+    return None
+
+
+# -- tasks -----------------------------------------------------------------------------
+
+
+def create(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Make the volumes; undone by removing them."""
+    for one in (*peers(config, disk, node), node):
+        yield node_tasks.create(config, disk, one)
+
+
+def attach(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    *,
+    held: bool = False,
+    ignore_size: bool = False,
+    alone: bool = False,
+) -> Iterator[Run]:
+    """Attach, and open on `node` for it alone; undone by detaching.
+
+    Parameters
+    ----------
+    held, ignore_size
+        See :func:`moorage.ops.node_tasks.attach`.
+    alone
+        Whether it is to be used although a peer cannot follow.
+    """
+    for peer in peers(config, disk, node):
+        yield follow(config, disk, peer, held=held, tolerant=alone)
+    yield node_tasks.attach(config, disk, node, held=held, ignore_size=ignore_size)
+
+
+def follow(
+    config: Config,
+    disk: Disk,
+    peer: Node,
+    *,
+    held: bool = False,
+    tolerant: bool = False,
+) -> Run:
+    """Attach on a peer, which then follows what is written elsewhere."""
+    return Run(
+        what=f"attach the copy of disk {disk.label} on {peer.name}",
+        node=peer.uuid,
+        do=AttachDisk(**of_disk(config, disk)),
+        undo=None if held else DetachDisk(**of_disk(config, disk)),
+        tolerant=tolerant,
+    )
+
+
+def detach(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    *,
+    tolerant: bool = False,
+    held: bool = True,
+) -> Iterator[Run]:
+    """Detach; undone by attaching (:func:`moorage.ops.node_tasks.detach`)."""
+    yield node_tasks.detach(config, disk, node, tolerant=tolerant, held=held)
+    for peer in peers(config, disk, node):
+        task = node_tasks.detach(config, disk, peer, tolerant=tolerant, held=held)
+        again = AttachDisk(**of_disk(config, disk)) if task.undo else None
+        yield replace(task, undo=again)
+
+
+def let_go(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Detach what nobody needs any more: there is no way back."""
+    for one in (node, *peers(config, disk, node)):
+        yield node_tasks.let_go(config, disk, one)
+
+
+def remove(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    *,
+    sought: bool = False,
+    tolerant: bool = False,
+    hint: str = "",
+) -> Iterator[Run]:
+    """Destroy the volumes: no way back (:func:`moorage.ops.node_tasks.remove`)."""
+    for one in (*peers(config, disk, node), node):
+        yield node_tasks.remove(
+            config, disk, one, sought=sought, tolerant=tolerant, hint=hint
+        )
+
+
+def left_behind(config: Config, disk: Disk) -> Iterator[str]:
+    """Say which copies stay when a disk is removed, for their nodes are off."""
+    pair = pair_of(disk)
+    for uuid in pair.nodes if pair else ():
+        node = config.node(uuid)
+        if node.offline:
+            yield (
+                f"node {node.name} is marked offline: its copy of disk {disk.label} "
+                "stays there"
+            )
+
+
+# -- a guest that goes to another node -------------------------------------------------
+
+
+def arrive(config: Config, disk: Disk, node: Node) -> Run:
+    """Let a node open a disk beside the one that a guest is about to leave.
+
+    A peer holds its copy already: taken back, it follows again.
+    """
+    task = node_tasks.attach(config, disk, node, node_tasks.SHARED)
+    if not keeps(disk, node):
+        return task
+    return replace(task, undo=CloseDisk(**of_disk(config, disk)))
+
+
+def leave(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Let a node let go of a disk whose guest has left; a peer follows instead."""
+    if not keeps(disk, node):
+        yield node_tasks.detach(config, disk, node, tolerant=True)
+
+
+def close(config: Config, disk: Disk, node: Node) -> Run:
+    """Stop writing on a node, whatever it did before."""
+    return Run(
+        what=f"close disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=CloseDisk(**of_disk(config, disk)),
+        tolerant=True,
+    )

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tags: words that people hang on the cluster and on what is in it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from moorage.errors import BadInput, NotFound
+from moorage.jobs import Lock, Operation, Task, View, commit
+from moorage.jobs.unread import Moot
+from moorage.model import (
+    Change,
+    Config,
+    Disk,
+    Entity,
+    Instance,
+    Node,
+    NodeGroup,
+    StoragePool,
+    successor,
+)
+from moorage.model.pattern import Pattern
+from moorage.storage.validation import check_tags
+
+_CLUSTER = "cluster"
+_KINDS: dict[str, tuple[type[Entity], str, str]] = {
+    "instance": (Instance, "instance", "instances"),
+    "node": (Node, "node", "nodes"),
+    "nodegroup": (NodeGroup, "group", "nodegroup"),
+    "pool": (StoragePool, "pool", "pools"),
+    "disk": (Disk, "disk", "disks"),
+}
+"""What has tags besides the cluster: class, level of its lock, word in its path."""
+
+
+def tagged(config: Config, kind: str, name: str | None) -> Entity:
+    """Return the object that has tags.
+
+    Parameters
+    ----------
+    kind
+        ``cluster``, ``nodegroup``, ``pool``, ``node``, ``instance`` or ``disk``.
+    name
+        Its name or uuid; of no meaning for the cluster.
+
+    Raises
+    ------
+    BadInput
+        If objects of this kind have no tags, or the name is missing.
+    NotFound
+        If there is no such object.
+    """
+    if kind == _CLUSTER:
+        return config.cluster
+    if kind not in _KINDS:
+        known = ", ".join(sorted({*_KINDS, _CLUSTER}))
+        raise BadInput(f"a '{kind}' has no tags: {known} have")
+    if not name:
+        raise BadInput(f"say which {kind} is meant")
+    return config.get(_KINDS[kind][0], name)
+
+
+def _label(one: Entity) -> str:
+    return str(getattr(one, "name", None) or one.uuid)
+
+
+class OnTagged(Operation, frozen=True, kw_only=True):
+    """An operation on the tags of one object.
+
+    Attributes
+    ----------
+    kind
+        Of the object.
+    name
+        Its name or uuid; None for the cluster.
+    """
+
+    op_id = ""
+
+    kind: str
+    name: str | None = None
+
+    def summary(self) -> str:
+        """Return the opcode and the object, as Ganeti does."""
+        return f"{self.op_id.removeprefix('OP_')}({self.name or self.kind})"
+
+    def object(self, view: View) -> Entity:
+        """Return the object."""
+        return tagged(view.config, self.kind, self.name)
+
+
+class TagsGet(OnTagged, frozen=True, kw_only=True):
+    """Tell the tags of an object."""
+
+    op_id = "OP_TAGS_GET"
+
+    use_locking: Annotated[bool, Moot("a snapshot is read, whatever is changed")] = (
+        False
+    )
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: a snapshot is read."""
+        del view
+        return iter(())
+
+    def check(self, view: View) -> None:
+        """Refuse an object that there is not."""
+        self.object(view)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[str]:
+        """Return the tags, sorted."""
+        del results
+        return sorted(self.object(view).tags)
+
+
+class TagsChange(OnTagged, frozen=True, kw_only=True):
+    """Change the tags of an object.
+
+    Attributes
+    ----------
+    tags
+        Those that it is about.
+    """
+
+    op_id = ""
+
+    tags: tuple[str, ...]
+
+    def after(self, one: Entity) -> tuple[str, ...]:
+        """Return the tags that the object is to have; raise `Refused` if it cannot."""
+        raise NotImplementedError
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the object."""
+        level = _CLUSTER if self.kind == _CLUSTER else ""
+        one = self.object(view)
+        yield Lock(level or _KINDS[self.kind][1], one.uuid)
+
+    def check(self, view: View) -> None:
+        """Refuse what is no tag, and what the object cannot have or lacks."""
+        if not self.tags:
+            raise BadInput("no tag was named")
+        check_tags(self.tags)
+        self.after(self.object(view))
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record the tags, unless they are so already."""
+        one = self.object(view)
+        wanted = self.after(one)
+        if wanted != one.tags:
+            change = Change((successor(one, view.now, tags=wanted),))
+            what = f"change the tags of {_label(one)}"
+            yield commit(what, change, view.config.before(change))
+
+
+class TagsSet(TagsChange, frozen=True, kw_only=True):
+    """Give tags to an object; those that it has already stay."""
+
+    op_id = "OP_TAGS_SET"
+
+    def after(self, one: Entity) -> tuple[str, ...]:
+        """Return the old tags and the new ones."""
+        return check_tags(tuple(dict.fromkeys((*one.tags, *self.tags))))
+
+
+class TagsDel(TagsChange, frozen=True, kw_only=True):
+    """Take tags from an object; all of them must be there."""
+
+    op_id = "OP_TAGS_DEL"
+
+    def after(self, one: Entity) -> tuple[str, ...]:
+        """Return the tags that are left."""
+        lacking = sorted(set(self.tags) - set(one.tags))
+        if lacking:
+            told = ", ".join(f"'{tag}'" for tag in lacking)
+            raise NotFound(f"Tag(s) {told} not found", tags=lacking)
+        return tuple(tag for tag in one.tags if tag not in self.tags)
+
+
+class TagsSearch(Operation, frozen=True, kw_only=True):
+    """Find the objects that have a tag.
+
+    Attributes
+    ----------
+    pattern
+        A regular expression that is found in the tag.
+    """
+
+    op_id = "OP_TAGS_SEARCH"
+
+    pattern: str
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: a snapshot is read."""
+        del view
+        return iter(())
+
+    def check(self, view: View) -> None:
+        """Refuse what is no pattern, or could take for ever."""
+        self._found(view)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[tuple[str, str]]:
+        """Return the path and the tag of each hit: ``/disks/data1``, ``gold``."""
+        del results
+        return self._found(view)
+
+    def _found(self, view: View) -> list[tuple[str, str]]:
+        return view.once("found", lambda: list(_search(view.config, self.pattern)))
+
+
+def _search(config: Config, text: str) -> Iterator[tuple[str, str]]:
+    pattern = Pattern(text)
+    fits = {tag: pattern.fits(tag) for _, one in _all(config) for tag in one.tags}
+    for path, one in _all(config):
+        yield from ((path, tag) for tag in sorted(one.tags) if fits[tag])
+
+
+def _all(config: Config) -> Iterator[tuple[str, Entity]]:
+    """Yield every object that may have tags, with its path, in Ganeti's order."""
+    yield "/cluster", config.cluster
+    for cls, _, word in _KINDS.values():
+        for one in config.named(cls):
+            yield f"/{word}/{_label(one)}", one
+
+
+OPERATIONS: tuple[type[Operation], ...] = (TagsDel, TagsGet, TagsSearch, TagsSet)

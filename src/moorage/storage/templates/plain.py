@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``plain``: logical volumes of LVM, on the disks of one node."""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, Failed
+from moorage.model import Disk, Unit, Volume
+from moorage.model.templates import FACTS
+from moorage.storage import lvm
+from moorage.storage.base import (
+    Can,
+    Capabilities,
+    Command,
+    Finding,
+    Listing,
+    Measuring,
+    Outcome,
+    Output,
+    Steps,
+    Surveying,
+    Template,
+    VolumeRequest,
+    Where,
+    nothing,
+)
+from moorage.storage.validation import check_name
+from moorage.units import Mib
+
+from .ext import plain as plain_note
+
+_MIB = 1024 * 1024
+_NOTE = re.compile(r"(originstname|disk)\+")
+"""How the notes begin that Ganeti and we leave as tags."""
+
+_POOLS = ("thin,pool", "cache,pool")
+"""Layouts of volumes that hold no data of a disk."""
+
+
+class Plain(Template):
+    """Logical volumes with Ganeti's names, thick, and written by LVM alone.
+
+    LVM rounds sizes up to whole extents. A volume that is there already is taken for
+    the disk's own if it is as large as LVM would make it, and is never overwritten.
+    """
+
+    name = "plain"
+    capabilities = Capabilities(
+        facts=FACTS["plain"],
+        can=Can.CREATE
+        | Can.GROW
+        | Can.SNAPSHOT
+        | Can.ADOPT
+        | Can.SETINFO
+        | Can.ROOM
+        | Can.LIST,
+    )
+
+    # -- pure questions -----------------------------------------------------------
+
+    @classmethod
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+        """Return ``(volume group, volume)``; an adopted volume keeps its name."""
+        group = cls._group_of(born.settings, born.params)
+        if not group:
+            raise BadInput(
+                "no volume group is configured for disk template 'plain'",
+                hint="gnt-cluster modify --vg-name=NAME, or with the disk: vg=NAME",
+            )
+        adopted = born.params.get("adopt")
+        if adopted:
+            return (group, cls.adoptable(adopted))
+        return (group, born.volume or f"{born.unique}.disk{born.index}")
+
+    @classmethod
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters; an adopted volume is the identity, and is none."""
+        kept = super().parameters({k: v for k, v in given.items() if k != "adopt"})
+        if "vg" in kept:
+            lvm.check_name("volume group", kept["vg"])
+        return kept
+
+    @classmethod
+    def adoptable(cls, volume: str) -> str:
+        """Return the name of a logical volume of the disk's group."""
+        return lvm.check_name("logical volume", volume)
+
+    @classmethod
+    def adopted_at(
+        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
+    ) -> str:
+        """Return the device of a volume of the disk's group."""
+        return lvm.device(cls._group_of(settings, params), volume)
+
+    @classmethod
+    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
+        """Return the identity of a volume in the same group."""
+        return (disk.logical_id[0], check_name("snapshot", name))
+
+    @classmethod
+    def unit_key(
+        cls,
+        settings: Mapping[str, str],
+        params: Mapping[str, Any],
+        logical_id: Sequence[Any] = (),
+    ) -> str:
+        """Return the volume group."""
+        return str(logical_id[0]) if logical_id else cls._group_of(settings, params)
+
+    @staticmethod
+    def _group_of(settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+        return str(params.get("vg") or settings.get("volume_group_name", ""))
+
+    # -- verbs --------------------------------------------------------------------
+
+    def create(self, disk: Disk) -> Steps:
+        """Make the volume; one of the right size is left alone, another one refused.
+
+        Signatures of what was there before do not stop it, and its first bytes are
+        zeroed: nobody takes an old file system for the disk's.
+        """
+        found = yield from self._look(disk)
+        if found:
+            return self._its_own(disk, found)
+        group, name = disk.logical_id
+        how = yield from self._layout(disk)
+        words = ("--yes", "--wipesignatures", "n", "--zero", "y", *how.options)
+        size = ("--size", f"{disk.size}m", "--name", name)
+        yield Command(("lvcreate", *words, *size, group, *how.devices))
+        return Outcome.CHANGED
+
+    def remove(self, disk: Disk) -> Steps:
+        """Destroy the volume; one that has snapshots is kept, for they need it."""
+        found = yield from self._look(disk)
+        if not found:
+            return Outcome.UNCHANGED
+        group, name = disk.logical_id
+        copies = yield from lvm.report("lvs", f"origin={name}", "lv_name", group)
+        if copies:
+            names = ", ".join(sorted(row["lv_name"] for row in copies))
+            raise Failed(
+                f"disk {disk.label} has snapshots, which cannot be read without it: "
+                f"{names}",
+                hint="remove them first: gnt-disk list -o name,logical_id",
+                disk=disk.uuid,
+            )
+        yield Command(("lvremove", "--yes", f"{group}/{name}"))
+        return Outcome.CHANGED
+
+    def attach(self, disk: Disk) -> Finding:
+        """Let the node have the volume's device: after a boot it may have none."""
+        yield from self._there(disk)
+        group, name = disk.logical_id
+        # A snapshot is activated with its origin; LVM would ask whether it may.
+        yield Command(("lvchange", "--yes", "--activate", "y", f"{group}/{name}"))
+        return Where(path=lvm.device(group, name), block=True)
+
+    def detach(self, disk: Disk) -> Steps:
+        """Do nothing: a device that nobody has open does no harm."""
+        del disk
+        return nothing()
+
+    def grow(self, disk: Disk, to: Mib) -> Steps:
+        """Extend the volume to `to` MiB, on its own physical volumes with spindles."""
+        found = yield from self._there(disk)
+        if lvm.size_of(found) >= to * _MIB:
+            return Outcome.UNCHANGED
+        if found["origin"]:
+            raise Failed(
+                f"disk {disk.label} is a snapshot of {found['origin']}: LVM cannot "
+                "grow it",
+                disk=disk.uuid,
+            )
+        group, name = disk.logical_id
+        own = lvm.devices_of(found) if disk.spindles else ()
+        yield Command(("lvextend", "--size", f"{to}m", f"{group}/{name}", *own))
+        return Outcome.CHANGED
+
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+        """Make a snapshot volume with room for all that either side may write.
+
+        It is as large as the volume: LVM knows no other size of a snapshot.
+        """
+        copy = replace(disk, logical_id=self.snapshot_id(disk, name))
+        if (yield from self._look(copy)):
+            return Outcome.UNCHANGED
+        found = yield from self._there(disk)
+        there = lvm.size_of(found) // _MIB
+        if there < size:
+            raise Failed(
+                f"disk {disk.label} has {there} MiB: a snapshot of it cannot have "
+                f"{size} MiB",
+                disk=disk.uuid,
+            )
+        group, origin = disk.logical_id
+        words = ("--snapshot", "--extents", "100%ORIGIN", "--name", name)
+        yield Command(("lvcreate", "--yes", *words, f"{group}/{origin}"))
+        return Outcome.CHANGED
+
+    def setinfo(self, disk: Disk, text: str) -> Steps:
+        """Keep the note as a tag, in place of the one before."""
+        found = yield from self._there(disk)
+        wanted, tags = plain_note(text), lvm.words(found["lv_tags"])
+        gone = [one for one in tags if _NOTE.match(one) and one != wanted]
+        if wanted in tags and not gone:
+            return Outcome.UNCHANGED
+        words = [word for one in gone for word in ("--deltag", one)]
+        group, name = disk.logical_id
+        target = ("--addtag", wanted, f"{group}/{name}")
+        yield Command(("lvchange", *words, *target))
+        return Outcome.CHANGED
+
+    def measure(self, disk: Disk) -> Measuring:
+        """Return the volume's size."""
+        found = yield from self._there(disk)
+        return Mib(lvm.size_of(found) // _MIB)
+
+    def room(self) -> Surveying:
+        """Ask LVM for the volume group; a node without it has no such unit."""
+        group = self._group_of(self.site.settings, self.site.params)
+        if not group:
+            return ()
+        try:
+            fields = "vg_size,vg_free,vg_missing_pv_count"
+            rows = yield from lvm.report("vgs", f"vg_name={group}", fields)
+        except Failed:  # no LVM here
+            return ()
+        return tuple(
+            Unit(
+                template=self.name,
+                key=group,
+                total=Mib(int(row["vg_size"]) // _MIB),
+                free=lvm.usable(row),
+            )
+            for row in rows
+        )
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Return the logical volumes of a group, but for those of LVM's own."""
+        group = self._group_of(self.site.settings, params)
+        fields = "lv_name,lv_size,lv_layout,lv_tags"
+        rows = yield from lvm.report("lvs", "", fields, group, whole=True)
+        return tuple(
+            Volume(
+                logical_id=(group, row["lv_name"]),
+                size=Mib(-(-lvm.size_of(row) // _MIB)),
+                note=row["lv_tags"],
+            )
+            for row in rows
+            if row["lv_layout"] not in _POOLS
+        )
+
+    # -- parts of verbs -----------------------------------------------------------
+
+    def _look(self, disk: Disk) -> Generator[Command, Output, lvm.Row | None]:
+        """Return what LVM tells of the volume; None if there is none."""
+        group, name = disk.logical_id
+        lvm.check_name("volume group", group)
+        lvm.check_name("logical volume", name)
+        fields = "lv_name,lv_size,lv_tags,origin,vg_extent_size,devices"
+        rows = yield from lvm.report("lvs", f"lv_name={name}", fields, group)
+        if not rows:
+            return None
+        # A volume on several devices has a line for each of them.
+        return {**rows[0], "devices": ",".join(row["devices"] for row in rows)}
+
+    def _there(self, disk: Disk) -> Generator[Command, Output, lvm.Row]:
+        found = yield from self._look(disk)
+        if found is None:
+            told = "/".join(disk.logical_id)
+            raise Failed(
+                f"there is no logical volume {told} on node {self.site.node}",
+                disk=disk.uuid,
+            )
+        return found
+
+    def _its_own(self, disk: Disk, found: lvm.Row) -> Outcome:
+        """Refuse a volume that was not made for the disk."""
+        more = lvm.size_of(found) - disk.size * _MIB
+        if not 0 <= more < int(found["vg_extent_size"]):
+            raise Failed(
+                f"logical volume {'/'.join(disk.logical_id)} exists with "
+                f"{lvm.size_of(found) // _MIB} MiB instead of {disk.size}: it is not "
+                "overwritten",
+                disk=disk.uuid,
+            )
+        return Outcome.UNCHANGED
+
+    def _layout(self, disk: Disk) -> Generator[Command, Output, lvm.Layout]:
+        """Say over which physical volumes a new volume is to be spread."""
+        wanted = int(disk.params.get("stripes", 1))
+        if wanted == 1 and not disk.spindles:
+            return lvm.Layout()
+        group, fields = disk.logical_id[0], "pv_name,pv_free,pv_used"
+        devices = yield from lvm.report("pvs", f"vg_name={group}", fields)
+        if disk.spindles:
+            return lvm.alone(disk, disk.spindles, devices)
+        stripes = min(wanted, len(devices))  # as many as there can be
+        return lvm.Layout(("--stripes", f"{stripes}"))

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``rbd``: images of a Ceph cluster, mapped by the kernel or reached by QEMU itself."""
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from moorage.errors import BadInput, Failed
+from moorage.model import Disk, Unit, Volume
+from moorage.model.templates import FACTS
+from moorage.storage.access import checked_access, is_userspace
+from moorage.storage.base import (
+    Can,
+    Capabilities,
+    Command,
+    Finding,
+    Listing,
+    Measuring,
+    Outcome,
+    Output,
+    Steps,
+    Surveying,
+    Template,
+    VolumeRequest,
+    Where,
+)
+from moorage.storage.validation import check_name
+from moorage.units import Mib
+
+from .ext import plain
+
+_MIB = 1024 * 1024
+_DRIVER = "rbd"
+_POOL = "rbd"
+"""The pool of those who name none, as in Ganeti."""
+_ABSENT = 2
+"""The exit status for what is not there."""
+_PATIENCE = "10"
+"""Seconds to look for a cluster that may be down."""
+_NOTE = "note"
+"""The key of the note beside an image."""
+
+
+class Rbd(Template):
+    """RADOS block devices; the kernel maps them unless userspace access is wanted.
+
+    Snapshots are clones. An image that has clones lets them become whole before it is
+    destroyed.
+    """
+
+    name = "rbd"
+    capabilities = Capabilities(
+        facts=FACTS["rbd"],
+        can=Can.CREATE
+        | Can.GROW
+        | Can.SNAPSHOT
+        | Can.USERSPACE
+        | Can.SETINFO
+        | Can.ROOM
+        | Can.LIST,
+    )
+
+    # -- pure questions -----------------------------------------------------------
+
+    @classmethod
+    def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+        """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
+        return (_DRIVER, born.name(cls.name))
+
+    @classmethod
+    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters; the pool is always one of them."""
+        kept = super().parameters(given)
+        checked_access(kept)
+        for name in ("pool", "user-id"):
+            if not _is_plain(kept.get(name, _POOL)):
+                raise BadInput(f"'{kept[name]}' is not a {name} of Ceph's")
+        return {"pool": _POOL} | kept
+
+    @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what may be preset for disks to come; nothing is added."""
+        return {key: cls.parameters(given)[key] for key in given}
+
+    @classmethod
+    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
+        """Return the identity of an image in the same pool."""
+        del disk
+        return (_DRIVER, check_name("snapshot", name))
+
+    @classmethod
+    def unit_key(
+        cls,
+        settings: Mapping[str, str],
+        params: Mapping[str, Any],
+        logical_id: Sequence[Any] = (),
+    ) -> str:
+        """Return the pool."""
+        del settings, logical_id
+        return _pool(params)
+
+    # -- verbs --------------------------------------------------------------------
+
+    def create(self, disk: Disk) -> Steps:
+        """Make the image; one of the same size is left alone, another one refused."""
+        found = yield from self._look(disk, disk.volume)
+        if found is None:
+            size = ("--size", f"{disk.size}M")
+            yield self._rbd(disk, "create", *size, _image(disk))
+            return Outcome.CHANGED
+        if found["size"] != disk.size * _MIB:
+            raise Failed(
+                f"image {_image(disk)} exists with {found['size'] // _MIB} MiB instead "
+                f"of {disk.size}: it is not overwritten",
+                disk=disk.uuid,
+            )
+        return Outcome.UNCHANGED
+
+    def remove(self, disk: Disk) -> Steps:
+        """Destroy the image, after its clones have become whole."""
+        if (yield from self._look(disk, disk.volume)) is None:
+            return Outcome.UNCHANGED
+        listed = yield self._asked(disk, "children", "--all", _image(disk))
+        for child in json.loads(listed.stdout or "[]"):
+            whole = f"{child['pool']}/{child['image']}"
+            yield self._rbd(disk, "flatten", "--no-progress", whole)
+        yield self._rbd(disk, "snap", "purge", "--no-progress", _image(disk))
+        yield self._rbd(disk, "rm", "--no-progress", _image(disk))
+        return Outcome.CHANGED
+
+    def attach(self, disk: Disk) -> Finding:
+        """Map the image, unless QEMU reaches it itself; twice is once."""
+        yield from self._there(disk)
+        uris = {"kvm": self._uri(disk)}
+        if is_userspace(disk.params):
+            return Where(uris=uris)
+        mapped = yield from self._mapped(disk)
+        for device in mapped:
+            there = yield Command(("test", "-b", device), check=False, reads=True)
+            if not there.code:
+                return Where(path=device, block=True, uris=uris)
+            yield self._rbd(disk, "unmap", device)  # its device is gone
+        told = yield self._rbd(disk, "map", _image(disk))
+        return Where(path=told.stdout.strip(), block=True, uris=uris)
+
+    def detach(self, disk: Disk) -> Steps:
+        """Unmap the image, if it is mapped here."""
+        if is_userspace(disk.params):
+            return Outcome.UNCHANGED
+        mapped = yield from self._mapped(disk)
+        for device in mapped:
+            yield self._rbd(disk, "unmap", device)
+        return Outcome.CHANGED if mapped else Outcome.UNCHANGED
+
+    def grow(self, disk: Disk, to: Mib) -> Steps:
+        """Enlarge the image to `to` MiB; a larger one is left alone."""
+        found = yield from self._there(disk)
+        if found["size"] >= to * _MIB:
+            return Outcome.UNCHANGED
+        yield self._resize(disk, disk.volume, to)
+        return Outcome.CHANGED
+
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+        """Make a clone of a snapshot that nobody sees, which goes with the clone."""
+        copy = yield from self._look(disk, name)
+        if copy is None:
+            yield from self._clone(disk, name)
+            copy = yield from self._there(disk, name)
+        if copy["size"] < size * _MIB:
+            yield self._resize(disk, name, size)
+        return Outcome.CHANGED
+
+    def _clone(self, disk: Disk, name: str) -> Generator[Command, Output, None]:
+        told = yield self._asked(disk, "snap", "ls", _image(disk))
+        source = f"{_image(disk)}@{name}"
+        if name not in {one["name"] for one in json.loads(told.stdout or "[]")}:
+            yield self._rbd(disk, "snap", "create", "--no-progress", source)
+        form = ("--rbd-default-clone-format", "2")
+        yield self._rbd(disk, "clone", *form, source, _image(disk, name))
+        yield self._rbd(disk, "snap", "rm", "--no-progress", source)
+
+    def setinfo(self, disk: Disk, text: str) -> Steps:
+        """Keep the note in the image's metadata."""
+        yield self._rbd(disk, "image-meta", "set", _image(disk), _NOTE, plain(text))
+        return Outcome.CHANGED
+
+    def measure(self, disk: Disk) -> Measuring:
+        """Return the image's size."""
+        found = yield from self._there(disk)
+        return Mib(found["size"] // _MIB)
+
+    def room(self) -> Surveying:
+        """Ask the cluster for the pool; a node that reaches none has no such unit."""
+        params = self.site.params
+        ask = ("--connect-timeout", _PATIENCE, "df", "--format", "json")
+        try:
+            told = yield Command(("ceph", *_options(params), *ask), reads=True)
+        except Failed:  # no Ceph here
+            return ()
+        return tuple(
+            _unit(one["name"], one["stats"])
+            for one in json.loads(told.stdout)["pools"]
+            if one["name"] == _pool(params)
+        )
+
+    def volumes(self, params: Mapping[str, Any]) -> Listing:
+        """Return the images of a pool."""
+        words = ("ls", "--long", "--format", "json", _pool(params))
+        told = yield Command(("rbd", *_options(params), *words), reads=True, whole=True)
+        return tuple(
+            Volume(logical_id=(_DRIVER, one["image"]), size=_rounded(one["size"]))
+            for one in json.loads(told.stdout or "[]")
+            if "snapshot" not in one
+        )
+
+    # -- parts of verbs -----------------------------------------------------------
+
+    def _rbd(self, disk: Disk, *words: str) -> Command:
+        return Command(("rbd", *_options(disk.params), *words))
+
+    def _asked(self, disk: Disk, *words: str, check: bool = True) -> Command:
+        argv = ("rbd", *_options(disk.params), *words, "--format", "json")
+        return Command(argv, check=check, reads=True)
+
+    def _look(
+        self, disk: Disk, name: str
+    ) -> Generator[Command, Output, dict[str, Any] | None]:
+        """Return what Ceph tells of an image; None if there is none.
+
+        Whoever finds no cluster, or no pool, gets the same exit status. So the pool is
+        asked for, too: else an image would be taken for gone that is out of sight.
+        """
+        told = yield self._asked(disk, "info", _image(disk, name), check=False)
+        if told.code == _ABSENT:
+            yield self._asked(disk, "namespace", "ls", _pool(disk.params))
+            return None
+        if told.code:  # again, to be told why
+            told = yield self._asked(disk, "info", _image(disk, name))
+        found: dict[str, Any] = json.loads(told.stdout or '{"size": 0}')
+        return found
+
+    def _there(
+        self, disk: Disk, name: str = ""
+    ) -> Generator[Command, Output, dict[str, Any]]:
+        found = yield from self._look(disk, name or disk.volume)
+        if found is None:
+            raise Failed(f"there is no image {_image(disk, name)}", disk=disk.uuid)
+        return found
+
+    def _mapped(self, disk: Disk) -> Generator[Command, Output, list[str]]:
+        """Return the devices that the image is mapped to on this node."""
+        told = yield self._asked(disk, "showmapped")
+        return [
+            one["device"]
+            for one in json.loads(told.stdout or "[]")
+            if (one["pool"], one["name"]) == (_pool(disk.params), disk.volume)
+            and one.get("snap", "-") in ("", "-")
+        ]
+
+    def _resize(self, disk: Disk, name: str, to: Mib) -> Command:
+        words = ("--no-progress", "--size", f"{to}M", _image(disk, name))
+        return self._rbd(disk, "resize", *words)
+
+    def _uri(self, disk: Disk) -> str:
+        words = {"conf": disk.params.get("conf"), "id": disk.params.get("user-id")}
+        told = [f":{name}={_escaped(text)}" for name, text in words.items() if text]
+        return f"rbd:{_image(disk)}{''.join(told)}"
+
+
+def _pool(params: Mapping[str, Any]) -> str:
+    return str(params.get("pool") or _POOL)
+
+
+def _image(disk: Disk, name: str = "") -> str:
+    return f"{_pool(disk.params)}/{name or disk.volume}"
+
+
+def _options(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return which cluster a program is to ask, and as whom."""
+    given = {"--conf": params.get("conf"), "--id": params.get("user-id")}
+    told = ((option, str(text)) for option, text in given.items() if text)
+    return tuple(word for pair in told for word in pair)
+
+
+def _unit(name: str, told: Mapping[str, int]) -> Unit:
+    free = told["max_avail"]
+    total = Mib((free + told["stored"]) // _MIB)
+    return Unit(template="rbd", key=name, total=total, free=Mib(free // _MIB))
+
+
+def _rounded(size: int) -> Mib:
+    return Mib(-(-size // _MIB))
+
+
+def _escaped(text: str) -> str:
+    r"""Return text as a part of an ``rbd:`` URI.
+
+    >>> _escaped("/etc/ceph/a:b.conf")
+    '/etc/ceph/a\\:b.conf'
+    """
+    return "".join(f"\\{sign}" if sign in "\\:@=" else sign for sign in text)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name means nothing else between the signs of a URI."""
+    return (
+        bool(name)
+        and not name.startswith("-")
+        and name.isascii()
+        and (name.replace("-", "").replace("_", "").replace(".", "").isalnum())
+    )

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A disk is what it was made as: its file and its template, whoever has it."""
+
+from pathlib import Path
+
+import pytest
+
+from moorage.model.templates import driven
+from moorage.testing.scenarios import LUN, harbour
+
+
+@pytest.mark.requirement("S3-48")
+async def test_an_image_file_keeps_its_path_from_owner_to_owner(tmp_path: Path) -> None:
+    cluster = await harbour(tmp_path / "nodes")
+    files, made = cluster.nodes.san.files, cluster.config.disk("root1")
+    (path,) = [name for name in files if name.endswith(made.volume)]
+    files[path] |= {"data": "checksum"}
+    before = sorted(files)
+    await cluster.run("OP_DISK_DETACH", disk="root1")
+    assert cluster.config.disk("root1").logical_id == made.logical_id
+    await cluster.run("OP_DISK_ATTACH", disk="root1", instance_name="web2")
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web2", target_node="node3")
+    await cluster.run("OP_DISK_RENAME", disk="root1", new_name="other")
+    assert cluster.config.disk("other").logical_id == made.logical_id
+    assert sorted(files) == before
+    assert files[path]["data"] == "checksum"
+    await cluster.stop()
+
+
+@pytest.mark.requirement("S3-05")
+async def test_what_is_asked_for_as_template_is_recorded_as_the_disks_type(
+    tmp_path: Path,
+) -> None:
+    """One list of names serves the template of a request and the type of a disk."""
+    cluster = await harbour(tmp_path / "nodes")
+    needs = {
+        "ext": {"provider": "san", "size": 64},
+        "blockdev": {"adopt": LUN},
+    }
+    for name in driven():
+        if name == "diskless":
+            continue
+        new = {"name": f"by-{name}", "disk_template": name, "node": "node1"}
+        await cluster.run("OP_DISK_ADD", **new, **needs.get(name, {"size": 64}))
+        assert cluster.config.disk(f"by-{name}").dev_type == name
+        await cluster.run("OP_DISK_REMOVE", disk=f"by-{name}")
+        given = {"dev_type": name} | needs.get(name, {"size": 64})
+        change = {"instance_name": "web1", "disks": [["add", "-1", given]]}
+        await cluster.run("OP_INSTANCE_SET_PARAMS", **change)
+        web1 = cluster.config.instance("web1")
+        assert cluster.config.disks_of(web1)[-1].dev_type == name
+        change = {"instance_name": "web1", "disks": [["remove", "-1", {}]]}
+        await cluster.run("OP_INSTANCE_SET_PARAMS", **change)
+    await cluster.stop()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Disks in a real Ceph cluster that asks for keys, with guests that have no rights."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.testing.ceph import USER, Ceph
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def ceph() -> Iterator[Ceph]:
+    with Ceph("127.0.83.1") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def sea(town: Any, ceph: Ceph) -> Iterator[Any]:
+    """The town, told where Ceph is, and two guests that run without disks."""
+    given = f"user-id={USER},conf={ceph.conf},access=userspace"
+    town.type(f"gnt-cluster modify -D rbd:{given}")
+    town.guest("sea1", "node1")
+    town.guest("sea2", "node2")
+    yield town
+    for name in ("sea1", "sea2"):
+        town.type(f"gnt-instance remove -f --shutdown-timeout 0 {name}")
+    assert town.ask("gnt-disk list -o name") == []
+    assert ceph.told("rbd", "ls") == []
+    given = "user-id=default,conf=default,access=default"
+    town.type(f"gnt-cluster modify -D rbd:{given}")
+
+
+@pytest.mark.requirement("S0-09", "S3-01")
+def test_a_disk_is_plugged_grown_and_copied_while_its_guest_runs(
+    sea: Any, ceph: Ceph
+) -> None:
+    sea.type("gnt-disk add -t rbd -s 32M r1")
+    sea.type("gnt-disk attach r1 sea1")
+    disk = sea.uuid("r1")
+    written = sea.write("sea1", disk)
+    (image,) = ceph.told("rbd", "ls")
+    sea.type("gnt-disk grow r1 32M")
+    assert sea.size("sea1", disk) == 64
+    assert ceph.told("rbd", "info", f"rbd/{image}")["size"] == 64 << 20
+
+    sea.type("gnt-disk snapshot r1 --name s1")
+    changed = sea.write("sea1", disk)
+    sea.type("gnt-disk attach s1 sea2")
+    assert sea.checksum("sea2", sea.uuid("s1")) == written != changed
+
+    sea.type("gnt-instance migrate -f -n node3 sea1")
+    assert sea.checksum("sea1", disk) == changed
+    sea.type("gnt-disk detach r1")
+    assert not sea.sees("sea1", disk)
+    sea.type("gnt-disk attach r1 sea2")
+    assert sea.checksum("sea2", disk) == changed
+    sea.type("gnt-disk detach r1")
+    sea.type("gnt-disk remove -f r1")
+    assert sea.checksum("sea2", sea.uuid("s1")) == written
+    sea.type("gnt-disk detach s1")
+    sea.type("gnt-disk remove -f s1")
+
+
+def test_a_guest_starts_with_its_disk_and_fails_over_with_it(
+    sea: Any, ceph: Ceph
+) -> None:
+    sea.guest("sea3", "node1", "-t rbd --disk 0:size=32M,name=r3")
+    disk = sea.uuid("r3")
+    written = sea.write("sea3", disk)
+    sea.type("gnt-instance failover -f -n node2 sea3")
+    assert sea.checksum("sea3", disk) == written
+    sea.type("gnt-instance remove -f --shutdown-timeout 0 sea3")
+    assert ceph.told("rbd", "ls") == []
+
+
+def test_no_guest_can_read_a_key_of_the_nodes(sea: Any, ceph: Ceph) -> None:
+    keyring = Path(ceph.conf.parent, "keyring")
+    assert keyring.stat().st_mode & 0o077 == 0
+    assert ceph.conf.parent.stat().st_mode & 0o077 == 0
+    del sea

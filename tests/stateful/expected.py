@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cluster on a page: what the jobs that succeeded have made of it.
+
+A method for each opcode says what its success means to a user, and nothing of how it
+is done. A job that failed means nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from moorage import model
+from moorage.model import Config
+
+COMMON = frozenset({"OP_ID", "priority", "reason", "ignore_capacity"})
+
+
+@dataclass
+class Disk:
+    """A disk.
+
+    Attributes
+    ----------
+    size
+        MiB.
+    writes
+        What was written to it since the last quiet moment, and what was there then.
+        The last entry is what must be read; a copy may have been taken at any.
+    """
+
+    name: str | None
+    size: int
+    writes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Instance:
+    """An instance.
+
+    Attributes
+    ----------
+    up
+        Whether it should run.
+    disks
+        Their uuids, by slot.
+    asleep
+        Whether it should run and does not: its node lost power.
+    """
+
+    node: str
+    up: bool
+    disks: list[str] = field(default_factory=list)
+    asleep: bool = False
+
+
+class Expected:
+    """What a cluster must be.
+
+    Attributes
+    ----------
+    disks
+        By uuid; those that were just made with an instance by name, until they are
+        looked up.
+    instances
+        By name.
+    offline
+        Names of the nodes that somebody marked offline.
+    """
+
+    def __init__(self) -> None:
+        self.disks: dict[str, Disk] = {}
+        self.instances: dict[str, Instance] = {}
+        self.offline: set[str] = set()
+
+    def apply(self, opcode: Mapping[str, Any], result: Any) -> None:
+        """Take note that an operation succeeded with a result."""
+        fields = {key: opcode[key] for key in opcode.keys() - COMMON}
+        effect = getattr(self, opcode["OP_ID"].removeprefix("OP_").lower())
+        effect(result, **fields)
+
+    def look_up(self, name: str, uuid: str) -> None:
+        """Learn the uuid of a disk that was made with an instance."""
+        self.disks[uuid] = self.disks.pop(name)
+        for instance in self.instances.values():
+            instance.disks = [uuid if d == name else d for d in instance.disks]
+
+    def owner(self, disk: str) -> Instance:
+        """Return the instance that has a disk."""
+        return next(it for it in self.instances.values() if disk in it.disks)
+
+    def forget(self, disk: str) -> None:
+        """Forget a disk, whoever has it."""
+        self.disks.pop(disk, None)
+        for instance in self.instances.values():
+            instance.disks = [uuid for uuid in instance.disks if uuid != disk]
+
+    def adopt(self, config: Config, opcode: Mapping[str, Any]) -> None:
+        """Believe the record of what an operation failed on after its way back ended.
+
+        Its disks and the instance are what they are; no volume may be lost by it.
+        """
+        name = opcode.get("instance_name", "")
+        instance = self.instances.pop(name, None)
+        touched = {opcode.get("disk"), *(instance.disks if instance else ())}
+        if config.knows(model.Instance, name):
+            found = config.instance(name)
+            node = config.node(found.primary_node).name
+            up = found.admin_state == "up"
+            self.instances[name] = Instance(node, up, list(found.disks), asleep=up)
+        for uuid in touched & self.disks.keys():
+            if not config.knows(model.Disk, uuid):
+                self.forget(uuid)
+            else:
+                self.disks[uuid].size = config.disk(uuid).size
+
+    # What success means, by opcode.
+
+    def disk_add(self, uuid, name, size, **_where):
+        self.disks[uuid] = Disk(name, size)
+
+    def disk_attach(self, _result, disk, instance_name, index=-1):
+        disks = self.instances[instance_name].disks
+        disks.insert(len(disks) if index == -1 else index, disk)
+
+    def disk_detach(self, _result, disk):
+        self.owner(disk).disks.remove(disk)
+
+    def disk_grow(self, _result, disk, amount):
+        self.disks[disk].size += amount
+
+    def disk_rename(self, _result, disk, new_name):
+        self.disks[disk].name = new_name
+
+    def disk_snapshot(self, uuid, disk, new_name=None):
+        source = self.disks[disk]
+        self.disks[uuid] = Disk(new_name, source.size, list(source.writes))
+
+    def disk_remove(self, _result, disk):
+        del self.disks[disk]
+
+    def instance_create(self, nodes, instance_name, disks, start=True, **_how):
+        for disk in disks:
+            self.disks[disk["name"]] = Disk(disk["name"], disk["size"])
+        names = [disk["name"] for disk in disks]
+        self.instances[instance_name] = Instance(nodes[0], start, names)
+
+    def instance_startup(self, _result, instance_name, **_how):
+        self.instances[instance_name].up = True
+        self.instances[instance_name].asleep = False
+
+    instance_reboot = instance_startup
+
+    def instance_shutdown(self, _result, instance_name):
+        self.instances[instance_name].up = False
+
+    def instance_migrate(self, _result, instance_name, target_node):
+        self.instances[instance_name].node = target_node
+
+    def instance_failover(self, _result, instance_name, target_node):
+        self.instances[instance_name].node = target_node
+        self.instances[instance_name].asleep = False
+
+    def instance_remove(self, _result, instance_name):
+        for disk in self.instances.pop(instance_name).disks:
+            del self.disks[disk]
+
+    def node_set_params(self, _result, node_name, offline):
+        (self.offline.add if offline else self.offline.discard)(node_name)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests and mishaps in any order and at once; what must hold, holds.
+
+``make stateful SEED=7 STEPS=100000`` tries others.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from expected import Expected
+from rules import Anything
+
+PARTS = 4
+"""Tests that share the steps; each has a seed of its own."""
+LENGTH = 100
+"""Steps in the life of one cluster, at most."""
+OPCODES = {
+    f"OP_{name.upper()}"
+    for name in vars(Expected)
+    if name.startswith(("disk_", "instance_", "node_"))
+}
+"""Each must succeed now and then, or nothing is shown."""
+
+
+@pytest.mark.requirement("S3-24")
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_any_order_of_requests_and_mishaps(
+    tmp_path: Path, pytestconfig: pytest.Config, part: int
+) -> None:
+    steps = pytestconfig.getoption("--stateful-steps") // PARTS
+    chosen = seed(pytestconfig.getoption("--stateful-seed") * PARTS + part)
+    Anything.begin(tmp_path)
+    run_state_machine_as_test(
+        chosen(Anything),
+        settings=settings(
+            max_examples=steps * 6 // 5 // LENGTH,  # some lives are shorter
+            stateful_step_count=LENGTH,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    assert Anything.steps >= steps
+    assert {op for op in OPCODES if not Anything.succeeded[op]} == set()
