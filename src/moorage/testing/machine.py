@@ -12,7 +12,7 @@ from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from .storage import MIB, PROVIDERS_DIR, San
+from .storage import EXPORTS_DIR, MIB, PROVIDERS_DIR, San
 
 Refuse = Callable[[str, Command], bool]
 """Whether a command fails on a node."""
@@ -66,6 +66,8 @@ class SimMachine:
         Programs and modules of the kernel that are not there.
     served
         Every URI that was made a file, in order.
+    exports
+        The directory of exports; each node has its own one there.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -81,6 +83,7 @@ class SimMachine:
         self.allowed: tuple[str, ...] | None = None
         self.lacking: set[str] = set()
         self.served: list[str] = []
+        self.exports = EXPORTS_DIR
         self._san = san
         self._memory = memory
 
@@ -137,6 +140,10 @@ class SimMachine:
     def allowed_directories(self) -> tuple[str, ...] | None:
         """Return the only directories for image files."""
         return self.allowed
+
+    def exports_directory(self) -> str:
+        """Return the directory of this node's exports."""
+        return self.exports
 
     def providers(self) -> list[Provider]:
         """Return what is installed."""

@@ -14,7 +14,10 @@ from moorage.model import Config, Disk
 from moorage.model.change import KIND_OF, encode
 
 from .cluster import SimCluster
+from .storage import EXPORTS_DIR
 
+PARTS = ("objects", "volumes", "attached", "guests", "data", "held", "exports")
+"""What pictures are compared by."""
 _LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
 
@@ -37,6 +40,8 @@ class Picture:
     held
         Uuids of the disks that each node's agent holds; with both epochs where it
         holds one by another epoch than the record's.
+    exports
+        Length of each file of an export by node and path.
     """
 
     objects: dict[str, Any]
@@ -45,6 +50,7 @@ class Picture:
     guests: dict[str, Any]
     data: dict[str, str]
     held: dict[str, list[str]]
+    exports: dict[str, int]
 
     @property
     def known(self) -> set[str]:
@@ -87,7 +93,7 @@ class Picture:
         """Return a line for each thing that is not the same in `other`."""
         return [
             f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
-            for part in ("objects", "volumes", "attached", "guests", "data", "held")
+            for part in PARTS
             for mine, theirs in [(getattr(self, part), getattr(other, part))]
             for key in sorted(mine.keys() | theirs.keys())
             if mine.get(key) != theirs.get(key)
@@ -98,7 +104,9 @@ async def picture(cluster: SimCluster) -> Picture:
     """Return the picture of a cluster where nothing is under way."""
     await cluster.nodes.settle()
     san = cluster.nodes.san
-    files = {path.partition(":")[2] or path: one for path, one in san.files.items()}
+    exported = {key: one for key, one in san.files.items() if EXPORTS_DIR in key}
+    others = {key: one for key, one in san.files.items() if key not in exported}
+    files = {path.partition(":")[2] or path: one for path, one in others.items()}
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}
@@ -115,6 +123,7 @@ async def picture(cluster: SimCluster) -> Picture:
             for name, node in cluster.nodes.nodes.items()
             if node.powered
         },
+        exports={key: one["size"] for key, one in exported.items()},
     )
 
 

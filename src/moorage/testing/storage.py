@@ -16,6 +16,7 @@ from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
+from . import exports
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
 
@@ -24,6 +25,8 @@ Records = MutableMapping[str, dict[str, Any]]
 MIB = 1024 * 1024
 SHARED_DIR = "/shared"
 """Files below it are one and the same on every node."""
+EXPORTS_DIR = "/sim/export"
+"""Where the exports of each node are."""
 PROVIDERS_DIR = "/sim/extstorage"
 """Where simulated providers are said to be."""
 
@@ -153,7 +156,7 @@ class San:
         if volume:
             size = int(volume["real"] if "real" in volume else volume["size"])
             return Device(kind="block", size=Mib(size), number=path)
-        file = self.files.get(self._key(node, path))
+        file = self.files.get(self.key(node, path))
         if file and not self._hidden(node, path):
             return Device(kind="file", size=Mib(file["size"] // MIB))
         return Device()
@@ -238,28 +241,31 @@ class San:
 
     # -- programs -------------------------------------------------------------------
 
-    def _key(self, node: str, path: str) -> str:
+    def key(self, node: str, path: str) -> str:
+        """Return the key of a file in `files`, as a node sees it."""
         shared = PurePosixPath(path).is_relative_to(SHARED_DIR)
         return path if shared else f"{node}:{path}"
 
     def _test(self, node: str, operands: list[str], command: Command) -> Output:
         kind, path = command.argv[1], operands[-1]
+        if kind == "-d" and PurePosixPath(path).is_relative_to(EXPORTS_DIR):
+            return Output(code=0 if self._beneath(node, path) else 1)
         if kind == "-d":
             return Output()
         if kind == "-b":
             known = self.device(node, path).kind == "block"
             return Output(code=0 if known else 1)
-        there = self._key(node, path) in self.files and not self._hidden(node, path)
+        there = self.key(node, path) in self.files and not self._hidden(node, path)
         return Output(code=0 if there else 1)
 
     def _stat(self, node: str, operands: list[str], _command: Command) -> Output:
-        found = self.files.get(self._key(node, operands[-1]))
+        found = self.files.get(self.key(node, operands[-1]))
         return Output(f"{found['size']}\n") if found else Output(code=1)
 
     def _truncate(self, node: str, operands: list[str], command: Command) -> Output:
         size = next(a for a in command.argv if a.startswith("--size="))
         wanted = size.removeprefix("--size=")
-        key = self._key(node, operands[-1])
+        key = self.key(node, operands[-1])
         old = self.files.get(key) or {"size": 0, "data": ""}
         least = old["size"] if wanted.startswith(">") else 0
         self.files[key] = old | {"size": max(least, int(wanted.lstrip(">")))}
@@ -271,18 +277,24 @@ class San:
             for part in command.argv
             if "=" in part
         }
-        key = self._key(node, operands[-1])
+        key = self.key(node, operands[-1])
         old = self.files.get(key) or {"size": 0, "data": ""}
         self.files[key] = old | {"size": span["--offset"] + span["--length"]}
         return Output()
 
     def _rm(self, node: str, operands: list[str], _command: Command) -> Output:
-        keys = [self._key(node, path) for path in operands]
+        keys = [self.key(node, path) for path in operands]
+        keys += [key for path in operands for key in self._beneath(node, path)]
         gone = [key for key in keys if self.files.pop(key, None) is not None]
         return Output("".join(f"removed '{key}'\n" for key in gone))
 
     def _copy(self, node: str, operands: list[str], command: Command) -> Output:
-        source, target = (self._key(node, path) for path in operands[-2:])
+        source, target = (self.key(node, path) for path in operands[-2:])
+        inside = self._beneath(node, operands[-2])
+        for key in inside:
+            self.files[key.replace(source, target, 1)] = self.files.pop(key)
+        if inside:
+            return Output()
         if source not in self.files:
             return Output(f"no such file: {source}", 1)
         self.files[target] = dict(self.files[source])
@@ -290,9 +302,11 @@ class San:
             del self.files[source]
         return Output()
 
-    def _find(self, node: str, operands: list[str], _command: Command) -> Output:
+    def _find(self, node: str, operands: list[str], command: Command) -> Output:
         root = operands[0]
-        front = self._key(node, root)
+        if "d" in command.argv:
+            return exports.find(self, node, operands, command)
+        front = self.key(node, root)
         found = [
             f"{file['size']} {key.removeprefix(f'{front}/')}\0"
             for key, file in self.files.items()
@@ -308,13 +322,9 @@ class San:
         ceph = Rbd(node, self.volumes, self.attached)
         return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
 
-    def _convert(self, node: str, operands: list[str], _command: Command) -> Output:
-        """Copy between any two volumes that are there: ``qemu-img convert``."""
-        return self.copy_data(node, *operands[-2:])
-
     def copy_data(self, node: str, source: str, target: str) -> Output:
         """Copy what is in one volume or file to another, which is large enough."""
-        old, new = self._contents(node, source), self._contents(node, target)
+        old, new = self.contents(node, source), self.contents(node, target)
         if old is None or new is None:
             return Output(f"{source} or {target}: no such file", 1)
         sizes = [self.device(node, path).size for path in (source, target)]
@@ -326,19 +336,24 @@ class San:
 
     def data_of(self, volume: str, nodes: Sequence[str]) -> str:
         """Return what a volume holds; empty for one that is not there."""
-        found = self._contents(nodes[0] if nodes else "", volume)
+        found = self.contents(nodes[0] if nodes else "", volume)
         return str(found[0][found[1]].get("data", "")) if found else ""
 
-    def _contents(self, node: str, path: str) -> tuple[Records, str] | None:
+    def contents(self, node: str, path: str) -> tuple[Records, str] | None:
         """Return where the record of a volume, file or device is."""
         if path.startswith("json:"):
             path = str(json.loads(path.removeprefix("json:"))["file"]["server"]["path"])
         places: tuple[tuple[Records, str], ...] = (
-            (self.files, self._key(node, path)),
+            (self.files, self.key(node, path)),
             (self.devices, path),
             (self.volumes, PurePosixPath(path).name),
         )
         return next((one for one in places if one[1] in one[0]), None)
+
+    def _beneath(self, node: str, path: str) -> list[str]:
+        """Return the keys of the files in a directory; an empty one is none."""
+        root = self.key(node, path)
+        return [key for key in self.files if key.startswith(f"{root}/")]
 
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
@@ -367,5 +382,9 @@ _TOOLS: dict[str, _Tool] = {
     "blockdev": San._blockdev,  # noqa: SLF001
     **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
     **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
-    "qemu-img": San._convert,  # noqa: SLF001
+    "sync": San._nothing,  # noqa: SLF001
+    "qemu-img": exports.qemu_img,
+    "printf": exports.printf,
+    "cat": exports.cat,
+    "sha256sum": exports.digest,
 }
