@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What operations cost as the cluster grows: wall time and CPU of the whole cluster.
 
-One scratch cluster a size, with the fake hypervisor; every instance has two disks and
-runs. CPU counts the master, the agents and what they start, not the command line;
-`list` counts the command line, too. A figure is the median of its runs.
+One scratch cluster a size, with the fake hypervisor; every instance has two disks, one
+of them in a storage pool, and runs. CPU counts the master, the agents and what they
+start, not the command line; `list` counts the command line, too. A figure is the median
+of its runs.
 
 The bar: an attach with its detach costs at 10,000 instances at most 1.5 times what it
 costs at 100.
@@ -27,7 +28,7 @@ from typing import Any
 from moorage.api.luxi import LuxiClient
 from moorage.daemons import devcluster, master, process
 from moorage.daemons.devcluster import Scratch
-from moorage.model import Change, Disk, Instance, successor
+from moorage.model import Change, Disk, Instance, NodeGroup, StoragePool, successor
 from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.fake import Fake
 from moorage.store import ConfigStore, SqliteStore
@@ -37,6 +38,8 @@ SIZES = (100, 1_000, 10_000)
 BAR = 1.5
 _TICKS = os.sysconf("SC_CLK_TCK")
 _BATCH = 1_000
+POOL = "pool-bench"
+"""Uuid of the storage pool that one disk of each instance is in."""
 
 
 # -- a cluster of some size ------------------------------------------------------------
@@ -60,6 +63,7 @@ def cluster(instances: int) -> Iterator[Scratch]:
 async def _fill(found: Scratch, instances: int) -> None:
     """Write instances, disks and guests behind the back of master and agents."""
     truth, _ = await ConfigStore.open(SqliteStore(found.master.store))
+    await truth.commit(Change((_pool(next(truth.config.all(NodeGroup))),)))
     fakes = {n: Fake(found.node(n).run / "fake") for n in found.names}
     for start in range(0, instances, _BATCH):
         put: list[Disk | Instance] = []
@@ -92,6 +96,12 @@ async def _fill(found: Scratch, instances: int) -> None:
     await truth.close()
 
 
+def _pool(group: NodeGroup) -> StoragePool:
+    return StoragePool(
+        uuid=POOL, name="bench", template="sharedfile", groups=(group.uuid,)
+    )
+
+
 def _disk(found: Scratch, number: int, slot: int, group: str) -> Disk:
     name = f"disk-{number:05}-{slot}"
     path = f"{found.root}/shared/bench/{name}.sharedfile.disk0"
@@ -102,6 +112,7 @@ def _disk(found: Scratch, number: int, slot: int, group: str) -> Disk:
         logical_id=("loop", path),
         size=Mib(1),
         group=group or None,
+        pool=POOL if slot == 1 else None,
     )
 
 
@@ -172,11 +183,15 @@ def figures(found: Scratch, runs: int) -> dict[str, tuple[float, float]]:
         def listed_one(_number: int) -> None:
             _command(environ, "gnt-instance", "list", "web00007")
 
+        def pools(_number: int) -> None:
+            _command(environ, "gnt-storage", "pool", "list")
+
         return {
             "attach + detach": measured(found, runs, attach_and_detach),
             "instance add": measured(found, max(3, runs // 4), add),
             "list, one": _with_children(found, max(3, runs // 4), listed_one),
             "list, all": _with_children(found, 3, listed),
+            "list, pools": _with_children(found, max(3, runs // 4), pools),
         }
 
 

@@ -261,8 +261,11 @@ VARIABLES = {
     "VOL_OPEN_EXCLUSIVE": "`True`: this node alone; `False`: another one too",
     "VOL_EPOCH": "number of the attachment; only rises. Not in Ganeti",
     "VOL_NODE": "name of the node where the script runs. Not in Ganeti",
+    "VOL_POOL": "the storage pool that the disk is in; absent if it is in none. Not in "
+    "Ganeti",
     "EXTP_PROVIDER": "the provider's name",
     "EXTP_ACCESS": "`kernelspace` or `userspace`",
+    "EXTP_POOL": "as `VOL_POOL`, unless the disk has a parameter `pool`",
     "EXTP_SPEED": "any parameter of the disk: `EXTP_` and its name in capitals",
 }
 SHOWN = {"EXTP_SPEED": "EXTP_<NAME>"}
@@ -300,7 +303,7 @@ def variables() -> Lines:
 def _probes() -> dict[str, Generator[Any, Any, Any]]:
     """Return the steps of every verb, on a disk that has all that a disk can have."""
     provider = Provider(name="san", path="/san", optional=tuple(OPTIONAL))
-    ext = Ext(Site(node="node1", providers={"san": provider}))
+    ext = Ext(Site(node="node1", providers={"san": provider}, pool="fast"))
     disk = Disk(
         uuid="u",
         name="data1",

@@ -39,6 +39,8 @@ class Master:
         By method: a value, an error, or a function of the arguments.
     result
         Of each job's operation; an error fails the job.
+    results
+        By opcode, for those that have another result.
     logs
         Entries that a job tells while it runs.
     calls
@@ -49,6 +51,7 @@ class Master:
         self.path = path
         self.answers: dict[str, Any] = {}
         self.result: Any = None
+        self.results: dict[str, Any] = {}
         self.logs: list[list[Any]] = []
         self.calls: list[tuple[str, list[Any]]] = []
         self._jobs = 0
@@ -132,7 +135,9 @@ class Master:
 
     def _outcome(self, jobs: list[int], fields: list[str]) -> Any:
         failed = isinstance(self.result, MoorageError)
-        result = error_to_wire(self.result) if failed else self.result
+        last = self.ops[-1]["OP_ID"]
+        told = self.results.get(last, self.result)
+        result = error_to_wire(self.result) if failed else told
         row = {"status": self._status(), "opstatus": [self._status()]}
         row["opresult"] = [result]
         return [[row[field] for field in fields] for _ in jobs]

@@ -142,7 +142,8 @@ def lines(seed: int, count: int, files: list[Path]) -> Iterator[tuple[str, list[
     every = iter(known)  # each command at least once
     for _ in range(count):
         program, command = next(every, None) or chance.choice(known)
-        yield program.name, [command.name, *_words(chance, command, files)]
+        words = _words(chance, command, files)
+        yield program.name, [*command.name.split(), *words]
 
 
 def _words(chance: random.Random, command: Command, files: list[Path]) -> Iterator[str]:

@@ -366,19 +366,43 @@ PROVIDERS = [
 ]
 
 
-@pytest.mark.requirement("S0-63")
+PLACES = [
+    [
+        "sharedfile",
+        None,
+        "sharedfile",
+        {
+            "node1": ["/shared", False, "there is no directory /shared", None, None],
+            "node2": ["/shared", True, "", 2048, 512],
+        },
+        {"default": False, "far": True},
+        [["directory", "Where ``files`` are."]],
+    ],
+    ["ext", "nas1", "san", {}, {}, [["provider", "Who drives it."]]],
+]
+
+
+@pytest.mark.requirement("S0-63", "S0-87")
 def test_storage_diagnose(master, typed, same_screen) -> None:
-    master.result = PROVIDERS
+    """Part of the last row: what is printed; what nodes tell, with the operation."""
+    master.result, master.results = PROVIDERS, {"OP_STORAGE_DIAGNOSE": PLACES}
     same_screen("gnt-storage-diagnose", typed("gnt-storage diagnose").out)
     assert "broken" not in typed("gnt-storage diagnose san").out
     unknown = typed("gnt-storage diagnose nope")
     assert unknown.status == 1
     assert "no node has an ExtStorage provider 'nope'" in unknown.err
+    found = json.loads(typed("gnt-storage diagnose --json").out)
+    assert [one.get("name", one.get("pool")) for one in found[1:]] == [
+        "broken",
+        None,
+        "nas1",
+    ]
 
 
-@pytest.mark.requirement("S0-64")
+@pytest.mark.requirement("S0-64", "S0-87")
 def test_storage_info(master, typed, same_screen) -> None:
-    master.result = PROVIDERS
+    """Part of the last row: what is printed."""
+    master.result, master.results = PROVIDERS, {"OP_STORAGE_DIAGNOSE": PLACES}
     same_screen("gnt-storage-info", typed("gnt-storage info").out)
     assert typed("gnt-storage info nope").out == "nope: Not Found\n"
 

@@ -62,18 +62,18 @@ def wrong(text: str, programs: dict[str, Program]) -> Iterator[str]:
         if name not in programs:
             yield f"there is no {name}"
             continue
-        first = words[0].rstrip(",.:") if words else ""
-        if not first or first in ("--help", "COMMAND"):
+        words = [word.rstrip(",.:") for word in words]
+        if not words or words[0] in ("", "--help", "COMMAND"):
             continue
-        command = programs[name].find(first)
+        command, given = programs[name].command(words)
         if command is None:
-            yield f"{name} has no command {first}"
+            yield f"{name} has no command {words[0]}"
             continue
         flags = flags_of(command)
-        for word in words[1:]:
-            flag = word.partition("=")[0].rstrip(",.:")
+        for word in given:
+            flag = word.partition("=")[0]
             if VARIABLE not in flag and OPTION.fullmatch(flag) and flag not in flags:
-                yield f"{name} {first} has no option {flag}"
+                yield f"{name} {command.name} has no option {flag}"
 
 
 def test_every_hint_can_be_typed() -> None:

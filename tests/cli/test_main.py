@@ -69,10 +69,10 @@ def test_each_command_explains_itself_in_80_columns(
 def test_each_example_can_be_typed(program: Program, command: Command) -> None:
     del program
     for example in command.examples:
-        name, verb, *argv = shlex.split(example.line)
-        shown = next(p for p in PROGRAMS if p.name == name).find(verb)
+        name, *words = shlex.split(example.line)
+        shown, argv = next(p for p in PROGRAMS if p.name == name).command(words)
         assert shown is not None
-        parse(f"{name} {verb}", shown, argv)
+        parse(f"{name} {shown.name}", shown, argv)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
@@ -88,6 +88,18 @@ def test_names_and_flags_are_given_once(program: Program) -> None:
 def test_help(typed, same_screen) -> None:
     same_screen("gnt-disk-help", typed("gnt-disk --help").out)
     same_screen("gnt-disk-attach-help", typed("gnt-disk attach --help").out)
+
+
+def test_commands_of_two_words_have_help(typed) -> None:
+    for line in ("pool --help", "help pool", "--help pool"):
+        shown = typed(f"gnt-storage {line}").out
+        assert shown.startswith("gnt-storage pool: ")
+        assert "disconnect" in shown
+        assert "diagnose" not in shown
+    for line in ("pool add --help", "help pool add"):
+        assert typed(f"gnt-storage {line}").out.startswith(
+            "Usage: gnt-storage pool add [OPTION]... POOL\n"
+        )
 
 
 def test_nothing_is_an_error_with_help(typed) -> None:
@@ -112,6 +124,11 @@ def test_version(typed) -> None:
         ("gnt-disk attach a b --index x", "--index does not take 'x'", ""),
         ("gnt-disk list --units q", "--units is one of h, m, g, t, not 'q'", ""),
         ("gnt-disk list --separator", "--separator needs a value", ""),
+        ("gnt-storage pool", "gnt-storage pool needs a command", "pool --help"),
+        ("gnt-storage pool ad", "gnt-storage pool has no command 'ad'", "mean add?"),
+        ("gnt-storage poo add", "gnt-storage has no command 'poo'", "--help"),
+        ("gnt-storage pool add", "gnt-storage pool add needs POOL", "add --help"),
+        ("gnt-cluster modify --add-pool a", "--add-pool needs two values", ""),
     ],
 )
 def test_wrong_usage_is_one_sentence(

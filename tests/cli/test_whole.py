@@ -89,6 +89,61 @@ def test_a_disk_from_birth_to_removal(typed, where) -> None:
     assert first["Opcodes"][0]["Tasks"]
 
 
+@pytest.mark.requirement("S0-75", "S0-79", "S0-80", "S0-81", "S0-83", "S0-85", "S0-86")
+def test_a_pool_from_birth_to_removal(typed, where) -> None:
+    def types(line: str, status: int = 0) -> str:
+        screen = typed(line, **where)
+        assert screen.status == status, screen.err
+        return screen.out if status == 0 else screen.err
+
+    types("gnt-cluster modify --add-pool nas1 san --add-pool nas2=plainsan")
+    told = yaml.safe_load(types("gnt-cluster info"))
+    assert told["Cluster parameters"]["storage pools"] == {
+        "nas1": "san",
+        "nas2": "plainsan",
+    }
+    assert "is not connected" in types("gnt-disk add --pool nas1 -s 1G data9", 1)
+    assert types("gnt-storage pool connect nas1 default") == (
+        "Connected storage pool nas1 to default\n"
+    )
+    types("gnt-storage pool modify -D tier=ssd --volume-name {pool}-{short} nas1")
+    types("gnt-disk add --pool nas1 -s 1G data9")
+    types("gnt-instance modify --disk add:size=1G,pool=nas1,name=data8 web1")
+    types("gnt-storage pool add-tags nas1 gold")
+    assert types("gnt-storage pool list-tags nas1") == "gold\n"
+    listed = types("gnt-storage pool list -o name,driver,groups,disk_cnt,size")
+    assert listed == (
+        "Pool Driver   NodeGroups Disks Size\n"
+        "nas1 san      default        2 2.0G\n"
+        "nas2 plainsan                0   0M\n"
+    )
+    one = "gnt-storage pool list --no-headers -o name --filter 'disk_cnt > 0'"
+    assert types(one) == "nas1\n"
+    (told,) = json.loads(types("gnt-storage pool list --json nas1"))
+    assert (told["disk_cnt"], told["free"]) == (2, None)
+    (told,) = yaml.safe_load(types("gnt-storage pool info nas1"))
+    assert told["Parameters"] == {"tier": "ssd"}
+    assert told["Disks"] == ["data8", "data9"]
+    (told,) = yaml.safe_load(types("gnt-disk info data9"))
+    assert told["Storage pool"] == "nas1"
+    shown = types("gnt-disk list --no-headers -o name 'pool == \"nas1\"'")
+    assert shown == "data8\ndata9\n"
+    for line in (
+        "gnt-storage pool remove -f nas1",
+        "gnt-cluster modify --remove-pool nas1",
+        "gnt-storage pool disconnect nas1 default",
+    ):
+        told = types(line, 1)
+        assert "2 disks use it: data8 (web1), data9 (detached)" in told
+    types("gnt-disk detach data8")
+    types("gnt-disk remove -f data8")
+    types("gnt-disk remove -f data9")
+    types("gnt-storage pool disconnect nas1 default")
+    types("gnt-storage pool remove -f nas1")
+    types("gnt-cluster modify --remove-pool nas2")
+    assert types("gnt-storage pool list --no-headers") == ""
+
+
 def test_refusals_are_sentences(typed, where) -> None:
     def refused(line: str) -> str:
         screen = typed(line, **where)

@@ -154,3 +154,176 @@ async def test_a_volume_that_cannot_be_removed_is_seen_in_quarantine(cluster):
     assert left.logical_id == old.logical_id
     assert left.name is None
     assert cluster.config.owner(left) is None
+
+
+# -- all disks of an instance ----------------------------------------------------------
+
+
+async def modify(cluster, instance, **fields):
+    return await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name=instance, **fields)
+
+
+@pytest.mark.requirement("S3-29")
+@pytest.mark.requirement("S3-03")
+@pytest.mark.parametrize("state", ["up", "down"])
+async def test_setting_the_template_converts_all_disks_of_a_mixed_instance(
+    cluster, state
+):
+    if state == "down":
+        await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    before = [data(cluster, name) for name in ("root1", "data1")]
+    assert {disk(cluster, name).dev_type for name in ("root1", "data1")} == {
+        "sharedfile",
+        "ext",
+    }
+    told = await modify(
+        cluster, "web1", disk_template="ext", ext_params={"provider": "usersan"}
+    )
+    assert told == [["disk_template", "ext"]]
+    for name, held in zip(("root1", "data1"), before, strict=True):
+        assert disk(cluster, name).params == {"provider": "usersan"}
+        assert data(cluster, name) == held
+    names = {one.name for one in cluster.config.all(type(disk(cluster, "spare")))}
+    assert names == {"spare", "user", "root1", "data1", "root3"}
+
+
+@pytest.mark.requirement("S3-29")
+@pytest.mark.requirement("S3-37")
+async def test_one_disk_that_cannot_be_converted_stops_all_and_is_named(cluster):
+    await cluster.run("OP_DISK_SET_PARAMS", disk="data1", mode="ro")
+    before = volumes(cluster)
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="web1",
+        disk_template="ext",
+        ext_params={"provider": "usersan"},
+    )
+    assert told.message.startswith("disk/1 (data1) of web1 cannot be converted: ")
+    assert volumes(cluster) == before
+
+
+@pytest.mark.requirement("S3-36")
+async def test_a_disk_that_is_there_already_is_left_alone(cluster):
+    old = disk(cluster, "data1")
+    await modify(cluster, "web1", disk_template="ext", ext_params={"provider": "san"})
+    assert disk(cluster, "data1") == old
+    assert disk(cluster, "root1").params == {"provider": "san"}
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="web1",
+        disk_template="ext",
+        ext_params={"provider": "san"},
+    )
+    assert "already" in told.message
+
+
+@pytest.mark.parametrize(
+    ("instance", "fields", "said"),
+    [
+        ("web2", {"disk_template": "sharedfile"}, "no disks to convert"),
+        ("web1", {"disk_template": "blockdev"}, "makes no volumes"),
+        ("web1", {"disk_template": "sharedfile", "remote_node": "node2"}, "second"),
+        ("web1", {"ext_params": {"provider": "san"}}, "nothing to change"),
+        (
+            "web1",
+            {"ext_params": {"provider": "san"}, "beparams": {"vcpus": 2}},
+            "for disks that are converted",
+        ),
+        (
+            "web1",
+            {"disk_template": "sharedfile", "disks": [["detach", 0, {}]]},
+            "not both",
+        ),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(cluster, instance, fields, said):
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name=instance, **fields
+    )
+    assert said in told.message
+
+
+async def test_a_template_that_is_not_enabled_is_refused(cluster):
+    await cluster.run(
+        "OP_CLUSTER_SET_PARAMS", enabled_disk_templates=["sharedfile", "ext"]
+    )
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web3", disk_template="file"
+    )
+    assert "not enabled" in told.message
+
+
+@pytest.mark.parametrize("state", ["up", "down"])
+async def test_a_disk_moves_to_a_storage_pool(cluster, state):
+    if state == "down":
+        await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    await cluster.run(
+        "OP_STORAGE_POOL_ADD", pool_name="fast", provider="usersan", groups=["default"]
+    )
+    before = data(cluster, "root1")
+    new = await convert(cluster, "root1", pool="fast")
+    assert new.pool == cluster.config.pool("fast").uuid
+    assert data(cluster, "root1") == before
+    await modify(cluster, "web1", pool="fast")
+    assert disk(cluster, "data1").pool == new.pool
+
+
+# -- clones ----------------------------------------------------------------------------
+
+
+async def clone(cluster, name, **fields):
+    uuid = await cluster.run("OP_DISK_CLONE", disk=name, new_name="copy", **fields)
+    made = cluster.config.disk(uuid)
+    assert (made.name, made.epoch) == ("copy", 0)
+    assert cluster.config.owner(made) is None
+    assert data(cluster, "copy") == data(cluster, name)
+    return made
+
+
+def ran(cluster, word):
+    """Say whether some node ran a program."""
+    nodes = cluster.nodes.nodes.values()
+    return any(
+        word in one.argv[0].rpartition("/")[2] for n in nodes for one in n.machine.ran
+    )
+
+
+@pytest.mark.parametrize("name", ["spare", "data1"])
+async def test_a_provider_makes_clones_by_its_snapshots(cluster, name):
+    made = await clone(cluster, name)
+    assert made.volume.endswith(".snap")
+    assert ran(cluster, "snapshot")
+    assert not ran(cluster, "qemu-img")
+
+
+@pytest.mark.parametrize(
+    ("name", "copied"), [("root3", "qemu-img"), ("root1", ""), ("user", "")]
+)
+async def test_what_makes_no_snapshots_of_one_moment_is_copied(cluster, name, copied):
+    made = await clone(cluster, name)
+    assert made.dev_type == disk(cluster, name).dev_type
+    assert ran(cluster, "qemu-img") == bool(copied)
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web3")
+    assert cluster.nodes.san.broken == []
+
+
+@pytest.mark.parametrize("name", ["spare", "root1", "root3", "data1"])
+async def test_a_clone_goes_to_any_storage(cluster, name):
+    made = await clone(cluster, name, disk_template="file", node=HOME.get(name))
+    assert made.nodes == (HOME.get(name, "node1"),)
+    guest = cluster.nodes.san.guests["node1 " + cluster.config.instance("web1").uuid]
+    assert guest["state"]["state"] == "running"
+    assert not any(guest.get("mirrors", {}).values())
+
+
+HOME = {"root3": "node3"}
+
+
+async def test_a_name_that_is_taken_is_refused(cluster):
+    before = volumes(cluster)
+    told = await cluster.refused("OP_DISK_CLONE", disk="spare", new_name="data1")
+    assert "exists already" in told.message
+    told = await cluster.refused(
+        "OP_DISK_CLONE", disk="root1", new_name="data1", provider="san"
+    )
+    assert volumes(cluster) == before

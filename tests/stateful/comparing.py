@@ -40,6 +40,25 @@ def guests(cluster: SimCluster) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     return found
 
 
+def held(cluster: SimCluster) -> set[str]:
+    """Return ``node uuid`` of each disk that a node's agent holds."""
+    return {
+        f"{name} {path.name}"
+        for name, node in cluster.nodes.nodes.items()
+        for path in (node._directory / "held").iterdir()
+    }
+
+
+def due(config: model.Config) -> set[str]:
+    """Return ``node uuid`` of each disk that is on record as attached there."""
+    return {
+        f"{one.primary_node} {disk}"
+        for one in config.all(model.Instance)
+        if one.disks_active
+        for disk in one.disks
+    }
+
+
 def differences(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     """Yield a line for each thing that is not as it must be."""
     yield from cluster.nodes.san.broken

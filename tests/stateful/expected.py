@@ -65,12 +65,15 @@ class Expected:
         By name.
     offline
         Names of the nodes that somebody marked offline.
+    doubts
+        Names of instances and uuids of disks that an operation left half-way.
     """
 
     def __init__(self) -> None:
         self.disks: dict[str, Disk] = {}
         self.instances: dict[str, Instance] = {}
         self.offline: set[str] = set()
+        self.doubts: set[str] = set()
 
     def apply(self, opcode: Mapping[str, Any], result: Any) -> None:
         """Take note that an operation succeeded with a result."""
@@ -94,24 +97,29 @@ class Expected:
         for instance in self.instances.values():
             instance.disks = [uuid for uuid in instance.disks if uuid != disk]
 
-    def adopt(self, config: Config, opcode: Mapping[str, Any]) -> None:
-        """Believe the record of what an operation failed on after its way back ended.
-
-        Its disks and the instance are what they are; no volume may be lost by it.
-        """
+    def doubt(self, opcode: Mapping[str, Any]) -> None:
+        """Take note that an operation failed after its point of no return."""
         name = opcode.get("instance_name", "")
-        instance = self.instances.pop(name, None)
-        touched = {opcode.get("disk"), *(instance.disks if instance else ())}
-        if config.knows(model.Instance, name):
-            found = config.instance(name)
-            node = config.node(found.primary_node).name
-            up = found.admin_state == "up"
-            self.instances[name] = Instance(node, up, list(found.disks), asleep=up)
-        for uuid in touched & self.disks.keys():
-            if not config.knows(model.Disk, uuid):
-                self.forget(uuid)
+        instance = self.instances.get(name)
+        self.doubts.update((name, opcode.get("disk", "")))
+        self.doubts.update(instance.disks if instance else ())
+
+    def believe(self, config: Config) -> None:
+        """Believe the records of what is in doubt; its volumes must be there still."""
+        for name in self.doubts & self.instances.keys():
+            if config.knows(model.Instance, name):
+                found = config.instance(name)
+                node, up = config.node(found.primary_node).name, found.admin_state
+                disks = list(found.disks)
+                self.instances[name] = Instance(node, up == "up", disks, up == "up")
             else:
+                del self.instances[name]
+        for uuid in self.doubts & self.disks.keys():
+            if config.knows(model.Disk, uuid):
                 self.disks[uuid].size = config.disk(uuid).size
+            else:
+                self.forget(uuid)
+        self.doubts.clear()
 
     # What success means, by opcode.
 

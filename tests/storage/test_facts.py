@@ -34,6 +34,7 @@ def test_the_policy_of_a_new_cluster_names_them_in_order() -> None:
         "diskless",
         "plain",
         "rbd",
+        "gluster",
     ]
 
 

@@ -7,6 +7,7 @@ a folder of such files; the last test proves it.
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from moorage.storage import (
     Capabilities,
     Command,
     Finding,
+    Holder,
     Mirror,
     Outcome,
     Output,
@@ -42,6 +44,7 @@ SITE = Site(
     settings={
         "file_storage_dir": "/srv/file",
         "shared_file_storage_dir": "/srv/sharedfile",
+        "gluster_storage_dir": "/srv/gluster",
         "volume_group_name": "xenvg",
     },
     providers={
@@ -57,6 +60,7 @@ SITE = Site(
             problem=f"File 'grow' under path '{_EXTSTORAGE}/broken' is not executable",
         ),
     },
+    holders=(Holder("node1", "10.0.0.1"), Holder("node2", "10.0.0.2")),
 )
 _PLAIN = Command(())
 HERE = Path(__file__).parent
@@ -86,7 +90,8 @@ def play(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def _played(case: dict[str, Any], told: Any, ran: list[dict[str, Any]]) -> Any:
-    template = template_named(case["template"])(SITE)
+    here = replace(SITE, node=case.get("on", SITE.node))
+    template = template_named(case["template"])(here)
     disk = msgspec.convert(case["disk"], Disk)
     verb = getattr(template, case["verb"])
     steps = verb(disk, *case.get("args", []), **case.get("kwargs", {}))

@@ -192,7 +192,14 @@ def test_an_adopted_device_leaves_no_parameter() -> None:
 @pytest.mark.requirement("S0-03", "S0-07", "S0-08", "S0-09")
 def test_who_mirrors_what_is_computed_from_the_declarations() -> None:
     assert int_mirror() == set()
-    assert ext_mirror() == {"blockdev", "diskless", "ext", "rbd", "sharedfile"}
+    assert ext_mirror() == {
+        "blockdev",
+        "diskless",
+        "ext",
+        "gluster",
+        "rbd",
+        "sharedfile",
+    }
     assert mirrored() == int_mirror() | ext_mirror()
     assert template_named("file").capabilities.mirror is Mirror.NONE
 
@@ -232,7 +239,10 @@ def test_an_unknown_template_is_answered_with_the_known_ones() -> None:
     with pytest.raises(NotFound) as caught:
         template_named("floppy")
     assert caught.value.message == "no disk template is called 'floppy'"
-    assert caught.value.hint == "known are: blockdev, ext, file, plain, rbd, sharedfile"
+    assert (
+        caught.value.hint
+        == "known are: blockdev, ext, file, gluster, plain, rbd, sharedfile"
+    )
 
 
 def test_a_dry_run_shows_commands_and_ends_in_peace() -> None:

@@ -26,6 +26,7 @@ _SAME = (
     "enabled_disk_templates",
     "enabled_hypervisors",
     "file_storage_dir",
+    "gluster_storage_dir",
     "hvparams",
     "mac_prefix",
     "mtime",

@@ -9,7 +9,7 @@
   + Option ``--text-data``
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -163,6 +163,14 @@ class Program(NamedTuple):
         """Return the command of that name or alias, if any."""
         found = (command for command in self.commands if name in command.names)
         return next(found, None)
+
+    def command(self, words: Sequence[str]) -> tuple[Command | None, list[str]]:
+        """Return the command that words begin with, of two or of one, and the rest."""
+        for count in (2, 1):
+            found = self.find(" ".join(words[:count]))
+            if found:
+                return found, list(words[count:])
+        return None, list(words)
 
     def within(self, word: str) -> "Program":
         """Return the commands whose names begin with a word, as a program of its own.

@@ -52,7 +52,7 @@ def default_arguments(
     >>> default_arguments("gnt-instance", "list", {"GNT_INSTANCE_LIST": "-o name"})
     ['-o', 'name']
     """
-    name = f"{program}_{command}".replace("-", "_").upper()
+    name = f"{program} {command}".replace("-", "_").replace(" ", "_").upper()
     try:
         return shlex.split(environ.get(name, ""))
     except ValueError as error:

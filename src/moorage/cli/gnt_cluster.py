@@ -32,6 +32,7 @@ def settings(call: Call) -> dict[str, Any]:
         enabled_disk_templates="enabled_disk_templates",
         shared_file_storage_dir="shared_file_storage_dir",
         file_storage_dir="file_storage_dir",
+        gluster_storage_dir="gluster_storage_dir",
         vg_name="volume_group_name",
         default_iallocator="default_iallocator",
         mac_prefix="mac_prefix",
@@ -186,6 +187,7 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
     shown = {
         "mac prefix": "mac_prefix",
+        "gluster storage path": "gluster_storage_dir",
         "lvm volume group": "volume_group_name",
         "file storage path": "file_storage_dir",
         "shared file storage path": "shared_file_storage_dir",
@@ -269,6 +271,9 @@ SETTINGS = (
         "DIR",
     ),
     Option(("--file-storage-dir",), "where files of one node are", "DIR"),
+    Option(
+        ("--gluster-storage-dir",), "where nodes mount the volumes of Gluster", "DIR"
+    ),
     Option(("--vg-name",), "the volume group of plain disks, on every node", "NAME"),
     Option(
         ("-H", "--hypervisor-parameters"),

@@ -90,21 +90,15 @@ def _found(program: Program, words: list[str]) -> tuple[Command, list[str]]:
     Usage
         If there is none.
     """
-    name, *rest = words
-    command = program.find(name)
+    command, rest = program.command(words)
     if command:
         return command, rest
-    within = program.within(name)
+    within = program.within(words[0])
     if not within.commands:
-        raise _unknown_command(program, name)
-    if not rest:
-        raise Usage(
-            f"{within.name} needs a command", hint=f"{program.name} help {name}"
-        )
-    command = program.find(f"{name} {rest[0]}")
-    if command is None:
-        raise _unknown_command(within, rest[0])
-    return command, rest[1:]
+        raise _unknown_command(program, words[0])
+    if not words[1:]:
+        raise Usage(f"{within.name} needs a command", hint=f"{within.name} --help")
+    raise _unknown_command(within, words[1])
 
 
 def _carry_out(

@@ -2,7 +2,7 @@
 """Options that many commands share."""
 
 from moorage.errors import BadInput
-from moorage.units import is_whole
+from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
 
@@ -58,6 +58,8 @@ JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds
 FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
 YES = Option(("--yes",), "answer every question with yes")
 NO_INPUT = Option(("--no-input",), "never ask: without --yes or -f, refuse")
+
+RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_size)
 
 JOB = (
     Option(("--submit",), "submit the job, print its number, do not wait"),

@@ -217,7 +217,7 @@ def _check(cluster: Cluster, node: Node) -> None:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
-    for field in image_directories.SETTINGS:
+    for field in (*image_directories.SETTINGS, "gluster_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
 
 

@@ -125,7 +125,8 @@ def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
 
 
 def _unnamed(inst: InstanceRow) -> bool:
-    return any(disk.unit is None for disk in inst.disks)
+    """Whether no disk says where it is; beside one that does, silence is no unit."""
+    return all(disk.unit is None for disk in inst.disks)
 
 
 def _only(inst: InstanceRow, kind: str, nodes: Sequence[NodeRow]) -> UnitName | None:

@@ -5,7 +5,7 @@ from .asking import Nodes
 from .effects import Effects
 from .engine import COMMON, Engine
 from .job import Job, Op
-from .operation import Ask, Lock, Operation, Question, View
+from .operation import Ask, Lock, Operation, Question, Sight, View
 from .task import Commit, Run, Task, Witness, commit
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Operation",
     "Question",
     "Run",
+    "Sight",
     "Task",
     "View",
     "Witness",

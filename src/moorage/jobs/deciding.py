@@ -2,16 +2,16 @@
 """From a request to its tasks: check, choose, claim."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 
-from moorage.model import Claim
+from moorage.model import Claim, Config, Disk
 from moorage.store import ConfigStore
 
 from .effects import Effects
 from .job import FINISHED, Job
-from .operation import Answers, Operation, View
-from .task import Task
+from .operation import Answers, Operation, Sight, View
+from .task import Run, Task
 from .unread import idle
 
 Claims = dict[tuple[int, int, int], Claim]
@@ -74,8 +74,12 @@ class Deciding:
         # were asked for: what it chose may not show in them yet.
         claims = self._claims(job)
         self._open.append(claims)
+        before = self._truth.config, self._in_hand()
         try:
             answered = await answers
+            if operation.surveys:
+                sight = self._sight(*before)
+                return _decided(operation, self.view(job, answered, sight=sight))
             if operation.looks:
                 return await self._aside(operation, job, answered, claims)
             if not operation.plans:
@@ -105,12 +109,31 @@ class Deciding:
         job: Job,
         answers: Answers | None = None,
         claims: tuple[Claim, ...] = (),
+        sight: Sight | None = None,
     ) -> View:
         """Return the newest snapshot, as an operation of a job sees it."""
         world = self._world
         now = world.clock()
         config = self._truth.config
-        return View(config, answers or {}, now, world.fresh, job.id, claims)
+        return View(config, answers or {}, now, world.fresh, job.id, claims, sight)
+
+    def _sight(self, earlier: Config, disks: Sequence[Disk]) -> Sight:
+        """Return what only those see who survey storage."""
+        busy = [*disks, *self._in_hand()]
+        return Sight(
+            earlier=earlier,
+            busy=frozenset(one for disk in busy for one in disk.volumes),
+            disks=frozenset(disk.uuid for disk in busy),
+            former=self._truth.stories.former,
+            called=self._truth.stories.name,
+        )
+
+    def _in_hand(self) -> list[Disk]:
+        """Return the disks whose volumes jobs under way may make, use or remove."""
+        ops = (op for job in self._jobs.values() for op in job.ops if op.tasks)
+        runs = (task for op in ops for task in op.tasks if isinstance(task, Run))
+        calls = (one for run in runs for one in (run.do, run.undo) if one)
+        return [disk for call in calls for disk in call.volumes()]
 
     def _claims(self, job: Job) -> Claims:
         """Return what other jobs have chosen and not ended with."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.model import Claim, Config
+from moorage.model.objects import LogicalId
 from moorage.protocol import Verb
 
 from .task import Task
@@ -64,6 +65,33 @@ Answers = Mapping[Question, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """What operations see that compare storage with the configuration.
+
+    Storage was asked between two moments; what changed between them proves nothing.
+
+    Attributes
+    ----------
+    earlier
+        The configuration before the nodes were asked.
+    busy
+        The volumes that jobs under way may have made or removed meanwhile.
+    disks
+        Uuids of the disks that they work on.
+    former
+        Returns the uuid of the disk that a volume is or was of; empty for none.
+    called
+        Returns the name, or else the uuid, of a disk that is gone.
+    """
+
+    earlier: Config
+    busy: frozenset[LogicalId]
+    disks: frozenset[str]
+    former: Callable[[LogicalId], str]
+    called: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """What an operation reasons on; nothing in it changes while it does.
 
@@ -77,6 +105,8 @@ class View:
         Number of the job, for the notes that a change leaves.
     claims
         What other jobs have chosen and not recorded yet.
+    sight
+        What operations see that survey storage; None for others.
     """
 
     config: Config
@@ -85,6 +115,7 @@ class View:
     fresh: Callable[[], str] = lambda: ""
     job: int = 0
     claims: tuple[Claim, ...] = ()
+    sight: Sight | None = None
     _known: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
 
     def once(self, what: str, decide: Callable[[], T]) -> T:
@@ -125,6 +156,8 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     looks: ClassVar[bool] = False
     """Whether it counts as those that plan do, and chooses nothing: it sees the claims
     of the others, and none of them waits for it."""
+    surveys: ClassVar[bool] = False
+    """Whether it compares storage with the configuration: it gets a :class:`Sight`."""
 
     def summary(self) -> str:
         """Return what job lists show: the opcode and what it is about."""

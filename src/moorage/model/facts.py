@@ -184,6 +184,8 @@ class Device(Struct, frozen=True, kw_only=True):
         number are one device.
     problem
         Why the node does not open a file that is there.
+    used
+        What the node itself uses a block device for; empty for nothing.
     """
 
     kind: str = ""
@@ -191,6 +193,7 @@ class Device(Struct, frozen=True, kw_only=True):
     identity: str = ""
     number: str = ""
     problem: str = ""
+    used: str = ""
 
 
 class GuestState(Struct, frozen=True, kw_only=True):
@@ -371,6 +374,8 @@ class Claim(Struct, frozen=True, kw_only=True):
         it can restart.
     tags, spindle_use
         Of a new instance.
+    peer
+        Of a new instance with mirrored disks: uuid of its secondary node.
     minors, ports
         Of mirrored disks that are made: the numbers of their devices on the node, and
         where they will listen.
@@ -384,5 +389,6 @@ class Claim(Struct, frozen=True, kw_only=True):
     units: tuple[tuple[str, str], ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
+    peer: str = ""
     minors: tuple[int, ...] = ()
     ports: tuple[int, ...] = ()

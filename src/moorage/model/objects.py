@@ -5,6 +5,7 @@ An object is never changed: :func:`successor` makes the next version of it. Size
 MiB, times are seconds since the epoch as floats, references are uuids.
 """
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
@@ -18,6 +19,15 @@ DISKLESS = "diskless"
 """What queries show as the template of an instance without disks."""
 MIXED = "mixed"
 """What queries show as the template of an instance with disks of several templates."""
+
+
+LogicalId = tuple[str, ...]
+"""Where a volume is, in its template's terms; every part as text, to be compared."""
+
+
+def as_text(logical_id: Sequence[Any]) -> LogicalId:
+    """Return an identity of a volume, to be compared."""
+    return tuple(map(str, logical_id))
 
 
 class Entity(Struct, frozen=True, kw_only=True):
@@ -105,6 +115,13 @@ class Disk(Entity, frozen=True, kw_only=True):
     def volume(self) -> str:
         """The volume's name inside its template or provider."""
         return self.children[0].volume if self.children else str(self.logical_id[-1])
+
+    @property
+    def volumes(self) -> tuple[LogicalId, ...]:
+        """The volumes that it is made of: its own, or those of a mirrored disk."""
+        if self.children:
+            return tuple(one for child in self.children for one in child.volumes)
+        return (as_text(self.logical_id),)
 
     @property
     def label(self) -> str:
@@ -236,6 +253,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
 
     Attributes
     ----------
+    gluster_storage_dir
+        Where nodes mount Gluster volumes, each in a directory of its own.
     volume_group_name
         The volume group of disks that name none; empty for none.
     uid_pool
@@ -248,6 +267,7 @@ class Cluster(Entity, frozen=True, kw_only=True):
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
+    gluster_storage_dir: str = ""
     volume_group_name: str = ""
     enabled_hypervisors: tuple[str, ...] = ("kvm",)
     enabled_disk_templates: tuple[str, ...] = ()

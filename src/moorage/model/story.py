@@ -18,7 +18,7 @@ MADE, CHANGED, REMOVED = "made", "changed", "removed"
 """What an event is: the first, one between, or the last."""
 _UNTOLD = frozenset({"uuid", "serial_no", "ctime", "mtime"})
 """Fields of a disk that say nothing of it."""
-_REFERENCES = frozenset({"nodes", "group", "last_node"})
+_REFERENCES = frozenset({"nodes", "group", "last_node", "pool"})
 """Fields that hold uuids of other objects."""
 OWNER = "instance"
 """Among the changes: the name of the instance that the disk is attached to."""

@@ -67,6 +67,8 @@ class TemplateFacts:
         Whether a disk may be in any unit of that type: it says itself in which.
     node_disk
         Whether a node's total of disk space counts for it.
+    spindles
+        Whether its disks can have physical volumes for themselves.
     by_hand
         Whether its devices are set up anew on each node, by somebody else.
     settings
@@ -84,6 +86,7 @@ class TemplateFacts:
     unit: str = ""
     pooled: bool = False
     node_disk: bool = False
+    spindles: bool = False
     by_hand: bool = False
     settings: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
@@ -146,6 +149,7 @@ _TABLE = (
         rank=6,
         unit="lvm-vg",
         node_disk=True,
+        spindles=True,
         settings=("volume_group_name",),
         parameters=(
             VG,
@@ -165,6 +169,7 @@ _TABLE = (
         name="drbd",
         mirror=Mirror.INTERNAL,
         reach=Reach.PAIR,
+        rank=8,
         spellings=("drbd8",),
         unit="drbd8",
         node_disk=True,
@@ -220,6 +225,7 @@ _TABLE = (
         name="gluster",
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
+        rank=8,
         unit="gluster",
         pooled=True,
         settings=("gluster_storage_dir",),
@@ -227,6 +233,7 @@ _TABLE = (
             Parameter("host", str, "A server of the volume.", fixed=True),
             Parameter("port", int, "Its port.", fixed=True),
             Parameter("volume", str, "The volume's name.", fixed=True),
+            PREALLOCATE,
             ACCESS,
         ),
     ),
@@ -245,10 +252,12 @@ def driven() -> list[str]:
 def standing_for(names: Iterable[str]) -> str:
     """Return the template that an instance counts for whose disks have several.
 
-    It moves as one where all of them are on shared storage, else it stays.
+    It moves as one where all of them can: anywhere if they are on shared storage, and
+    to its secondary node if some have their second copy there. Else it stays.
     """
     found = [FACTS[name] for name in names]
     ranked = [FACTS[name] for name in driven()]
-    if found and all(one.movable and one.mirror is Mirror.EXTERNAL for one in found):
-        return next(one.name for one in ranked if one.pooled)
-    return next(one.name for one in ranked if one.mirror is Mirror.NONE)
+    if not found or not all(one.movable for one in found):
+        return next(one.name for one in ranked if one.mirror is Mirror.NONE)
+    internal = [one.name for one in found if one.mirror is Mirror.INTERNAL]
+    return internal[0] if internal else next(one.name for one in ranked if one.pooled)

@@ -21,6 +21,7 @@ from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
+from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
 
@@ -58,6 +59,7 @@ class Agent:
             hypervisors=hypervisors,
             held=Attachments(run_dir / "held"),
             makings=Creations(run_dir / "makings"),
+            trials=Trials(run_dir / "trials"),
             fence=self._fence,
             leave=leave,
             keys=keys,

@@ -177,7 +177,26 @@ def _block_device(known: os.stat_result) -> Device:
     number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
     about = Path("/sys/dev/block") / number
     size = Mib(int((about / "size").read_text()) * 512 // _MIB)
-    return Device(kind="block", size=size, identity=_identity(about), number=number)
+    return Device(
+        kind="block",
+        size=size,
+        identity=_identity(about),
+        number=number,
+        used=_use(about, number),
+    )
+
+
+def _use(about: Path, number: str) -> str:
+    """Return what this machine uses a block device for; empty for nothing.
+
+    Who merely has it open, as a guest's QEMU, is not seen.
+    """
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        words = line.split(" ")
+        if words[2] == number:
+            return f"it is mounted at {words[4]}"
+    holders = sorted(one.name for one in (about / "holders").glob("*"))
+    return f"{', '.join(holders)} is made of it" if holders else ""
 
 
 def _identity(about: Path) -> str:

@@ -45,9 +45,10 @@ class ProviderSettings(Struct, frozen=True, forbid_unknown_fields=True):
     def applied(self, command: Command) -> Command:
         """Return the command as this node is to run it."""
         script = Path(command.argv[0]).name
-        limit = self.limits.get(script) or self.limits.get(ALL)
+        ours = self.limits.get(script) or self.limits.get(ALL)
+        limits = [one for one in (ours, command.limit) if one]
         return replace(
-            command, env={**self.env, **command.env}, limit=limit or command.limit
+            command, env={**self.env, **command.env}, limit=min(limits, default=None)
         )
 
 

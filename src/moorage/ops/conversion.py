@@ -28,7 +28,7 @@ from moorage.protocol import (
 )
 from moorage.storage.templates.ext import metadata, plain
 
-from . import disk_spec, node_tasks, placement, policy
+from . import copies, disk_spec, node_tasks, placement, policy
 from .disk.grow import grow_locks
 from .disk_access import (
     ask_candidates,
@@ -64,6 +64,7 @@ class Conversion:
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, its instance and an adopted device; share the nodes."""
         yield from grow_locks(view, self.disk)
+        yield from copies.hold(view.config, [self.disk])
         yield from disk_spec.hold([self.wanted])
         if self.node:
             yield Lock("node", view.config.node(self.node).uuid, shared=True)
@@ -136,12 +137,18 @@ class Conversion:
 
     def check(self, view: View) -> None:
         """Raise `Refused` unless the disk can be copied to such storage."""
+        owner = view.config.owner(self.disk)
+        self.check_copy(view)
+        if owner:
+            self._check_writable(view, owner)
+
+    def check_copy(self, view: View) -> None:
+        """Raise `Refused` unless there can be a copy of the disk in such storage."""
         disk, owner = self.disk, view.config.owner(self.disk)
         check_sound(disk)
         node = self.worker(view)
         if owner:
             check_known(view, owner)
-            self._check_writable(view, owner)
         elif self.node:
             check_reach(view, disk, node)
         disk_spec.check(view, self.wanted, node)
@@ -182,6 +189,12 @@ def claims(view: View, all_of: Sequence[Conversion]) -> Iterator[Claim]:
         yield Claim(node=all_of[0].worker(view).uuid, rooms=made)
 
 
+def check_rate(rate: int) -> None:
+    """Raise `BadInput` unless it is a limit in MiB a second, or 0 for none."""
+    if not 0 <= rate <= MOST_RATE:
+        raise BadInput(f"a rate is 1 to {MOST_RATE} MiB a second, not {rate}")
+
+
 def check_policy(view: View, owner: Instance, all_of: Sequence[Conversion]) -> None:
     """Raise `BadInput` if the policy of an instance's group has no such disks."""
     config = view.config
@@ -199,7 +212,7 @@ def check_policy(view: View, owner: Instance, all_of: Sequence[Conversion]) -> N
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """A disk on its way: the volumes, and where both are attached."""
 
     view: View
@@ -211,10 +224,12 @@ class _Step:
 
     @property
     def owner(self) -> Instance | None:
+        """The instance that has the disk."""
         return self.view.config.owner(self.disk)
 
     @property
     def live(self) -> bool:
+        """Whether a guest writes to the disk."""
         return self.owner is not None and runs(self.view, self.owner)
 
     @property
@@ -222,25 +237,30 @@ class _Step:
         """Whether the node has the disk attached, and keeps it so."""
         return self.owner is not None and holds(self.view, self.owner)
 
-    def fill(self) -> Iterator[Task]:
-        """Yield what makes the new volume, and makes it equal to the old one."""
+    def make(self) -> Iterator[Task]:
+        """Yield what makes the new volume, and attaches it."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if not self.adopted:
-            yield node_tasks.create(config, target, node)
-        yield node_tasks.attach(config, target, node)
+            yield from copies.create(config, target, node)
+        yield from copies.attach(config, target, node)
         note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")
         yield node_tasks.setinfo(config, target, node, note)
+
+    def fill(self) -> Iterator[Task]:
+        """Yield what makes the volumes equal; at rest, nothing is attached then."""
+        config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if self.live:
-            yield self._mirror()
+            yield self.mirror()
             return
         if not self.held:
-            yield node_tasks.attach(config, disk, node)
+            yield from copies.attach(config, disk, node)
         yield copy(self.view, disk, target, node, self.rate)
-        yield node_tasks.detach(config, target, node)
-        yield node_tasks.detach(config, disk, node)
+        yield from copies.detach(config, target, node)
+        yield from copies.detach(config, disk, node)
 
-    def _mirror(self) -> Run:
-        guest, told = self._guest(), node_tasks.of_disk(self.view.config, self.target)
+    def mirror(self) -> Run:
+        """Return the task that mirrors a running guest's disk until both are equal."""
+        guest, told = self.guest(), node_tasks.of_disk(self.view.config, self.target)
         given_up = DropMirror(**told, guest=guest.uuid, of=self.disk.uuid)
         return Run(
             what=f"mirror disk {self.disk.label} of {guest.name} on {self.node.name}",
@@ -255,7 +275,8 @@ class _Step:
             undo=given_up,
         )
 
-    def _guest(self) -> Instance:
+    def guest(self) -> Instance:
+        """Return the instance that has the disk."""
         if self.owner is None:
             raise WrongState(f"disk {self.disk.label} belongs to nobody")
         return self.owner
@@ -263,7 +284,7 @@ class _Step:
     def switch(self) -> Iterator[Task]:
         """Yield what gives a running guest the new volume; DropMirror undoes it."""
         if self.live:
-            guest = self._guest()
+            guest = self.guest()
             yield Run(
                 what=f"switch disk {self.disk.label} of {guest.name}",
                 node=self.node.uuid,
@@ -307,7 +328,7 @@ class _Step:
         """Yield what lets the guest, or its node, have the new volume for good."""
         config, node = self.view.config, self.node
         if self.live:
-            guest = self._guest()
+            guest = self.guest()
             yield Run(
                 what=f"let {guest.name} go on with disk {new.label}",
                 node=node.uuid,
@@ -320,17 +341,18 @@ class _Step:
                 tolerant=True,
                 patient=True,
             )
-            yield node_tasks.detach(config, old, node, tolerant=True)
+            yield from copies.detach(config, old, node, tolerant=True)
         elif self.held:
-            again = node_tasks.attach(config, new, node, held=True)
-            yield replace(again, tolerant=True)
+            for again in copies.attach(config, new, node, held=True):
+                yield replace(again, tolerant=True)
 
     def clear(self, old: Disk) -> Iterator[Task]:
         """Yield the end of the old volume; one that cannot be removed stays visible."""
         config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
         hint = f"the disk has its new volume; the old one is disk {old.uuid}"
-        removed = node_tasks.remove(config, old, self.node, hint=hint)
-        yield replace(removed, what=f"remove {whose} on {self.node.name}")
+        for removed in copies.remove(config, old, self.node, hint=hint):
+            where = config.node(removed.node).name
+            yield replace(removed, what=f"remove {whose} on {where}")
         what = f"forget {whose}"
         yield commit(what, Change((), (old,)), {}, final=True)
 
@@ -351,7 +373,7 @@ def tasks(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator[T
     The commit is the point of no return, for all of them together.
     """
     steps = [
-        _Step(
+        Step(
             view=view,
             disk=one.disk,
             target=one.target(view),
@@ -362,6 +384,7 @@ def tasks(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator[T
         for one in all_of
     ]
     for step in steps:
+        yield from step.make()
         yield from step.fill()
     for step in steps:
         yield from step.switch()

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from moorage.jobs import Lock, Run
 from moorage.model import Config, Disk, Instance, Node, pair_of
-from moorage.protocol import AttachDisk, CloseDisk, DetachDisk
+from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
+from moorage.protocol.disk import EXCLUSIVE, SEIZED, SHARED
 
 from . import node_tasks
 from .node_tasks import of_disk
@@ -154,7 +155,40 @@ def left_behind(config: Config, disk: Disk) -> Iterator[str]:
             )
 
 
+def wait(
+    config: Config, disk: Disk, node: Node, *, firm: bool = False
+) -> Iterator[Run]:
+    """Wait until both copies of a mirrored disk are the same.
+
+    Parameters
+    ----------
+    firm
+        Whether that they do not become so is a failure, or else a warning.
+    """
+    if keeps(disk, node) and peers(config, disk, node):
+        yield Run(
+            what=f"wait until both copies of disk {disk.label} are the same",
+            node=node.uuid,
+            do=AwaitSync(**of_disk(config, disk)),
+            tolerant=not firm,
+        )
+
+
 # -- a guest that goes to another node -------------------------------------------------
+
+
+def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterator[Run]:
+    """Attach where a guest starts that another node may have lost.
+
+    Parameters
+    ----------
+    seized
+        Whether it is to be used although the copy on `node` may lack what was written.
+    """
+    for peer in peers(config, disk, node):
+        yield follow(config, disk, peer, tolerant=True)
+    opened = SEIZED if seized and keeps(disk, node) else EXCLUSIVE
+    yield node_tasks.attach(config, disk, node, opened)
 
 
 def arrive(config: Config, disk: Disk, node: Node) -> Run:
@@ -162,7 +196,7 @@ def arrive(config: Config, disk: Disk, node: Node) -> Run:
 
     A peer holds its copy already: taken back, it follows again.
     """
-    task = node_tasks.attach(config, disk, node, node_tasks.SHARED)
+    task = node_tasks.attach(config, disk, node, SHARED)
     if not keeps(disk, node):
         return task
     return replace(task, undo=CloseDisk(**of_disk(config, disk)))

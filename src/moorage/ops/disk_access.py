@@ -74,7 +74,8 @@ def candidates(config: Config, disk: Disk) -> list[Node]:
     the storage is shared; whether it is, only the storage knows (:func:`elsewhere`).
     """
     if able(disk).reach is not Reach.GROUP:
-        return [node for node in holders(config, disk) if not node.offline]
+        found = [node for node in holders(config, disk) if not node.offline]
+        return sorted(found, key=lambda node: node.uuid != disk.last_node)
     others = online(config, group_of(config, disk))
     last = config.objects.get(disk.last_node or "")
     if not isinstance(last, Node) or last.offline:

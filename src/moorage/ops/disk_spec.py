@@ -12,17 +12,17 @@ from msgspec import Struct, field
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Config, Disk, Node, NodeGroup, StoragePool
+from moorage.model import Config, Device, Disk, Node, NodeGroup, Pair, StoragePool
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from . import identity, pools
+from . import exclusive_storage, identity, pairs, pools
 from .disk_access import check_provider, online, providers
 from .disk_names import check_disk_name, check_unknown, check_unused, hold_names
 from .node_tasks import diskparams, providers_on, settings
-from .storage.units import Named, unit_named
+from .storage.units import Named, occupied, unit_named
 
 KEYS = frozenset({"size", "mode", "name", "adopt", "spindles", "dev_type", "pool"})
 """What Ganeti mixes with the parameters of a template, in the description of a disk."""
@@ -50,6 +50,8 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
         For image files: a directory below the cluster's, relative; empty for none.
     pool
         The storage pool that it is made in; None for none.
+    spindles
+        How many physical volumes it has for itself; None without exclusive storage.
     """
 
     template: str
@@ -62,6 +64,7 @@ class DiskSpec(Struct, frozen=True, kw_only=True):
     folder: str = ""
     tags: tuple[str, ...] = ()
     pool: StoragePool | None = None
+    spindles: int | None = None
 
     @property
     def kind(self) -> type[Template]:
@@ -86,8 +89,6 @@ def wish(
     NotFound
         If there is no such storage pool.
     """
-    if given.get("spindles") is not None:
-        raise BadInput("disks have spindles with exclusive storage only: leave it out")
     return specified(
         config,
         given,
@@ -108,7 +109,7 @@ def specified(
     Parameters
     ----------
     given
-        ``pool`` (name or uuid), ``size``, ``mode``, ``name`` and ``adopt``.
+        ``pool`` (name or uuid), ``size``, ``mode``, ``name``, ``adopt``, ``spindles``.
     template
         Its name; None if the storage pool says it.
     params
@@ -137,6 +138,7 @@ def specified(
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
         adopt=checked_volume(str(template), given.get("adopt")),
+        spindles=exclusive_storage.checked_spindles(given.get("spindles")),
         params=pools.completed(pool, own) if pool else own,
         pool=pool,
     )
@@ -202,14 +204,20 @@ def ask(config: Config, wanted: DiskSpec, group: NodeGroup) -> Iterator[Question
     capabilities = wanted.kind.capabilities
     nodes = online(config, group)
     if wanted.adopt:
-        yield from identity.ask(config, nodes, wanted.adopt)
+        yield from identity.ask(config, nodes, _device(config, wanted, group))
     for node in nodes:
         if capabilities.provider:
             yield providers_on(node.uuid)
 
 
 def bear(
-    view: View, wanted: DiskSpec, node: Node, *, index: int = 0, instance: str = ""
+    view: View,
+    wanted: DiskSpec,
+    node: Node,
+    *,
+    index: int = 0,
+    instance: str = "",
+    pair: Pair | None = None,
 ) -> Disk:
     """Return the new disk, with the identity that it keeps for life.
 
@@ -219,6 +227,8 @@ def bear(
         Where it is made, or where its instance runs.
     index, instance
         The slot and the instance it is made for; 0 and empty for nobody.
+    pair
+        Of a mirrored disk, who keeps its copies.
     """
     kind, pool, unique = wanted.kind, wanted.pool, view.fresh()
     group = view.config.group(node.group)
@@ -231,18 +241,22 @@ def bear(
         settings=settings(view.config.cluster, wanted.template),
         params=params | adopted(wanted),
         volume=pools.volume_name(pool, unique, instance, index) if pool else "",
+        pair=pair,
     )
     local = kind.capabilities.reach is not Reach.GROUP
+    size = born_size(view, wanted, node)
     return Disk(
         uuid=view.fresh(),
         dev_type=wanted.template,
         logical_id=kind.logical_id(born),
-        size=born_size(view, wanted, node),
+        children=kind.children(born, size),
+        size=size,
         mode=wanted.mode,
         name=wanted.name,
-        nodes=(node.uuid,) if local else (),
+        nodes=born.pair.nodes if born.pair else (node.uuid,) if local else (),
         params=params,
         pool=pool.uuid if pool else None,
+        spindles=wanted.spindles,
         group=node.group,
         last_node=node.uuid,
         identity=_identity(view, wanted, node),
@@ -270,13 +284,31 @@ def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
 
 
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:
-    return identity.device(view, node, wanted.adopt).identity if wanted.adopt else None
+    """Return what names an adopted device; a volume has its name, and nothing else."""
+    if not wanted.adopt or Can.CREATE in wanted.kind.capabilities.can:
+        return None
+    return _found(view, wanted, node).identity
+
+
+def _found(view: View, wanted: DiskSpec, node: Node) -> Device:
+    """Return what a node has of a volume or device that is adopted."""
+    path = _device(view.config, wanted, view.config.group(node.group))
+    return identity.device(view, node, path)
+
+
+def _device(config: Config, wanted: DiskSpec, group: NodeGroup) -> str:
+    """Return the path of what is adopted."""
+    return wanted.kind.adopted_at(
+        str(wanted.adopt),
+        settings(config.cluster, wanted.template),
+        parameters(config, wanted, group),
+    )
 
 
 def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
     """Return how large the new disk is: as wished, or as the adopted device is."""
     if wanted.adopt:
-        return identity.device(view, node, wanted.adopt).size
+        return _found(view, wanted, node).size
     if wanted.size is None:
         raise BadInput("the disk has no size", hint="add size=10G")
     return wanted.size
@@ -285,28 +317,43 @@ def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
 def room(view: View, wanted: DiskSpec, node: Node) -> tuple[Named, int]:
     """Return what a new disk takes: its storage unit, and MiB."""
     group = view.config.group(node.group)
-    return unit(view.config, wanted, group), born_size(view, wanted, node)
+    size = born_size(view, wanted, node)
+    return unit(view.config, wanted, group), occupied(wanted.template, size)
 
 
-def check(view: View, wanted: DiskSpec, node: Node) -> None:
-    """Raise `Refused` unless the disk can be made for use on `node` and its group."""
+def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) -> None:
+    """Raise `Refused` unless the disk can be made for use on `node` and its group.
+
+    Parameters
+    ----------
+    pair
+        Of a mirrored disk, who keeps its copies; None while they are not chosen yet.
+    """
     kind, group = wanted.kind, view.config.group(node.group)
     if wanted.pool:
         pools.check_connected(view.config, wanted.pool, group)
     check_enabled(view.config, wanted.template)
     _check_able(wanted)
+    if not wanted.adopt:
+        facts = kind.capabilities.facts
+        exclusive_storage.check(view.config, node, facts, wanted.spindles)
     if wanted.name:
         check_unused(view.config, wanted.name)
         if kind.capabilities.provider:
             check_unknown(view.config, wanted.name)
-    disk = bear(view, wanted, node)
+    if pair is None and pairs.is_mirrored(wanted.template):
+        return
+    disk = bear(view, wanted, node, pair=pair)
     if kind.capabilities.provider:
         check_provider(view, disk, node)
         provider = usable(providers(view, node))[str(disk.logical_id[0])]
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
-        nodes = online(view.config, group)
-        identity.check_adoption(view, wanted.adopt, node, nodes)
+        identity.check_unowned(view.config, disk, node)
+        local = kind.capabilities.reach is not Reach.GROUP
+        nodes = [node] if local else online(view.config, group)
+        path = _device(view.config, wanted, group)
+        identity.check_adoption(view, path, node, nodes)
 
 
 def check_enabled(config: Config, template: str) -> None:

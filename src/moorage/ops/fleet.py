@@ -12,6 +12,7 @@ from typing import Any
 
 from moorage import htools
 from moorage.htools.constants import TEMPLATES
+from moorage.htools.inst import NOWHERE
 from moorage.htools.policy import Spec
 from moorage.jobs import View
 from moorage.model import (
@@ -31,7 +32,7 @@ from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from .node_tasks import beparams
-from .storage.units import Named, has_room, is_provided, unit_of
+from .storage.units import Named, has_room, is_provided, occupied, unit_of
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""
@@ -112,14 +113,14 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
     return htools.InstanceRow(
         wanted.name,
         mem=wanted.memory,
-        disk=sum(size for _, size in wanted.disks),
+        disk=sum(occupied(name, size) for name, size in wanted.disks),
         vcpus=wanted.vcpus,
         template=_template([name for name, _ in wanted.disks]),
         tags=wanted.tags,
         spindle_use=wanted.spindle_use,
         disks=tuple(
-            _disk(size, unit, measured)
-            for (_, size), unit in zip(wanted.disks, wanted.units, strict=True)
+            _disk(occupied(name, size), unit, measured)
+            for (name, size), unit in zip(wanted.disks, wanted.units, strict=True)
         ),
         reach=_reach(how, wanted.units),
     )
@@ -274,20 +275,27 @@ class _Rows:
         return htools.InstanceRow(
             one.name,
             mem=asked or int(backend["maxmem"]),
-            disk=sum(disk.size for disk in disks),
+            disk=sum(occupied(disk.dev_type, disk.size) for disk in disks),
             vcpus=int(backend["vcpus"]),
             primary=home,
+            secondary=self._secondary(one, home),
             status=state,
             auto_balance=bool(backend["auto_balance"]),
             template=_template([disk.dev_type for disk in disks]),
             tags=one.tags,
             spindle_use=int(backend["spindle_use"]),
             disks=tuple(
-                _disk(disk.size, unit, self.measured)
+                _disk(occupied(disk.dev_type, disk.size), unit, self.measured)
                 for disk, unit in zip(disks, units, strict=True)
             ),
             reach=_reach(self.how, units, home),
         )
+
+    def _secondary(self, one: Instance, home: int) -> int:
+        """Return where its second copies are; when it is on its way there, its home."""
+        nodes = self.config.nodes_of(one)
+        places = [self.places.get(node.uuid, NOWHERE) for node in nodes]
+        return next((at for at in places if at not in (home, NOWHERE)), NOWHERE)
 
     def _claimed(self) -> Iterator[htools.InstanceRow]:
         """Yield instances that are being made."""
@@ -301,6 +309,7 @@ class _Rows:
                 disk=sum(size for _, size in claim.rooms),
                 vcpus=claim.vcpus,
                 primary=self.places[claim.node],
+                secondary=self.places.get(claim.peer, NOWHERE),
                 template=_template([name for name, _ in claim.units]),
                 tags=claim.tags,
                 spindle_use=claim.spindle_use,

@@ -199,7 +199,14 @@ def check_adoption(view: View, path: str, worker: Node, nodes: list[Node]) -> No
         if found.kind != "block":
             raise WrongState(
                 f"node {node.name} of group {group.name} has no block device {path}",
-                hint="every node of the group must see it under this name",
+                hint="every node of the group must see it under this name"
+                if len(nodes) > 1
+                else f"on {node.name}: lsblk",
+            )
+        if found.used:
+            raise WrongState(
+                f"device {path} is in use on node {node.name}: {found.used}",
+                hint=f"a disk has one user: make {node.name} let go of it first",
             )
         seen.setdefault((found.size, found.identity), node.name)
         for disk in known:
@@ -215,6 +222,19 @@ def check_adoption(view: View, path: str, worker: Node, nodes: list[Node]) -> No
             for (size, name), node in seen.items()
         )
         raise WrongState(f"{path} is not the same device on every node: {sides}")
+
+
+def check_unowned(config: Config, disk: Disk, node: Node) -> None:
+    """Raise `Exists` if what is adopted is a disk already."""
+    for other in config.all(Disk):
+        there = not other.nodes or node.uuid in other.nodes
+        for part in (other, *other.children):
+            same = part.dev_type == disk.dev_type and part.volume == disk.volume
+            if there and same and part.logical_id == disk.logical_id:
+                raise Exists(
+                    f"volume {disk.volume} is disk {other.label} already",
+                    hint=f"gnt-disk info {other.uuid}",
+                )
 
 
 def _reached(view: View, node: Node) -> bool:

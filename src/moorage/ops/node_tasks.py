@@ -44,11 +44,10 @@ from moorage.protocol import (
     UnplugDisk,
     VerifyDisk,
 )
+from moorage.protocol.disk import EXCLUSIVE
 from moorage.storage import Can, Holder
 from moorage.storage.templates import template_named
 from moorage.units import Mib
-
-EXCLUSIVE, SHARED = "exclusive", "shared"
 
 
 def hvparams(config: Config, instance: Instance) -> dict[str, Any]:

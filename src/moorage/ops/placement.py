@@ -101,15 +101,18 @@ def place(
     wanted: Newcomer,
     allowed: Sequence[Node],
     *,
+    count: int = 1,
     any_size: bool = False,
     survival: bool = True,
-) -> Node:
-    """Return the best node for a new instance.
+) -> tuple[Node, ...]:
+    """Return the best node for a new instance, and its secondary one if it needs one.
 
     Parameters
     ----------
     allowed
         The nodes that offer what it needs.
+    count
+        How many nodes it needs: two if it has mirrored disks.
     any_size
         Whether the groups' policies do not count.
     survival
@@ -125,7 +128,9 @@ def place(
     how = Reading(fleet.of_groups(view.config, groups), room(view), any_size=any_size)
     state = fleet.state(view, how)
     request = htools.Allocate(
-        fleet.newcomer(wanted, how), 1, restrict=tuple(node.name for node in allowed)
+        fleet.newcomer(wanted, how),
+        count,
+        restrict=tuple(node.name for node in allowed),
     )
     # One node alone has nowhere to fail over to, with or without the newcomer.
     alone = sum(not node.offline for node in state.nodes) < 2
@@ -133,7 +138,7 @@ def place(
     found = htools.place(state, request, asking)
     if found.best is None:
         raise _refusal(request, found)
-    return view.config.node(state.nodes[found.best.nodes[0]].name)
+    return tuple(view.config.node(state.nodes[at].name) for at in found.best.nodes)
 
 
 def elsewhere(

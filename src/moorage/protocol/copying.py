@@ -101,6 +101,10 @@ class SwitchMirror(Mirroring[None], frozen=True, tag="mirror.switch"):
     """Let a guest stand still, and give it the new disk, which is equal then."""
 
 
+class SplitMirror(Mirroring[None], frozen=True, tag="mirror.split"):
+    """End a mirror: `to` is a copy of this moment, and the guest keeps what it has."""
+
+
 class SettleMirror(Mirroring[None], frozen=True, tag="mirror.settle"):
     """Let a guest that was switched go on, and close what it had before.
 

@@ -10,6 +10,10 @@ from moorage.units import Mib
 
 from .verb import OnDisk
 
+EXCLUSIVE, SHARED, SEIZED = "exclusive", "shared", "seized"
+"""How a node opens a disk: alone, beside another one, or alone although its copy may
+lack what was written."""
+
 
 class CreateDisk(OnDisk[Outcome], frozen=True, tag="disk.create"):
     """Make the volume."""
@@ -42,7 +46,7 @@ class AttachDisk(OnDisk[Where], frozen=True, kw_only=True, tag="disk.attach"):
     Attributes
     ----------
     opened
-        ``exclusive``, ``shared``, or empty for not at all.
+        :data:`EXCLUSIVE`, :data:`SHARED`, :data:`SEIZED`, or empty for not at all.
     ignore_size
         Take the device, whatever its size is.
     """

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, Need, Provider, Unit, Volume
+from moorage.model import Disk, MirrorState, Need, Pair, Provider, Unit, Volume
 from moorage.model.templates import Mirror, Reach, TemplateFacts
 from moorage.storage.validation import flag, looks_ours, number, text
 from moorage.units import Mib
@@ -50,6 +50,9 @@ class Can(Flag):
     """Tell how much room its storage units have on a node."""
     VERIFY = auto()
     """Look at a disk's parameters before anything is made with them."""
+    CLONE = auto()
+    """Make snapshots of one moment, also while a guest writes, that need nothing of the
+    disk itself."""
     LIST = auto()
     """Tell which volumes its storage has, whoever made them."""
 
@@ -284,6 +287,10 @@ Listing = Generator[Command, Output, tuple[Volume, ...]]
 """Yield commands, receive outputs, return which volumes there are."""
 
 
+Watching = Generator[Command, Output, tuple[MirrorState, ...]]
+"""Yield commands, receive outputs, return a node's side of all mirrored disks."""
+
+
 class Template(ABC):
     """A disk template, bound to the node where its commands run.
 
@@ -302,6 +309,12 @@ class Template(ABC):
     @abstractmethod
     def logical_id(cls, born: "VolumeRequest") -> tuple[Any, ...]:
         """Return the identity of a new volume, in Ganeti's terms."""
+
+    @classmethod
+    def children(cls, born: "VolumeRequest", size: Mib) -> tuple[Disk, ...]:
+        """Return the volumes that a new disk of `size` MiB is made of, if several."""
+        del born, size
+        return ()
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,6 +369,16 @@ class Template(ABC):
         """Return the path of the device of a volume to adopt."""
         del settings, params
         return volume
+
+    @classmethod
+    def unit_template(cls) -> str:
+        """Return the template that tells the room of the units that disks are in."""
+        return cls.name
+
+    @classmethod
+    def occupies(cls, size: Mib) -> Mib:
+        """Return what a disk of `size` MiB takes of its unit, on each of its nodes."""
+        return size
 
     @classmethod
     def unit_key(
@@ -426,6 +449,10 @@ class Template(ABC):
         del disk, exclusive
         return nothing()
 
+    def seize(self, disk: Disk) -> Steps:
+        """Open for this node alone, although its copy may lack what was written."""
+        return self.open(disk, exclusive=True)
+
     def close(self, disk: Disk) -> Steps:
         """Tell the storage that this node stops writing."""
         del disk
@@ -466,6 +493,33 @@ class Template(ABC):
         """
         return ()
         yield  # what makes this a generator
+
+    # -- verbs of a mirror: only templates with two copies have them ------------------
+
+    def mirrors(self) -> Watching:
+        """Ask for this node's side of all mirrored disks."""
+        return ()
+        yield  # what makes this a generator
+
+    def initialise(self, disk: Disk) -> Steps:
+        """Write new metadata: on the first node of a pair, the data there counts."""
+        raise self._lacks("be mirrored", disk)
+
+    def meet(self, disk: Disk) -> Steps:
+        """Wait until the nodes that keep the copies are connected, but not for long."""
+        raise self._lacks("be mirrored", disk)
+
+    def renew(self, disk: Disk) -> Steps:
+        """Put new volumes in the place of this node's, which are kept aside."""
+        raise self._lacks("replace a copy", disk)
+
+    def restore(self, disk: Disk) -> Steps:
+        """Take back :meth:`renew`."""
+        raise self._lacks("replace a copy", disk)
+
+    def release(self, disk: Disk) -> Steps:
+        """Remove what :meth:`renew` kept aside."""
+        raise self._lacks("replace a copy", disk)
 
     def room(self) -> Surveying:
         """Ask which storage unit this node has by `site`'s settings and parameters.
@@ -522,6 +576,8 @@ class VolumeRequest:
         cluster's, the group's, its storage pool's, and its own.
     volume
         What it is to be called, where its storage pool has a pattern; else empty.
+    pair
+        Who keeps the copies of a mirrored disk; None for any other.
     """
 
     unique: str
@@ -531,6 +587,7 @@ class VolumeRequest:
     settings: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     volume: str = ""
+    pair: Pair | None = None
 
     def name(self, template: str) -> str:
         """Return the name of the volume, without a directory."""

@@ -21,6 +21,13 @@ SHORTEST, LONGEST = 8, 254
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _SHORT = 12
+_SHAPES = {
+    "uuid": "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "short": "[0-9a-f]{12}",
+    "instance": "[A-Za-z0-9_.+-]+",
+    "index": "[0-9]{1,2}",
+}
+"""What stands for each placeholder, as a regular expression."""
 _SAMPLE = "0123456789ab"
 
 
@@ -90,6 +97,23 @@ def volume_name(pattern: str, longest: int, words: Mapping[str, str]) -> str:
     instance = words["instance"]
     kept = max(1, len(instance) - -(-(len(whole) - longest) // times))
     return _filled(pattern, {**words, "instance": instance[:kept]})
+
+
+def could_be(pattern: str, pool: str, name: str) -> bool:
+    """Whether a volume may have been named by a pattern.
+
+    >>> could_be("{instance}-{short}", "fast", "web1-0a1b2c3d4e5f")
+    True
+    >>> could_be("{instance}-{short}", "fast", "web1-backup")
+    False
+    """
+    shapes = _SHAPES | {"pool": re.escape(pool)}
+    parts = _FIELD.split(pattern)  # text and placeholders in turn
+    shape = "".join(
+        shapes.get(part, "") if at % 2 else re.escape(part)
+        for at, part in enumerate(parts)
+    )
+    return bool(pattern) and re.fullmatch(shape, name) is not None
 
 
 def words_for(unique: str, instance: str, index: int, pool: str) -> dict[str, str]:

@@ -48,7 +48,7 @@ def protocol_node(uri: str) -> Node:
 
 
 def image_name(uri: str) -> str:
-    """Return what ``qemu-img`` and its kin take for the image at `uri`.
+    """Return what ``qemu-img`` and its kin take for the raw image at `uri`.
 
     Raises
     ------

@@ -9,12 +9,13 @@ told here.
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import json
 
 from moorage.errors import Ambiguous, NotFound
 from moorage.model import Change, Config, Disk
+from moorage.model.objects import LogicalId, as_text
 from moorage.model.story import REMOVED, Event, Occasion, events
 
 from .base import Write
@@ -25,9 +26,6 @@ LONGEST = 1000
 """Events that are kept of one disk."""
 GONE = 10_000
 """Disks that are gone, whose stories are kept."""
-
-Volume = tuple[str, ...]
-"""A disk's identity in its storage, every part as text."""
 
 
 class Ended(NamedTuple):
@@ -51,7 +49,7 @@ class Stories:
     def __init__(self) -> None:
         self.ended: dict[str, Ended] = {}
         self._spans: dict[str, tuple[int, int]] = {}
-        self._volumes: dict[Volume, str] = {}
+        self._volumes: dict[LogicalId, str] = {}
 
     @classmethod
     def load(cls, records: Mapping[str, bytes], config: Config) -> "Stories":
@@ -117,7 +115,10 @@ class Stories:
         self._spans[uuid] = first, number
         for volume in event.changed.get("logical_id", ()):
             if volume:
-                self._volumes[tuple(map(str, volume))] = uuid
+                self._volumes[as_text(volume)] = uuid
+        for children in event.changed.get("children", ()):
+            for child in children or ():
+                self._volumes[as_text(child["logical_id"])] = uuid
 
     # -- looking ------------------------------------------------------------------
 
@@ -151,9 +152,9 @@ class Stories:
         first, last = self._spans.get(uuid, (1, 0))
         return max(0, last - first + 1 - LONGEST)
 
-    def former(self, logical_id: tuple[Any, ...]) -> str:
+    def former(self, logical_id: LogicalId) -> str:
         """Return the uuid of the disk that a volume is or was of; empty for none."""
-        return self._volumes.get(tuple(map(str, logical_id)), "")
+        return self._volumes.get(logical_id, "")
 
     def name(self, uuid: str) -> str:
         """Return what a disk that is gone was called; its uuid if that is not known."""

@@ -15,6 +15,7 @@ from moorage.jobs import Effects, Engine, Job
 from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGroup
 from moorage.store import ConfigStore, MemoryStore, create
 
+from .lvm import GROUP
 from .nodes import SimNodes
 from .storage import SHARED_DIR, San
 
@@ -58,6 +59,7 @@ class ClusterBuilder:
                 master_node="node1",
                 file_storage_dir="/local",
                 shared_file_storage_dir=SHARED_DIR,
+                volume_group_name=GROUP,
             )
         )
 

@@ -34,6 +34,8 @@ def qemu_img(san: "San", node: str, _operands: list[str], command: Command) -> O
         path, size = words
         san.files[san.key(node, path)] = _file(int(size.removesuffix("M")) * MIB)
         return Output()
+    if command.argv[1] == "info" and san.contents(node, words[0]) is None:
+        return Output(code=1)
     if command.argv[1] == "info":
         held = contents(san, node, words[0])
         return Output(json.dumps({"virtual-size": held["size"]}))

@@ -124,6 +124,14 @@ class SimHypervisor:
         new = {disk: {"to": old, "switched": switched}}
         self._put(still, drives={disk: mirror["to"]}, mirrors=new)
 
+    async def split(self, uuid: str, disk: str) -> None:
+        """End a mirror, both volumes being equal."""
+        guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
+        if mirror:
+            source = self._drives(uuid)[disk]
+            self._san.copy_data(self._node, source, mirror["to"])
+        self._put(guest, mirrors={disk: None})
+
     async def settle(self, uuid: str, disk: str, report: Report) -> None:
         """Let a guest go on."""
         del report

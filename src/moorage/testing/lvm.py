@@ -65,15 +65,17 @@ class Lvm:
                 rows.append(row)
         return _report("lv", rows)
 
-    def _vgs(self, options: Mapping[str, str], _operands: list[str]) -> Output:
-        name = options["--select"].removeprefix("vg_name=")
-        group = self._group(name)
-        if group is None:
-            return _report("vg", [])
+    def _vgs(self, _options: Mapping[str, str], _operands: list[str]) -> Output:
+        prefix = f"{self._node} "
+        told = {key.removeprefix(prefix) for key in self._groups if prefix in key}
+        return _report("vg", [self._vg(name) for name in sorted(told | {GROUP})])
+
+    def _vg(self, name: str) -> dict[str, str]:
+        group = self._group(name) or {"devices": {}}
         total = sum(group["devices"].values())
         used = sum(one["size"] for one in self._in(name).values())
         sizes = {"vg_size": f"{total * MIB}", "vg_free": f"{(total - used) * MIB}"}
-        return _report("vg", [{**sizes, "vg_missing_pv_count": "0"}])
+        return {"vg_name": name, **sizes, "vg_missing_pv_count": "0"}
 
     def _pvs(self, options: Mapping[str, str], _operands: list[str]) -> Output:
         name = options["--select"].removeprefix("vg_name=")

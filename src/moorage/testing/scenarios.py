@@ -11,6 +11,8 @@ from typing import Any
 
 from .cluster import SimCluster
 
+LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
+"""A volume of the harbour that no disk is in."""
 LUN = "/dev/disk/by-id/lun1"
 """A shared block device of the harbour."""
 
@@ -34,6 +36,7 @@ async def harbour(directory: Path) -> SimCluster:
     """
     cluster = await SimCluster.start(directory)
     san = cluster.nodes.san
+    san.volumes[LOST] = {"size": 64, "provider": "san", "data": ""}
     san.devices[LUN] = {"size": 2048, "identity": "wwn-1"}
     for name, provider in (("spare", "san"), ("user", "usersan")):
         new = {"name": name, "disk_template": "ext", "provider": provider}
@@ -159,13 +162,33 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    Scenario(
+        "reconcile",
+        "OP_STORAGE_RECONCILE",
+        {"repair": [{"do": "quarantine", "volume": ["ext", "san", LOST]}]},
+    ),
+    Scenario(
+        "adopt a volume",
+        "OP_DISK_ADOPT",
+        {"volume": LOST, "disk_template": "ext", "provider": "san", "name": "lost"},
+    ),
     Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
     _at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
     _at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
     _at("root3", "OP_DISK_CONVERT", disk_template="ext", provider="usersan"),
+    _modified(
+        "web1",
+        "convert all",
+        [],
+        disk_template="ext",
+        ext_params={"provider": "usersan"},
+    ),
+    _at("root1", "OP_DISK_CLONE", "clone running", new_name="copy"),
+    _at("root3", "OP_DISK_CLONE", new_name="copy", disk_template="sharedfile"),
     _on("web1", "OP_INSTANCE_REMOVE"),
     _on("web1", "OP_INSTANCE_REMOVE", "remove at any price", ignore_failures=True),
     _on("web3", "OP_INSTANCE_REMOVE"),
+    _on("web1", "OP_INSTANCE_REMOVE", "remove, disks stay,", keep_disks=True),
     _on("web1", "OP_INSTANCE_MIGRATE", target_node="node2"),
     _on("web2", "OP_INSTANCE_MIGRATE", target_node="node3"),
     _on("web1", "OP_INSTANCE_FAILOVER", target_node="node3"),

@@ -106,7 +106,7 @@ async def picture(cluster: SimCluster) -> Picture:
     san = cluster.nodes.san
     exported = {key: one for key, one in san.files.items() if EXPORTS_DIR in key}
     others = {key: one for key, one in san.files.items() if key not in exported}
-    files = {path.partition(":")[2] or path: one for path, one in others.items()}
+    files = {san.known_as(key): one for key, one in others.items()}
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}

@@ -5,6 +5,7 @@ It answers the commands that templates yield, as the programs and providers woul
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -17,12 +18,15 @@ from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import exports
+from .drbd import Drbd
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
 
 Records = MutableMapping[str, dict[str, Any]]
 
 MIB = 1024 * 1024
+GLUSTER_DIR = "/gluster"
+"""Where nodes mount volumes of Gluster."""
 SHARED_DIR = "/shared"
 """Files below it are one and the same on every node."""
 EXPORTS_DIR = "/sim/export"
@@ -88,8 +92,14 @@ class San:
         What the script of that name prints, by provider.
     logical, groups
         Logical volumes and volume groups of the nodes; see :mod:`moorage.testing.lvm`.
+    mounts
+        What nodes have mounted, by ``node directory``: ``source``.
+    mirrors
+        Devices of DRBD by ``node minor``; see :mod:`moorage.testing.drbd`.
     unmounted
         Directories by node, below which it sees no shared files.
+    slow_sync
+        How many looks a sync of two copies takes; with 0 it is done at once.
     broken
         What must never happen, and happened in this process.
     """
@@ -102,6 +112,9 @@ class San:
     capacity: dict[str, str] = field(default_factory=dict, init=False)
     logical: Records = field(default_factory=dict)
     groups: Records = field(default_factory=dict)
+    mounts: Records = field(default_factory=dict)
+    mirrors: Records = field(default_factory=dict)
+    slow_sync: int = field(default=0, init=False)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
 
@@ -109,12 +122,12 @@ class San:
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
         shared = ("volumes", "files", "attached", "guests", "devices")
-        names = (*shared, "logical", "groups")
+        names = (*shared, "logical", "groups", "mounts", "mirrors")
         return cls(*(Files(directory / name) for name in names))
 
     def lose_power(self, node: str) -> None:
         """Forget what a node had in memory: its guests and its attachments."""
-        for records in (self.guests, self.attached):
+        for records in (self.guests, self.attached, self.mounts, self.mirrors):
             for key in [key for key in records if key.startswith(f"{node} ")]:
                 del records[key]
 
@@ -129,6 +142,10 @@ class San:
         program = PurePosixPath(command.argv[0])
         if program.is_relative_to(PROVIDERS_DIR):
             output = self._script(node, program, dict(command.env))
+        elif program.name in ("drbdsetup", "drbdmeta"):
+            output = self.drbd.answer(node, command)
+        elif command.argv == ("cat", "/proc/drbd"):
+            output = Output(self.drbd.status(node))
         else:
             output = _TOOLS[program.name](self, node, _operands(command), command)
         if output.code and command.check:
@@ -139,8 +156,25 @@ class San:
             )
         return output
 
+    @property
+    def drbd(self) -> Drbd:
+        """The mirrors, as their programs work on them."""
+        return Drbd(self.mirrors, self.logical, self._is_open, self.slow_sync)
+
+    def _is_open(self, node: str, path: str) -> bool:
+        """Whether a guest of a node has a device open."""
+        return any(
+            key.startswith(f"{node} ")
+            and one["state"]["state"] in ("running", "paused")
+            and path in (one["drives"].get(disk) for disk in one["state"]["disks"])
+            for key, one in self.guests.items()
+        )
+
     def device(self, node: str, path: str) -> Device:
         """Return what a node has at a path."""
+        if path.startswith("/dev/drbd"):
+            mirror = self.drbd.size(node, path.removeprefix("/dev/drbd"))
+            return Device(kind="block", size=Mib(mirror or 0), number=path)
         found = self.devices.get(f"{node}:{path}") or self.devices.get(path)
         if found:
             return Device(
@@ -224,7 +258,7 @@ class San:
             self.volumes[volume] = found | {"note": env["VOL_METADATA"]}
         elif action == "snapshot":
             size = int(env["VOL_SNAPSHOT_SIZE"])
-            self.volumes[env["VOL_SNAPSHOT_NAME"]] = found | {"size": size}
+            self.volumes.setdefault(env["VOL_SNAPSHOT_NAME"], found | {"size": size})
         return Output()
 
     def _open(self, key: str, volume: str, *, alone: bool) -> Output:
@@ -243,8 +277,26 @@ class San:
 
     def key(self, node: str, path: str) -> str:
         """Return the key of a file in `files`, as a node sees it."""
-        shared = PurePosixPath(path).is_relative_to(SHARED_DIR)
-        return path if shared else f"{node}:{path}"
+        if PurePosixPath(path).is_relative_to(SHARED_DIR):
+            return path
+        root = "/".join(path.split("/")[:3])
+        mounted = self.mounts.get(f"{node} {root}")
+        return mounted["source"] + path[len(root) :] if mounted else f"{node}:{path}"
+
+    @staticmethod
+    def known_as(key: str) -> str:
+        """Return the path of a file, as the record of its disk says it."""
+        path = key.partition(":")[2] or key
+        return path if path.startswith("/") else path.partition("/")[2]
+
+    def _mount(self, node: str, operands: list[str], _command: Command) -> Output:
+        source, directory = operands[-2:]
+        self.mounts[f"{node} {directory}"] = {"source": source}
+        return Output()
+
+    def _findmnt(self, node: str, operands: list[str], _command: Command) -> Output:
+        found = self.mounts.get(f"{node} {operands[-1]}")
+        return Output(f"{found['source']}\n") if found else Output(code=1)
 
     def _test(self, node: str, operands: list[str], command: Command) -> Output:
         kind, path = command.argv[1], operands[-1]
@@ -355,6 +407,23 @@ class San:
         root = self.key(node, path)
         return [key for key in self.files if key.startswith(f"{root}/")]
 
+    def _qemu_io(self, _node: str, _operands: list[str], command: Command) -> Output:
+        """Write a pattern to a volume, or look whether it is there."""
+        name = self._at(command.argv[-1])
+        verb, _, pattern, *_ = command.argv[command.argv.index("-c") + 1].split()
+        if not name:
+            return Output(code=1)
+        found = self.volumes[name]
+        if verb == "read":
+            return Output(code=0 if found.get("pattern") == pattern else 1)
+        self.volumes[name] = found | {"pattern": pattern}
+        return Output()
+
+    def _at(self, target: str) -> str:
+        """Return the name of the volume that a device or a URI leads to."""
+        words = set(re.split(r'[/"]', target))
+        return next((name for name in self.volumes if name in words), "")
+
     def _nothing(self, _node: str, _operands: list[str], _command: Command) -> Output:
         return Output()
 
@@ -369,6 +438,7 @@ def _operands(command: Command) -> list[str]:
 
 _Tool = Callable[[San, str, list[str], Command], Output]
 _TOOLS: dict[str, _Tool] = {
+    "qemu-io": San._qemu_io,  # noqa: SLF001
     "test": San._test,  # noqa: SLF001
     "stat": San._stat,  # noqa: SLF001
     "truncate": San._truncate,  # noqa: SLF001
@@ -379,6 +449,9 @@ _TOOLS: dict[str, _Tool] = {
     "mkdir": San._nothing,  # noqa: SLF001
     "rmdir": San._nothing,  # noqa: SLF001
     "find": San._find,  # noqa: SLF001
+    "chmod": San._nothing,  # noqa: SLF001
+    "mount": San._mount,  # noqa: SLF001
+    "findmnt": San._findmnt,  # noqa: SLF001
     "blockdev": San._blockdev,  # noqa: SLF001
     **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
     **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001

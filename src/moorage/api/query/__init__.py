@@ -136,6 +136,7 @@ async def _answer(
     if selection.needs_live or any(field.live for field in fields):
         nodes = resource.nodes(scene.config, found, qfilter is None)
         room = selection.needs_live or any(field.room for field in fields)
-        scene.facts = await ask(sources, scene.config, nodes, room=room)
+        brief = resource.brief
+        scene.facts = await ask(sources, scene.config, nodes, room=room, brief=brief)
         found = selection.second(scene, found)
     return fields, rows(fields, found, scene)

@@ -153,6 +153,9 @@ class Resource:
     nodes
         Returns the uuids of the nodes that live fields of some objects need; gets
         also whether these are all objects that there are.
+    brief
+        Whether its live fields look at neither guests nor held disks: there may be
+        thousands.
     absent
         Returns the error about a key's value that nothing has.
     fetches
@@ -168,6 +171,7 @@ class Resource:
     nodes: Callable[[Config, Iterable[Any], bool], Iterable[str]] = (
         lambda _config, _found, _all: ()
     )
+    brief: bool = False
     absent: Callable[[Snapshot, Hashable], MoorageError] = lambda _scene, value: (
         NotFound(f"'{value}' is not known")
     )

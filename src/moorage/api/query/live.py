@@ -52,7 +52,12 @@ class Sources:
 
 
 async def ask(
-    sources: Sources, config: Config, uuids: Iterable[str], *, room: bool = False
+    sources: Sources,
+    config: Config,
+    uuids: Iterable[str],
+    *,
+    room: bool = False,
+    brief: bool = False,
 ) -> Facts:
     """Return what some nodes say; those that are marked offline are not asked.
 
@@ -60,18 +65,21 @@ async def ask(
     ----------
     room
         Let them measure their storage units, which takes processes.
+    brief
+        Let them leave out guests and held disks.
     """
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    calls = [_call(config, node, room=room) for node in asked]
+    calls = [_call(config, node, room=room, brief=brief) for node in asked]
     answers = await asyncio.gather(
         *(_ask(sources, node, call) for node, call in zip(asked, calls, strict=True))
     )
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
 
 
-def _call(config: Config, node: Node, *, room: bool) -> GetFacts:
-    return GetFacts(places=places(config, config.group(node.group)) if room else ())
+def _call(config: Config, node: Node, *, room: bool, brief: bool) -> GetFacts:
+    where = places(config, config.group(node.group)) if room else ()
+    return GetFacts(places=where, brief=brief)
 
 
 async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:

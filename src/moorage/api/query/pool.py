@@ -104,5 +104,6 @@ POOL = Resource(
     order=by_name,
     keys=keys(StoragePool),
     nodes=_nodes,
+    brief=True,
     absent=absent(StoragePool),
 )

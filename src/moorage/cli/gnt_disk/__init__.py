@@ -5,19 +5,21 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, attach, change, convert, info, remove, story
+from . import add, adopt, attach, change, clone, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
     "make, attach, move, grow and remove disks",
     (
         add.COMMAND,
+        adopt.COMMAND,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
         story.COMMAND,
         *attach.COMMANDS,
         *change.COMMANDS,
         *convert.COMMANDS,
+        *clone.COMMANDS,
         *remove.COMMANDS,
         *tags.commands("gnt-disk"),
     ),

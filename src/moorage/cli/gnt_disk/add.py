@@ -17,6 +17,8 @@ from moorage.units import parse_size
 
 from .options import MODE, PARAM
 
+_DIGITS = 6
+
 
 def add(call: Call) -> int:
     """Make a disk that belongs to nobody."""
@@ -29,6 +31,7 @@ def add(call: Call) -> int:
         adopt="adopt",
         size="size",
         mode="mode",
+        spindles="spindles",
         node="node",
         group="node_group",
         tags="tags",
@@ -54,6 +57,12 @@ def add(call: Call) -> int:
     )
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
     return 0
+
+
+def _spindles(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
+        raise BadInput(f"'{text}' is not a number of spindles")
+    return int(text)
 
 
 def _only_name(call: Call) -> str | None:
@@ -90,6 +99,12 @@ COMMAND = Command(
         Option(("-n", "--node"), "the node that is to hold it", "NODE"),
         Option(("-g", "--node-group"), "the node group that is to reach it", "GROUP"),
         MODE,
+        Option(
+            ("--spindles",),
+            "physical volumes that it has for itself, with exclusive storage",
+            "N",
+            _spindles,
+        ),
         FORCE_PARAMS,
         Option(("--tags",), "tags, with commas", "TAGS", names),
         IGNORE_CAPACITY,

@@ -10,18 +10,19 @@ from moorage.cli.options import (
     FORCE_PARAMS,
     JOB,
     OVERRIDES,
+    RATE,
     forced,
     overridden,
 )
 from moorage.errors import BadInput
 
-from .options import DISK, PARAM, RATE
+from .options import DISK, PARAM
 
 
 def convert(call: Call) -> int:
     """Bring a disk's data to other storage, running or not."""
     (disk,) = call.words
-    fields = _target(call)
+    fields = target(call)
     if not fields:
         raise BadInput(
             "which storage is the disk to have?",
@@ -35,10 +36,22 @@ def convert(call: Call) -> int:
     return 0
 
 
-def _target(call: Call) -> dict[str, Any]:
+def move(call: Call) -> int:
+    """Bring a disk's data to another storage pool, running or not."""
+    (disk,) = call.words
+    fields = call.given(pool="pool", node="node", rate="rate")
+    if "pool" not in fields:
+        raise BadInput("to which storage pool?", hint="add --pool POOL")
+    perform(call, "OP_DISK_CONVERT", disk=disk, **fields, **overridden(call))
+    call.terminal.print(f"Moved disk {disk} to storage pool {fields['pool']}")
+    return 0
+
+
+def target(call: Call) -> dict[str, Any]:
     """Return what the options say of the new storage."""
     fields = call.given(
         disk_template="disk_template",
+        pool="pool",
         provider="provider",
         access="access",
         adopt="adopt",
@@ -54,6 +67,7 @@ TARGET = (
         "NAME",
     ),
     Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME"),
+    Option(("--pool",), "the storage pool that it is to be in", "POOL"),
     PARAM,
     Option(
         ("--access",),
@@ -62,6 +76,13 @@ TARGET = (
         choices=("kernelspace", "userspace"),
     ),
     FORCE_PARAMS,
+)
+
+_HOW = (
+    Option(("-n", "--node"), "the node that does the work", "NODE"),
+    RATE,
+    *OVERRIDES,
+    *JOB,
 )
 
 COMMANDS = (
@@ -73,10 +94,7 @@ COMMANDS = (
         (
             *TARGET,
             Option(("--adopt",), "a device to overwrite, not a new volume", "PATH"),
-            Option(("-n", "--node"), "the node that does the work", "NODE"),
-            RATE,
-            *OVERRIDES,
-            *JOB,
+            *_HOW,
         ),
         examples=(
             Example("gnt-disk convert -t ext -p san data1", "to the provider san"),
@@ -85,5 +103,13 @@ COMMANDS = (
                 "to an image file, at most 50 MiB a second",
             ),
         ),
+    ),
+    Command(
+        "move",
+        move,
+        "Bring a disk's data to another storage pool, also while its instance runs",
+        (DISK,),
+        (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
+        examples=(Example("gnt-disk move --pool fast data1", "to the pool fast"),),
     ),
 )

@@ -31,6 +31,7 @@ _INFO = [
     "dev_type",
     "logical_id",
     "provider",
+    "pool",
     "params",
     "sunit",
     "size",
@@ -63,6 +64,7 @@ def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
         "Template": disk["dev_type"],
         "logical_id": Flow(disk["logical_id"] or ()),
         "Provider": disk["provider"],
+        "Storage pool": disk["pool"],
         "Parameters": disk["params"] or "(none)",
         "Storage unit": "/".join((disk["sunit"] or ())[:2]),
         "Size": format_size(disk["size"]),
@@ -75,7 +77,10 @@ def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
         "Quarantine": disk["quarantine"],
         "Tags": _joined(disk["tags"]) or "(none)",
     }
-    seldom = ("Provider", "Quarantine", "Nodes", "Last node", "Storage unit")
+    seldom = (
+        *("Provider", "Storage pool", "Quarantine"),
+        *("Nodes", "Last node", "Storage unit"),
+    )
     return {k: v for k, v in shown.items() if v or k not in seldom}
 
 

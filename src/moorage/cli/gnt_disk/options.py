@@ -3,7 +3,6 @@
 
 from moorage.cli.command import Operand, Option
 from moorage.cli.option_syntax import key_values
-from moorage.units import parse_size
 
 DISK = Operand("DISK")
 
@@ -14,7 +13,5 @@ PARAM = Option(
     key_values,
     repeats=True,
 )
-
-RATE = Option(("--rate",), "copy so much a second at most: 50M, 1G", "SIZE", parse_size)
 
 MODE = Option(("--mode",), "rw or ro", "MODE", choices=("rw", "ro"))

@@ -126,6 +126,8 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
         if given.get(key):
             shown[word] = device(given[key])
     shown |= {"name": given.get("name"), "UUID": given.get("uuid")}
+    if given.get("pool"):
+        shown["storage pool"] = given.get("pool")
     if given.get("quarantine"):
         shown["quarantine"] = given.get("quarantine")
     children = given.get("children") or ()

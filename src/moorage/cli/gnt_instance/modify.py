@@ -6,13 +6,14 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import backend_parameters, key_values
+from moorage.cli.option_syntax import backend_parameters, key_values, text_values
 from moorage.cli.options import (
     FORCE,
     FORCE_PARAMS,
     JOB,
     NO_WAIT_FOR_SYNC,
     OVERRIDES,
+    RATE,
     YES,
     overridden,
 )
@@ -33,7 +34,7 @@ _AT_START = ("be/", "hv/")
 def modify(call: Call) -> int:
     """Change an instance, its disks included."""
     (name,) = call.words
-    fields = {**_parameters(call), **_state(call)}
+    fields = {**_parameters(call), **_state(call), **_storage(call)}
     disks = changes(call.option("disk"))
     if disks:
         fields["disks"] = [list(change) for change in disks]
@@ -80,6 +81,15 @@ def _parameters(call: Call) -> dict[str, Any]:
             key: "default" if value is None else value for key, value in keys.items()
         }
     return fields
+
+
+def _storage(call: Call) -> dict[str, Any]:
+    """Return the storage that all disks are to have, and how they get there."""
+    fields = call.given(
+        disk_template="disk_template", pool="pool", remote_node="node", rate="rate"
+    )
+    params = call.option("ext_params")
+    return {**fields, **({"ext_params": text_values(params)} if params else {})}
 
 
 def _state(call: Call) -> dict[str, bool]:
@@ -140,6 +150,20 @@ COMMAND = Command(
             "KEY=VALUE,...",
             key_values,
         ),
+        Option(
+            ("-t", "--disk-template"),
+            "convert all disks to it, also while the instance runs",
+            "NAME",
+        ),
+        Option(
+            ("-e", "--ext-params"),
+            "with -t: provider=..., and parameters of the new disks",
+            "KEY=VALUE,...",
+            key_values,
+        ),
+        Option(("--pool",), "bring all disks to this storage pool", "POOL"),
+        Option(("-n", "--node"), "with -t: the second node of mirrored disks", "NODE"),
+        RATE,
         Option(("--os-type",), "the OS that it is said to have", "OS"),
         Option(("--offline",), "mark it as offline: nothing is to run"),
         Option(("--online",), "take that mark away"),
@@ -163,6 +187,10 @@ COMMAND = Command(
         ),
         Example(
             "gnt-instance modify --disk 1:attach,name=data1 web2", "give it to another"
+        ),
+        Example(
+            "gnt-instance modify -t ext -e provider=san web1",
+            "bring all its disks to the provider san",
         ),
         Example("gnt-instance modify -B memory=2G,vcpus=4 web1", "from the next start"),
     ),

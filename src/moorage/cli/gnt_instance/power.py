@@ -90,11 +90,15 @@ def reboot(call: Call) -> int:
 def remove(call: Call) -> int:
     """Remove an instance and the disks that are attached to it."""
     (name,) = call.words
+    keep = bool(call.option("keep_disks"))
     call.ask(
-        f"This will remove the volumes of the instance {name}, "
+        f"This will remove the instance {name}; its disks stay, detached. Continue?"
+        if keep
+        else f"This will remove the volumes of the instance {name}, "
         "thus removing all the data of the instance. Continue?"
     )
     fields = call.given(shutdown_timeout="shutdown_timeout")
+    fields |= {"keep_disks": True} if keep else {}
     if call.option("ignore_failures"):
         fields["ignore_failures"] = True
     perform(call, "OP_INSTANCE_REMOVE", instance_name=name, **fields)
@@ -174,11 +178,18 @@ COMMANDS = (
         remove,
         "Remove an instance and its attached disks; detached ones stay",
         (Operand("INSTANCE"),),
-        (SHUTDOWN_TIMEOUT, IGNORE_FAILURES, *ASKING, *JOB),
+        (
+            SHUTDOWN_TIMEOUT,
+            IGNORE_FAILURES,
+            Option(("--keep-disks",), "let all its disks stay, detached"),
+            *ASKING,
+            *JOB,
+        ),
         examples=(
             Example(
                 "gnt-instance modify --disk 1:detach web1", "first, to keep a disk"
             ),
+            Example("gnt-instance remove --keep-disks web1", "to keep all disks"),
             Example("gnt-instance remove -f web1", "without a question"),
         ),
     ),

@@ -4,12 +4,12 @@
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import pools, providers
+from . import certify, pools, providers, reconcile
 
 PROGRAM = Program(
     "gnt-storage",
-    "look after storage: its pools, its providers",
-    (*providers.COMMANDS, *pools.COMMANDS),
+    "look after storage: its pools, its providers, what is in it",
+    (*providers.COMMANDS, *pools.COMMANDS, *certify.COMMANDS, reconcile.COMMAND),
 )
 
 

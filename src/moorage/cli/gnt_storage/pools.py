@@ -18,7 +18,7 @@ from moorage.cli.options import (
     names,
 )
 from moorage.errors import BadInput
-from moorage.units import is_whole
+from moorage.units import format_size, is_whole
 
 PREFIX = "gnt-storage pool"
 LISTING = Listing("pool", ("name", "driver", "groups", "disk_cnt", "size", "free"))
@@ -73,8 +73,15 @@ def modify(call: Call) -> int:
     )
     call.terminal.print(f"Modified storage pool {name}")
     for what, value in changed or ():
-        call.terminal.print(f" - {what:<5} -> {value}")
+        call.terminal.print(f" - {what:<5} -> {_told(value)}")
     return 0
+
+
+def _told(value: Any) -> Any:  # noqa: ANN401
+    """Return a value as it is typed."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}={one}" for key, one in value.items())
+    return value
 
 
 def remove(call: Call) -> int:
@@ -119,11 +126,15 @@ def _shown(pool: dict[str, Any]) -> dict[str, Any]:
         "Longest name": pool["longest"],
         "Node groups": pool["groups"] or "",
         "Disks": pool["disk_list"] or "",
-        "Size of its disks": pool["size"],
-        "Room": pool["total"] if pool["total"] is not None else "unknown",
-        "Free room": pool["free"] if pool["free"] is not None else "unknown",
+        "Size of its disks": format_size(pool["size"]),
+        "Room": _room(pool["total"]),
+        "Free room": _room(pool["free"]),
         "Tags": ", ".join(pool["tags"] or ()),
     }
+
+
+def _room(size: int | None) -> str:
+    return "unknown" if size is None else format_size(size)
 
 
 def _length(text: str) -> int:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ExtStorage providers: where they are, and what they know."""
+"""ExtStorage providers, and what else there is: where it is, and what it knows."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand
@@ -10,13 +11,15 @@ from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON
 from moorage.errors import Failed, NotFound
 
+from . import templates
+
 _FIELDS = ("name", "node_status", "nodegroup_status", "parameters")
 Provider = Mapping[str, Any]
 
 
-def _providers(call: Call, missing: str) -> list[Provider]:
+def _providers(call: Call, places: Sequence[Any], missing: str) -> list[Provider]:
     rows = fetch(call, "OP_EXT_STORAGE_DIAGNOSE", output_fields=list(_FIELDS), names=[])
-    if not rows:
+    if not rows and not places:
         raise Failed(
             missing,
             hint="a provider is a directory of scripts, such as "
@@ -27,19 +30,22 @@ def _providers(call: Call, missing: str) -> list[Provider]:
 
 
 def diagnose(call: Call) -> int:
-    """Say of each provider where it is and whether it is valid."""
-    found = _providers(call, "Can't get the list of ExtStorage providers")
-    unknown = set(call.words) - {str(one["name"]) for one in found}
-    for name in sorted(unknown):
+    """Say of each provider, template and pool where it is and whether it is valid."""
+    places = templates.places(call)
+    found = _providers(call, places, "Can't get the list of ExtStorage providers")
+    known = {str(one["name"]) for one in found} | set(map(templates.name_of, places))
+    for name in sorted(set(call.words) - known):
         raise NotFound(
-            f"no node has an ExtStorage provider '{name}'", hint="gnt-storage diagnose"
+            f"no node has an ExtStorage provider '{name}', and it is neither a disk "
+            "template nor a storage pool",
+            hint="gnt-storage diagnose",
         )
     if call.option("json"):
-        call.terminal.print(json.dumps(found, indent=2))
+        call.terminal.print(json.dumps([*found, *places], indent=2))
         return 0
-    for provider in found:
-        for line in diagnosed(provider):
-            call.terminal.print(line)
+    shown = [*map(diagnosed, found), *map(templates.diagnosed, places)]
+    for line in chain.from_iterable(shown):
+        call.terminal.print(line)
     return 0
 
 
@@ -78,16 +84,17 @@ def _nice(item: tuple[str, Any]) -> tuple[Any, ...]:
 
 
 def info(call: Call) -> int:
-    """Say of each provider which groups may use it, and its parameters."""
-    found = _providers(call, "Can't get the ExtStorage providers list")
+    """Say of providers, templates and pools where they work, and their parameters."""
+    places = templates.places(call)
+    found = _providers(call, places, "Can't get the ExtStorage providers list")
     if call.option("json"):
         told = [{k: v for k, v in p.items() if k != "node_status"} for p in found]
-        call.terminal.print(json.dumps(told, indent=2))
+        call.terminal.print(json.dumps([*told, *places], indent=2))
         return 0
-    for provider in found:
-        for line in described(provider):
-            call.terminal.print(line)
-    known = {provider["name"] for provider in found}
+    shown = [*map(described, found), *map(templates.described, places)]
+    for line in chain.from_iterable(shown):
+        call.terminal.print(line)
+    known = {one["name"] for one in found} | set(map(templates.name_of, places))
     for name in call.words:
         if name not in known:
             call.terminal.print(f"{name}: Not Found")
@@ -110,21 +117,24 @@ def described(provider: Provider) -> Iterator[str]:
     yield ""
 
 
-_SOME = (Operand("PROVIDER", 0, None),)
+_SOME = (Operand("NAME", 0, None),)
 
 COMMANDS = (
     Command(
         "diagnose",
         diagnose,
-        "Say of each provider where it is, and what is wrong with it",
+        "Say of providers, disk templates and pools where they are, and what is wrong",
         _SOME,
         (JSON, DEBUG),
-        examples=(Example("gnt-storage diagnose", "all of them"),),
+        examples=(
+            Example("gnt-storage diagnose", "all of them"),
+            Example("gnt-storage diagnose sharedfile", "one of them"),
+        ),
     ),
     Command(
         "info",
         info,
-        "Say of each provider which groups may use it, and its parameters",
+        "Say of providers, disk templates and pools who may use them, and how",
         _SOME,
         (JSON, DEBUG),
         ("show",),

@@ -33,8 +33,9 @@ def a_cluster(at: Stage) -> str:
         at.typist.type(f"gnt-node add {name}")
     at.typist.type("gnt-node list")
     at.typist.type("gnt-group list")
-    told = at.typist.type("gnt-storage diagnose")
-    for provider in (at.device_provider, at.user_provider):
+    used = (at.device_provider, at.user_provider)
+    told = at.typist.type(f"gnt-storage diagnose {' '.join(used)}")
+    for provider in used:
         section = told.partition(f"Provider: {provider}\n")[2].partition("Provider:")[0]
         claim("--> valid" in section, f"provider {provider} is not valid")
         claim("invalid" not in section, f"provider {provider} is invalid somewhere")

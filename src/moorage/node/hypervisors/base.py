@@ -150,6 +150,9 @@ class Hypervisor(Protocol):
         what it had.
         """
 
+    async def split(self, uuid: str, disk: str) -> None:
+        """End a mirror: what was written besides is a copy of this moment."""
+
     async def settle(self, uuid: str, disk: str, report: Report) -> None:
         """Let a guest that was switched go on, and close what the drive was before."""
 

@@ -154,6 +154,10 @@ class Fake:
             raise Failed(f"disk {disk} of guest {record.guest.name} has no mirror")
         self._put_state(record, "paused")
 
+    async def split(self, uuid: str, disk: str) -> None:
+        """End a mirror."""
+        await self.drop_mirror(uuid, disk)
+
     async def settle(self, uuid: str, disk: str, report: Report) -> None:
         """Let a guest go on."""
         del report

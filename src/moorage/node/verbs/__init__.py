@@ -4,6 +4,7 @@
 from moorage.protocol import name_of
 
 from .backup import VERBS as BACKUP_VERBS
+from .certify import VERBS as CERTIFY_VERBS
 from .context import NodeContext
 from .copying import VERBS as COPYING_VERBS
 from .delay import VERBS as DELAY_VERBS
@@ -12,6 +13,7 @@ from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
+from .mirror import VERBS as MIRROR_VERBS
 from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
@@ -22,10 +24,12 @@ VERBS = {
         *BACKUP_VERBS,
         *GUEST_VERBS,
         *FACT_VERBS,
+        *MIRROR_VERBS,
         *MEMBERSHIP_VERBS,
         *KEY_VERBS,
         *DELAY_VERBS,
         *STORAGE_VERBS,
+        *CERTIFY_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""

@@ -16,6 +16,7 @@ from moorage.node.fence import Fence
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
+from moorage.node.trials import Trials
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Where
 
@@ -40,6 +41,7 @@ class NodeContext:
     hypervisors: Mapping[str, Hypervisor]
     held: Attachments
     makings: Creations
+    trials: Trials
     fence: Fence
     leave: Callable[[], None]
     keys: Keys | None = None

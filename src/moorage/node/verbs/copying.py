@@ -9,6 +9,7 @@ from moorage.protocol import (
     MirrorDisk,
     Report,
     SettleMirror,
+    SplitMirror,
     SwitchMirror,
 )
 from moorage.protocol.copying import LONGEST
@@ -68,6 +69,12 @@ async def switch(at: NodeContext, args: SwitchMirror, _report: Report) -> None:
     await hypervisor.switch(args.uuid, args.disk.uuid)
 
 
+async def split(at: NodeContext, args: SplitMirror, _report: Report) -> None:
+    """End a mirror: the other disk is a copy of this moment."""
+    await at.hypervisor(args.hypervisor).split(args.uuid, args.disk.uuid)
+    at.held.take_back(args.to.uuid)
+
+
 async def settle(at: NodeContext, args: SettleMirror, report: Report) -> None:
     """Let a guest that was switched go on, and close what it had before."""
     where = at.held.get(args.to.uuid)
@@ -92,6 +99,7 @@ VERBS = (
     CopyDisk.done_by(copy),
     MirrorDisk.done_by(mirror),
     SwitchMirror.done_by(switch),
+    SplitMirror.done_by(split),
     SettleMirror.done_by(settle),
     DropMirror.done_by(drop),
 )

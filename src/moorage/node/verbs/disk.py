@@ -27,6 +27,7 @@ from moorage.protocol import (
     VerifyDisk,
     silent,
 )
+from moorage.protocol.disk import EXCLUSIVE, SEIZED
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
@@ -40,7 +41,7 @@ MEASURE = f"gnt-instance activate-disks --ignore-size INSTANCE, then: {REPAIR} I
 
 async def create(at: NodeContext, args: CreateDisk, report: Report) -> Outcome:
     """Make the volume."""
-    steps = _template(at, args).create(args.disk)
+    steps = bound(at, args).create(args.disk)
     return await _make(at, args, args.disk, steps, report)
 
 
@@ -86,7 +87,7 @@ async def remove(at: NodeContext, args: RemoveDisk, report: Report) -> Outcome:
 async def _remove(
     at: NodeContext, args: OnDisk[Outcome], disk: Disk, report: Report
 ) -> Outcome:
-    outcome = await _drive(at, _template(at, args).remove(disk), report)
+    outcome = await _drive(at, bound(at, args).remove(disk), report)
     at.held.drop(disk.uuid)
     return outcome
 
@@ -107,13 +108,15 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     Failed
         If the device is not the one that the disk's record means.
     """
-    template = _template(at, args)
+    template = bound(at, args)
     where = await _drive(at, template.attach(args.disk), report)
     at.held.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
-    if args.opened:
-        exclusive = args.opened == "exclusive"
+    if args.opened == SEIZED:
+        await _drive(at, template.seize(args.disk))
+    elif args.opened:
+        exclusive = args.opened == EXCLUSIVE
         await _drive(at, template.open(args.disk, exclusive=exclusive))
     return where
 
@@ -121,41 +124,41 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
 async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
     """Take back the attach, unless a guest here has the disk."""
     await _check_unused(at, args.disk)
-    outcome = await _drive(at, _template(at, args).detach(args.disk), report)
+    outcome = await _drive(at, bound(at, args).detach(args.disk), report)
     at.held.drop(args.disk.uuid)
     return outcome
 
 
 async def open_(at: NodeContext, args: OpenDisk, _report: Report) -> Outcome:
     """Tell the storage that this node may write."""
-    steps = _template(at, args).open(args.disk, exclusive=args.exclusive)
+    steps = bound(at, args).open(args.disk, exclusive=args.exclusive)
     return await _drive(at, steps)
 
 
 async def close(at: NodeContext, args: CloseDisk, _report: Report) -> Outcome:
     """Tell the storage that this node stops writing."""
-    return await _drive(at, _template(at, args).close(args.disk))
+    return await _drive(at, bound(at, args).close(args.disk))
 
 
 async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
     """Enlarge the volume."""
-    return await _drive(at, _template(at, args).grow(args.disk, args.to), report)
+    return await _drive(at, bound(at, args).grow(args.disk, args.to), report)
 
 
 async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outcome:
     """Make a copy-in-time."""
-    steps = _template(at, args).snapshot(args.disk, args.name, args.to)
+    steps = bound(at, args).snapshot(args.disk, args.name, args.to)
     return await _make(at, args, args.copy(), steps, report)
 
 
 async def verify(at: NodeContext, args: VerifyDisk, report: Report) -> Outcome:
     """Look at the disk's parameters."""
-    return await _drive(at, _template(at, args).verify(args.disk), report)
+    return await _drive(at, bound(at, args).verify(args.disk), report)
 
 
 async def setinfo(at: NodeContext, args: NoteDisk, _report: Report) -> Outcome:
     """Keep a note beside the volume."""
-    return await _drive(at, _template(at, args).setinfo(args.disk, args.text))
+    return await _drive(at, bound(at, args).setinfo(args.disk, args.text))
 
 
 def _check_device(
@@ -209,7 +212,7 @@ async def _make(
 async def _there(at: NodeContext, args: OnDisk[object], disk: Disk) -> bool | None:
     """Return whether a volume is there; None where the template cannot tell."""
     try:
-        await _drive(at, _template(at, args).measure(disk))
+        await _drive(at, bound(at, args).measure(disk))
     except NotSupported:
         return None
     except Failed:
@@ -245,7 +248,8 @@ async def _drive(
     return await drive(steps, at.runner(report))
 
 
-def _template(at: NodeContext, args: OnDisk[object]) -> Template:
+def bound(at: NodeContext, args: OnDisk[object]) -> Template:
+    """Return the template of a disk, bound to this node."""
     kind = template_named(args.disk.dev_type)
     needed = kind.capabilities.provider
     return kind(
@@ -271,14 +275,14 @@ async def _see_once(at: NodeContext, args: RemoveDisk) -> None:
 async def _check_found(at: NodeContext, args: OnDisk[object]) -> None:
     """Raise `WrongState` if this node does not see the volume."""
     try:
-        await _drive(at, _template(at, args).attach(args.disk))
+        await _drive(at, bound(at, args).attach(args.disk))
     except Failed as error:
         raise WrongState(
             f"node {at.name} does not see the volume of disk {args.disk.label}: "
             f"{error.message}",
             disk=args.disk.uuid,
         ) from error
-    await _drive(at, _template(at, args).detach(args.disk))
+    await _drive(at, bound(at, args).detach(args.disk))
 
 
 async def _check_unused(at: NodeContext, disk: Disk) -> None:

@@ -27,6 +27,7 @@ from moorage.ops.group.set_params import merged
 from moorage.ops.node_tasks import facts_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
+from moorage.storage.validation import check_image_directory
 
 from . import defaults, image_directories, volume_groups
 from .image_directories import SETTINGS
@@ -62,6 +63,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     diskparams: dict[str, dict[str, Any]] | None = None
     shared_file_storage_dir: str | None = None
     file_storage_dir: str | None = None
+    gluster_storage_dir: str | None = None
     volume_group_name: str | None = None
     enabled_hypervisors: tuple[str, ...] | None = None
     enabled_disk_templates: tuple[str, ...] | None = None
@@ -102,6 +104,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         self._check_defaults(self._changes(view.config.cluster))
         for one in self._pools():
             one.check(view)
+        check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")
         volume_groups.check(view, _hosts(view.config), self.volume_group_name)
         image_directories.check(view, _hosts(view.config), self._directories())
         if self.enabled_disk_templates is not None:
@@ -140,7 +143,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         names = (
             *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
-            "volume_group_name",
+            *("gluster_storage_dir", "volume_group_name"),
         )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved

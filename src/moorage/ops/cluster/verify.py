@@ -18,6 +18,7 @@ from . import (
     checks_names,
     checks_nodes,
     checks_policy,
+    checks_pools,
     checks_storage,
     checks_survival,
 )
@@ -43,6 +44,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_storage.units,
     checks_storage.allowed,
     checks_storage.providers,
+    checks_pools.pools,
     checks_devices.devices,
     checks_devices.shared,
     checks_devices.sizes,
@@ -75,6 +77,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 yield room_and_facts_on(config, node)
                 yield providers_on(node.uuid)
         yield from checks_devices.ask(config)
+        yield from checks_pools.ask(config)
 
     def check(self, view: View) -> None:
         """Refuse nothing: a cluster in any state can be looked at. Look at it."""

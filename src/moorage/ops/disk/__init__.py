@@ -2,7 +2,9 @@
 """Operations on disks as objects of their own."""
 
 from .add import DiskAdd
+from .adopt import DiskAdopt
 from .attach import DiskAttach
+from .clone import DiskClone
 from .convert import DiskConvert
 from .detach import DiskDetach
 from .forget import DiskForget
@@ -13,7 +15,9 @@ from .snapshot import DiskSnapshot
 
 OPERATIONS = (
     DiskAdd,
+    DiskAdopt,
     DiskAttach,
+    DiskClone,
     DiskConvert,
     DiskDetach,
     DiskForget,

@@ -9,8 +9,8 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Claim, Disk, Node, NodeGroup
-from moorage.ops import copies, disk_spec, node_tasks, placement, pools
+from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
+from moorage.ops import copies, disk_spec, node_tasks, pairs, placement, pools
 from moorage.ops.disk_access import online, only_group
 from moorage.ops.storage.units import Named, has_room
 from moorage.storage import Reach
@@ -27,6 +27,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         In MiB; not for an adopted device.
     pool
         The storage pool that it is made in: it says template and provider.
+    spindles
+        How many physical volumes it gets for itself, with exclusive storage.
     params
         Parameters of the template or the provider.
     node, group
@@ -49,6 +51,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     access: str | None = None
     adopt: str | None = None
     mode: str = "rw"
+    spindles: int | None = None
     params: dict[str, Any] = field(default_factory=dict)
     node: str | None = None
     group: str | None = None
@@ -58,7 +61,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def wish(self, view: View) -> disk_spec.DiskSpec:
         """Return the disk that is wanted."""
-        names = ("pool", "size", "mode", "name", "adopt")
+        names = ("pool", "size", "mode", "name", "adopt", "spindles")
         wanted = disk_spec.specified(
             view.config,
             {name: getattr(self, name) for name in names},
@@ -83,16 +86,32 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         """Return the node that makes the disk."""
         config = view.config
         if self.node:
-            return config.node(self.node)
+            return config.node(self.node.partition(":")[0])
         wanted = self.wish(view)
         if wanted.kind.capabilities.reach is not Reach.GROUP:
             raise BadInput(
                 f"a disk of template '{wanted.template}' stays on one node",
-                hint="say which: -n NODE",
+                hint="say which: -n NODE, or -n A:B for one with two copies",
             )
         nodes = self._workers(view)
         offering = (one for one in nodes if disk_spec.offers(view, wanted, one))
         return next(offering, nodes[0])
+
+    def peer(self, view: View) -> Node | None:
+        """Return the node that is to keep the second copy of a mirrored disk."""
+        if not pairs.is_mirrored(self.wish(view).template):
+            if ":" in (self.node or ""):
+                raise BadInput(
+                    f"a disk of template '{self.disk_template}' has no second copy",
+                    hint=f"-n {self.where(view).name}",
+                )
+            return None
+        other = (self.node or "").partition(":")[2]
+        return view.config.node(other) if other else None
+
+    def _pair(self, view: View) -> Pair | None:
+        template, peer = self.wish(view).template, self.peer(view)
+        return pairs.wanted(view, template, self.where(view), peer)
 
     def _workers(self, view: View) -> list[Node]:
         """Return the nodes that may make the disk; drained ones if there are no others.
@@ -104,7 +123,8 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         """
         config = view.config
         if self.node:
-            return [config.node(self.node)]
+            peer = self.peer(view)
+            return [self.where(view), *([peer] if peer else [])]
         group = self._group(view)
         nodes = online(config, group)
         if not nodes:
@@ -136,13 +156,14 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
-        node = self.where(view)
-        if node.offline:
-            raise WrongState(f"node {node.name} is marked offline")
-        disk_spec.check(view, self.wish(view), node)
-        if not self.ignore_capacity:
-            what = f"disk {self.name or 'without a name'}"
-            placement.check_room_for(view, what, node, self._made(view))
+        node, peer = self.where(view), self.peer(view)
+        disk_spec.check(view, self.wish(view), node, self._pair(view))
+        for one in (node, peer):
+            if one and one.offline:
+                raise WrongState(f"node {one.name} is marked offline")
+            if one and not self.ignore_capacity:
+                what = f"disk {self.name or 'without a name'}"
+                placement.check_room_for(view, what, one, self._made(view))
 
     def _made(self, view: View) -> tuple[tuple[Named, int], ...]:
         """Return what room it takes; an adopted device is there."""
@@ -156,7 +177,9 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
-        yield Claim(node=self.where(view).uuid, rooms=self._made(view))
+        for node in filter(None, (self.where(view), self.peer(view))):
+            yield Claim(node=node.uuid, rooms=self._made(view))
+        yield from pairs.claims([self._pair(view)])
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the volume, look whether it is there, then record the disk.
@@ -164,7 +187,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         As in Ganeti it is attached once: a provider may say yes and make nothing.
         """
         node, wanted = self.where(view), self.wish(view)
-        disk = disk_spec.bear(view, wanted, node)
+        disk = disk_spec.bear(view, wanted, node, pair=self._pair(view))
         if not wanted.adopt:
             yield from node_tasks.verify(view.config, disk, node)
             yield from copies.create(view.config, disk, node)

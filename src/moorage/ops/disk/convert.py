@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import replace
 
-from moorage.errors import BadInput, WrongState
+from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
-from moorage.model import Claim
+from moorage.model import Claim, Disk
 from moorage.ops import conversion, disk_spec
-from moorage.ops.conversion import MOST_RATE, Conversion
+from moorage.ops.conversion import Conversion
 
 
 class DiskConvert(Operation, frozen=True, kw_only=True):
@@ -21,6 +22,8 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     disk_template
         The new one; the disk's own, where another provider or other parameters are
         meant.
+    pool
+        The storage pool that it is to be in.
     params
         Parameters of the template or the provider.
     adopt
@@ -43,6 +46,7 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
 
     disk: str
     disk_template: str | None = None
+    pool: str | None = None
     provider: str | None = None
     access: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
@@ -56,18 +60,24 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def conversion(self, view: View) -> Conversion:
         """Return what is wanted."""
         disk = view.config.disk(self.disk)
-        named = {"provider": self.provider, "access": self.access}
-        given = {key: value for key, value in named.items() if value is not None}
-        template = self.disk_template or disk.dev_type
-        wanted = disk_spec.DiskSpec(
-            template=template,
-            size=None if self.adopt else disk.size,
-            mode=disk.mode,
-            adopt=disk_spec.checked_volume(template, self.adopt),
-            params=self.params | given,
-            force=self.force_params,
+        wanted = disk_spec.specified(
+            view.config,
+            {
+                "pool": self.pool or self._same_pool(disk),
+                "size": None if self.adopt else disk.size,
+                "adopt": self.adopt,
+            },
+            template=self.disk_template or (None if self.pool else disk.dev_type),
+            params=self.params | {"provider": self.provider, "access": self.access},
         )
-        return Conversion(disk, wanted, self.node or "")
+        return Conversion(
+            disk, replace(wanted, force=self.force_params), self.node or ""
+        )
+
+    def _same_pool(self, disk: Disk) -> str | None:
+        """Return the disk's storage pool, if only its parameters are to change."""
+        elsewhere = self.disk_template or self.provider or self.adopt
+        return None if elsewhere else disk.pool
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance; share the nodes that may do the work."""
@@ -80,7 +90,7 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse storage that the disk is in, or that cannot take it."""
         wanted = self.conversion(view)
-        check_rate(self.rate)
+        conversion.check_rate(self.rate)
         wanted.check(view)
         if wanted.is_there(view):
             raise WrongState(
@@ -106,9 +116,3 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Fill a new volume, record it, remove the old one."""
         yield from conversion.tasks(view, [self.conversion(view)], self.rate)
-
-
-def check_rate(rate: int) -> None:
-    """Raise `BadInput` unless it is a limit in MiB a second, or 0 for none."""
-    if not 0 <= rate <= MOST_RATE:
-        raise BadInput(f"a rate is 1 to {MOST_RATE} MiB a second, not {rate}")

@@ -146,12 +146,14 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     active = owner is not None and awake and (owner.disks_active or runs(view, owner))
     if not active:
         yield from copies.attach(config, disk, node)
-    yield Run(
-        what=f"grow disk {disk.label} to {to} MiB on {node.name}",
-        node=node.uuid,
-        do=GrowDisk(**node_tasks.of_disk(config, disk), to=to),
-        final=True,
-    )
+    # The node that writes comes last: its device grows when all copies have the room.
+    for one in (*copies.peers(config, disk, node), node):
+        yield Run(
+            what=f"grow disk {disk.label} to {to} MiB on {one.name}",
+            node=one.uuid,
+            do=GrowDisk(**node_tasks.of_disk(config, disk), to=to),
+            final=True,
+        )
     grown = successor(disk, view.now, size=to)
     change = Change((grown,))
     yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))

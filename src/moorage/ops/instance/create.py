@@ -21,6 +21,7 @@ from moorage.model import (
     Node,
     NodeGroup,
     hvparams,
+    pair_of,
 )
 from moorage.ops import (
     copies,
@@ -29,9 +30,11 @@ from moorage.ops import (
     nics,
     node_tasks,
     osparams,
+    pairs,
     placement,
     policy,
 )
+from moorage.ops.birth import bear_all
 from moorage.ops.disk.attach import MOST
 from moorage.ops.fleet import Newcomer
 from moorage.ops.storage.units import Named
@@ -53,8 +56,9 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         The template of disks that name none of their own (``dev_type``).
     disks
         One description a disk, sizes in MiB.
-    pnode
-        The node that it is to run on; without one the planner chooses.
+    pnode, snode
+        The node that it is to run on, and the one that keeps the second copies of its
+        mirrored disks; without them the planner chooses.
     iallocator
         Who chooses; there is only ``hail``.
     group_name
@@ -69,6 +73,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         For image files: a directory below the cluster's, relative.
     start
         Start it at the end.
+    wait_for_sync
+        Whether the job lasts until the copies of mirrored disks are the same.
     ignore_ipolicy
         Whether the policy of the node group does not count.
     ignore_capacity
@@ -85,9 +91,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     disks: list[dict[str, Any]] = field(default_factory=list)
     nics: list[dict[str, Any]] = field(default_factory=list)
     pnode: str | None = None
-    snode: Annotated[
-        str | None, Unsupported("no template keeps a second copy on another node")
-    ] = None
+    snode: str | None = None
     iallocator: str | None = None
     group_name: str | None = None
     os_type: str | None = None
@@ -107,7 +111,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         str | None, Unsupported("image files are opened by QEMU itself", ("loop",))
     ] = None
     # Ganeti's clients send these; each asks for what is always or never done here.
-    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
+    wait_for_sync: bool = True
     ip_check: Annotated[bool, Moot("nobody pings an address")] = True
     name_check: Annotated[bool, Moot("no name is resolved")] = True
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
@@ -143,25 +147,38 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         """Return the nodes that may be it: the one that was named, or all of groups."""
         config = view.config
         if self.pnode:
-            return [config.node(self.pnode)]
+            return [config.node(one) for one in (self.pnode, self.snode) if one]
         if self.group_name:
             return placement.hosts(config, [config.group(self.group_name)])
         groups = config.named(NodeGroup)
         open_ones = [one for one in groups if one.alloc_policy != "unallocable"]
         return placement.hosts(config, open_ones)
 
-    def node(self, view: View) -> Node:
-        """Return the node that it is to run on: the one that was named, or the best."""
+    def nodes(self, view: View) -> tuple[Node, ...]:
+        """Return the nodes that were named, or the best: primary, and secondary."""
         if self.pnode:
-            return view.config.node(self.pnode)
-        return view.once("node", lambda: self._chosen(view))
+            return tuple(self.hosts(view))
+        return view.once("nodes", lambda: self._chosen(view))
 
-    def _chosen(self, view: View) -> Node:
+    def node(self, view: View) -> Node:
+        """Return the node that it is to run on."""
+        return self.nodes(view)[0]
+
+    def peer(self, view: View) -> Node | None:
+        """Return the node that keeps second copies; None if there are none."""
+        return next(iter(self.nodes(view)[1:]), None)
+
+    def _mirrors(self, view: View) -> bool:
+        """Whether it has disks with second copies."""
+        return any(pairs.is_mirrored(one.template) for one in self.wishes(view))
+
+    def _chosen(self, view: View) -> tuple[Node, ...]:
         able = self._able(view)
         return placement.place(
             view,
             self._newcomer(view, able[0]),
             able,
+            count=2 if self._mirrors(view) else 1,
             any_size=self.ignore_ipolicy,
             survival=not self.ignore_capacity,
         )
@@ -233,19 +250,54 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
         disk_spec.check_distinct(wishes)
         node = self.node(view)
+        self._check_pair(view)
         if self.pnode:
-            self._check_node(view, node)
-            self._check_disks(view, node)
+            for one in self.nodes(view):
+                self._check_node(view, one)
+            self._check_disks(view, node, self.peer(view))
             if not self.ignore_capacity:
                 newcomer = self._newcomer(view, node)
                 placement.check_arrival(view, newcomer, node)
                 # A pool that nodes share is none of a node's own room.
                 what = f"instance {self.instance_name}"
                 placement.check_room_for(view, what, node, self._made(view, node))
+                self._check_peer_room(view)
+
+    def _check_pair(self, view: View) -> None:
+        """Raise unless a secondary node is named where one is needed."""
+        mirrors = self._mirrors(view)
+        if self.snode and not self.pnode:
+            raise BadInput("a secondary node needs a primary one", hint="-n A:B")
+        if self.snode and not mirrors:
+            raise BadInput(
+                f"no disk of instance {self.instance_name} has a second copy: a "
+                "secondary node makes no sense",
+                hint=f"-n {self.pnode}",
+            )
+        if mirrors and self.pnode and not self.snode:
+            raise BadInput(
+                "mirrored disks need a second node",
+                hint=f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses",
+            )
+        peer = self.peer(view)
+        if peer:
+            pairs.check_apart(self.node(view), peer)
+
+    def _check_peer_room(self, view: View) -> None:
+        peer, what = self.peer(view), f"instance {self.instance_name}"
+        if peer:
+            rooms = self._mirrored(view, peer)
+            placement.check_room_for(view, what, peer, rooms)
+
+    def _mirrored(self, view: View, peer: Node) -> tuple[tuple[Named, int], ...]:
+        """Return what room second copies take."""
+        wishes = self.wishes(view)
+        made = [one for one in wishes if pairs.is_mirrored(one.template)]
+        return tuple(disk_spec.room(view, wanted, peer) for wanted in made)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
-        node = self.node(view)
+        node, peer = self.node(view), self.peer(view)
         wanted = self._newcomer(view, node)
         yield Claim(
             node=node.uuid,
@@ -256,7 +308,17 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             units=wanted.units,
             tags=self.tags,
             spindle_use=wanted.spindle_use,
+            peer=peer.uuid if peer else "",
         )
+        if peer:
+            yield Claim(node=peer.uuid, rooms=self._mirrored(view, peer))
+        yield from pairs.claims(map(pair_of, self._born(view)))
+
+    def _born(self, view: View) -> list[Disk]:
+        """Return its disks, each in the epoch of its first attach."""
+        home, peer = self.node(view), self.peer(view)
+        made = bear_all(view, self.wishes(view), home, peer, self.instance_name)
+        return [_first_epoch(disk) for disk in made]
 
     def _made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
         """Return storage unit and size of the disks that are made."""
@@ -281,10 +343,11 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         sizes = policy.sizes_of(config, instance, (), disks)
         policy.check(config, config.group(node.group), self.instance_name, sizes)
 
-    def _check_disks(self, view: View, node: Node) -> None:
+    def _check_disks(self, view: View, node: Node, peer: Node | None = None) -> None:
         """Raise unless the disks can be made on a node, as its group allows."""
         for wanted in self.wishes(view):
-            disk_spec.check(view, wanted, node)
+            pair = pairs.wanted(view, wanted.template, node, peer) if peer else None
+            disk_spec.check(view, wanted, node, pair)
         adopted = [wanted.adopt for wanted in self.wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)
@@ -346,11 +409,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the disks, install, start, and record it all at the end."""
         config, node = view.config, self.node(view)
-        disks = [
-            disk_spec.bear(view, wanted, node, index=index, instance=self.instance_name)
-            for index, wanted in enumerate(self.wishes(view))
-        ]
-        disks = [_first_epoch(disk) for disk in disks]
+        disks = self._born(view)
         instance = self._instance(view, node.uuid, disks)
         if self._installs():
             yield osparams.verify(view, instance, node)
@@ -362,12 +421,26 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             yield from copies.attach(config, disk, node)
             yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
         yield from self.put_on(view, instance, disks, node)
+        yield from self._done(view, instance, disks)
+
+    def _done(
+        self, view: View, instance: Instance, disks: list[Disk]
+    ) -> Iterator[Task]:
+        """Start it, or let go of its disks; record it, and wait for second copies.
+
+        Who starts it need not wait: the guest runs while its disks are copied.
+        """
+        config, node = view.config, self.node(view)
+        waits = [one for disk in disks for one in copies.wait(config, disk, node)]
         if self.start:
             yield node_tasks.start(config, instance, disks, node)
         else:
+            yield from waits if self.wait_for_sync else ()
             for disk in disks:
                 yield from copies.detach(config, disk, node)
         yield commit(f"record {instance.name}", Change((*disks, instance)), {})
+        if self.start and self.wait_for_sync:
+            yield from waits
 
     def put_on(
         self, view: View, instance: Instance, disks: list[Disk], node: Node
@@ -399,7 +472,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     def result(self, view: View, results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""
         del results
-        return [self.node(view).name]
+        return [node.name for node in self.nodes(view)]
 
 
 def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View, commit
-from moorage.jobs.unread import Moot, Unsupported
+from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
-from moorage.ops import node_tasks
+from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
-from moorage.ops.instance.base import attach_all, detach_all
+from moorage.ops.instance.base import detach_all
 from moorage.ops.instance.power import PATIENCE
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.liveness import (
@@ -30,13 +30,16 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
 
     A node that gives no answer may still run it. So this is refused until the node
     answers, or somebody has said that it is off.
+
+    Attributes
+    ----------
+    ignore_consistency
+        Whether it goes on with a second copy that lacks what was written last.
     """
 
     op_id = "OP_INSTANCE_FAILOVER"
 
-    ignore_consistency: Annotated[
-        bool, Moot("no template has a mirror that could be degraded")
-    ] = False
+    ignore_consistency: bool = False
     shutdown_timeout: float = PATIENCE
     cleanup: Annotated[
         bool, Unsupported("a failover that broke is undone by itself")
@@ -56,6 +59,9 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         for disk in view.config.disks_of(instance):
             check_sound(disk)
         self.check_target(view)
+        if not self.ignore_consistency:
+            disks = view.config.disks_of(instance)
+            pairs.check_good(view, disks, self.target(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop and detach at the old node; record; attach and start at the new one."""
@@ -84,7 +90,9 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
                 node=target.uuid,
                 do=AbortGuest(**node_tasks.of_guest(instance)),
             )
-        yield from attach_all(view, disks, target)
+        for disk in disks:
+            seized = self.ignore_consistency
+            yield from copies.take_over(view.config, disk, target, seized=seized)
         yield node_tasks.start(view.config, instance, disks, target)
 
     def _waits(self, view: View, target: Node) -> bool:

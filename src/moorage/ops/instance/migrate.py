@@ -14,7 +14,7 @@ from moorage.errors import NotSupported, WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import copies, node_tasks
+from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.power import OnInstance
@@ -105,6 +105,9 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
                 hint=f"gnt-instance failover {instance.name}",
             )
         self.check_target(view)
+        if runs(view, instance):
+            home = view.config.node(instance.primary_node)
+            pairs.check_in_sync(view, view.config.disks_of(instance), home)
         if not runs(view, instance) and not self.allow_failover:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",

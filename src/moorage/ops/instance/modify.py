@@ -28,6 +28,7 @@ from moorage.model import (
 )
 from moorage.model import change as changes
 from moorage.ops import (
+    conversion,
     copies,
     disk_spec,
     identity,
@@ -51,6 +52,7 @@ from moorage.ops.disk_names import hold_names, sought
 from moorage.ops.disk_params import ask_listed, check_listed, verified
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import find_disk
+from moorage.ops.instance.converting import ConvertingDisks
 from moorage.ops.instance.disk_mods import (
     Mod,
     completed,
@@ -65,18 +67,13 @@ from moorage.protocol import VerifyDisk
 from moorage.storage.templates.ext import metadata
 
 
-class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
+class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
     """Modify an instance.
 
     Attributes
     ----------
     disks
         See :func:`parse_mods`.
-    disk_template
-        The template of new disks that name none; else the one that the instance's
-        disks share.
-    force_params
-        Accept parameters that a disk's provider does not list.
     keep_disks
         Forget removed disks without destroying their data.
     ignore_ipolicy
@@ -88,7 +85,6 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SET_PARAMS"
     plans = True
 
-    disks: list[list[Any]] = []
     nics: Annotated[
         list[list[Any]],
         Unsupported("network cards are given when an instance is made"),
@@ -98,13 +94,11 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
     osparams: dict[str, Any] = {}
     os_name: str | None = None
     offline: bool | None = None
-    disk_template: str | None = None
     hotplug: Annotated[bool, Moot("what can be plugged is plugged at once")] = False
     hotplug_if_possible: Annotated[
         bool, Moot("what can be plugged is plugged at once")
     ] = False
     keep_disks: bool = False
-    force_params: bool = False
     wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
     force: Annotated[bool, Moot("only people are asked")] = False
     force_variant: Annotated[
@@ -136,7 +130,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance, its disks, and those that it gets."""
-        yield from OnInstance.locks(self, view)
+        yield from ConvertingDisks.locks(self, view)
         for mod, disk in self.mods(view):
             if disk:
                 yield Lock("disk", disk.uuid)
@@ -150,7 +144,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
-        yield from OnInstance.questions(self, view)
+        yield from ConvertingDisks.questions(self, view)
         yield from self._about_os(view)
         if self.beparams:
             yield from memory.ask(view, self.instance(view))
@@ -183,10 +177,10 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse before anything is done, whatever part of the request is off."""
-        if self.disk_template and not any(one[0] == "add" for one in self.disks):
-            raise BadInput("disks are not converted to another template")
         if not self._anything():
             raise BadInput("nothing to change was named", hint="see --help")
+        self.check_conversions(view)
+        conversion.check_rate(self.rate)
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
@@ -220,7 +214,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def _made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
         """Return storage unit and size of the disks that are made."""
-        made = [wanted for wanted in self._wishes(view) if not wanted.adopt]
+        wishes = [*self._wishes(view), *(one.wanted for one in self.conversions(view))]
+        made = [wanted for wanted in wishes if not wanted.adopt]
         return tuple(disk_spec.room(view, wanted, node) for wanted in made)
 
     def _with_memory(self, view: View) -> Instance:
@@ -246,7 +241,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the hypervisor parameters that will have no effect."""
-        return hvparams.warnings(self.instance(view).hypervisor, self.hvparams)
+        yield from hvparams.warnings(self.instance(view).hypervisor, self.hvparams)
+        yield from self.conversion_warnings(view)
 
     def _with_os(self, view: View) -> Instance:
         """Return the instance with the OS and the OS parameters that it is to have."""
@@ -263,7 +259,7 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
 
     def _anything(self) -> bool:
         told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
-        return any(told) or self.offline is not None
+        return any(told) or self.converts or self.offline is not None
 
     def _check_disks(self, view: View, instance: Instance) -> None:
         if all(mod.action == "detach" for mod, _ in self.mods(view)):
@@ -300,6 +296,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
                 gone.append(disk)
         yield from sorted(changes, key=_acts)
         yield from self._rest(view)
+        if self.converts:
+            yield from conversion.tasks(view, self.conversions(view), self.rate)
         for disk in gone:
             yield from self._destroyed(view, disk)
 
@@ -386,6 +384,8 @@ class InstanceSetParams(OnInstance, frozen=True, kw_only=True):
         ]
         if self.os_name:
             told.append(["os", self.os_name])
+        if self.converts:
+            told.append(["disk_template", self.disk_template or self.pool])
         if self.offline is not None:
             told.append(["admin_state", "offline" if self.offline else "down"])
         return told

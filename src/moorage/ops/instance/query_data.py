@@ -113,6 +113,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             return None
 
     def _disk(self, view: View, instance: Instance, disk: Disk) -> dict[str, Any]:
+        pool = view.config.pool_of(disk)
         return {
             "iv_name": view.config.iv_name(disk),
             "dev_type": disk.dev_type,
@@ -122,6 +123,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             "name": disk.name,
             "uuid": disk.uuid,
             "params": disk.params,
+            "pool": pool.name if pool else None,
             "epoch": disk.epoch,
             "quarantine": disk.quarantine,
             "children": [],

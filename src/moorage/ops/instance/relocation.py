@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import node_tasks, placement, policy, pools
+from moorage.ops import copies, node_tasks, pairs, placement, policy, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.power import OnInstance
 from moorage.ops.silence import rescue
@@ -42,14 +42,20 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             raise BadInput(
                 "Do not specify both, iallocator and target node", hint="drop -I or -n"
             )
-        if not self.target_node:
+        named = self._named(view)
+        if named is None:
             return view.once("target", lambda: self._chosen(view))
-        node = view.config.node(self.target_node)
-        if node.uuid == instance.primary_node:
-            raise WrongState(f"instance {instance.name} is on node {node.name} already")
-        if node.offline or node.drained or not node.vm_capable:
-            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
-        return node
+        return _checked(view, instance, named)
+
+    def _named(self, view: View) -> Node | None:
+        """Return the node to go to, where it is not for the planner to choose.
+
+        Mirrored disks leave no choice: their guest goes where their second copies are.
+        """
+        secondary = copies.secondary(view.config, self.instance(view))
+        if self.target_node:
+            return view.config.node(self.target_node)
+        return secondary
 
     def _chosen(self, view: View) -> Node:
         instance = self.instance(view)
@@ -66,7 +72,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
     def candidates(self, view: View) -> list[Node]:
         """Return the nodes that it may go to: the named one, or those of its group."""
         placement.check_allocator(self.iallocator)
-        if self.target_node:
+        if self._named(view):
             return [self.target(view)]
         home = view.config.node(self.instance(view).primary_node)
         hosts = placement.hosts(view.config, [view.config.group(home.group)])
@@ -102,7 +108,8 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         for node in self.candidates(view):
             yield node_tasks.guest_on(node.uuid, instance)
             yield from ask_reach(view.config, view.config.disks_of(instance), node)
-        if self.target_node:
+        yield from pairs.ask(view.config, view.config.disks_of(instance))
+        if self._named(view):
             yield placement.room_on(view.config, self.target(view))
         else:
             yield from placement.ask_room(view.config, self._group_nodes(view))
@@ -115,7 +122,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         """Raise unless the target answers, reaches every disk, and takes the guest."""
         instance, node = self.instance(view), self.target(view)
         self._check_reach(view, node)
-        if not self.target_node:
+        if not self._named(view):
             return
         home = view.config.node(instance.primary_node)
         if node.group != home.group and not self.ignore_ipolicy:
@@ -129,6 +136,22 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         view.answer(node_tasks.providers_on(node.uuid))
         for disk in view.config.disks_of(self.instance(view)):
             check_reach(view, disk, node)
+
+
+def _checked(view: View, instance: Instance, node: Node) -> Node:
+    """Return a node that an instance can go to, or raise `Refused`."""
+    if node.uuid == instance.primary_node:
+        raise WrongState(f"instance {instance.name} is on node {node.name} already")
+    secondary = copies.secondary(view.config, instance)
+    if secondary and node != secondary:
+        raise WrongState(
+            f"instance {instance.name} has mirrored disks: it can go to its secondary "
+            f"node {secondary.name}, and not to {node.name}",
+            hint=f"first: gnt-instance replace-disks -n {node.name} {instance.name}",
+        )
+    if node.offline or node.drained or not node.vm_capable:
+        raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+    return node
 
 
 def check_mobile(view: View, instance: Instance, verb: str) -> None:

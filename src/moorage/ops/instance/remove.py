@@ -33,11 +33,14 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         Let the instance go although its node is marked offline, or storage fails; the
         job is a success, and its warnings say what stays behind. A guest that cannot
         be stopped is no failure to ignore: it may still write.
+    keep_disks
+        Whether its disks stay, detached, with all their data.
     """
 
     op_id = "OP_INSTANCE_REMOVE"
 
     ignore_failures: bool = False
+    keep_disks: bool = False
     shutdown_timeout: float = PATIENCE
     force: Annotated[bool, Moot("only people are asked")] = False
 
@@ -77,7 +80,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         """Say which disks stay behind, for no node can remove them."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        for disk in view.config.disks_of(instance):
+        for disk in () if self.keep_disks else view.config.disks_of(instance):
             yield from copies.left_behind(view.config, disk)
         for disk in self._elsewhere(view):
             try:
@@ -86,7 +89,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
                 yield f"disk {disk.label} stays behind: {error.message}; {error.hint}"
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Stop, detach, forget; then remove one disk after the other."""
+        """Stop, detach, forget; then remove the disks, one after the other."""
         config, instance = view.config, self.instance(view)
         node = config.node(instance.primary_node)
         disks = config.disks_of(instance)
@@ -96,7 +99,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         change = Change(left, (instance,))
         what = f"forget {instance.name}"
         yield commit(what, change, config.before(change), final=True)
-        for disk in left:
+        for disk in () if self.keep_disks else left:
             yield from self._removed(view, disk, node)
 
     def _removed(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
@@ -120,6 +123,8 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
         Their own is off, or is not known to have held them.
         """
+        if self.keep_disks:
+            return []
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
         disks = view.config.disks_of(instance)

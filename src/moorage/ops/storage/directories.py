@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.model import Cluster, Config, NodeGroup, Place, StoragePool
+from moorage.model import Cluster, Config, Disk, NodeGroup, Place, StoragePool
 from moorage.ops.node_tasks import diskparams, settings
 from moorage.storage import TEMPLATES, Template, template_named
 
@@ -40,7 +40,7 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     Those are the places of each enabled template: the one that disks are in unless they
     are told otherwise, and those of the storage pools that are connected to the group.
     """
-    found = [place for name in _enabled(config) for place in _of(config, group, name)]
+    found = [place for name in enabled(config) for place in _of(config, group, name)]
     return tuple(dict.fromkeys(found))
 
 
@@ -56,15 +56,55 @@ def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
     return _place(config, template, diskparams(config, template, group))
 
 
+def place_of(config: Config, disk: Disk) -> Place:
+    """Return where a disk is; of a provider's, with all its parameters."""
+    able = template_named(disk.dev_type).capabilities
+    named = {"provider": disk.logical_id[0]} if able.provider else {}
+    return place_with(config, disk.dev_type, named | disk.params)
+
+
+def place_with(config: Config, template: str, params: Mapping[str, Any]) -> Place:
+    """Return where the disks of a template are that have some parameters."""
+    if template_named(template).capabilities.provider:
+        return provided_place(template, params)
+    return _place(config, template, params)
+
+
+def provided_place(template: str, params: Mapping[str, Any]) -> Place:
+    """Return where the disks of a provider are that have some parameters."""
+    kept = sorted((name, str(v)) for name, v in params.items() if name != "access")
+    return Place(template=template, params=tuple(kept))
+
+
+def pool_at(config: Config, group: NodeGroup, where: Place) -> StoragePool | None:
+    """Return the storage pool whose disks are at a place; None if it is not one's."""
+    pools = [
+        pool
+        for pool in config.named(StoragePool)
+        if pool.template == where.template
+        and group.uuid in pool.groups
+        and place_of_pool(config, group, pool) == where
+    ]
+    return pools[0] if len(pools) == 1 else None
+
+
+def place_of_pool(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
+    """Return where the disks of a storage pool are; of a provider's, by parameters."""
+    if pool.provider is None:
+        return place(config, group, pool)
+    return provided_place(pool.template, {**pool.params, "provider": pool.provider})
+
+
 def is_set(place: Place) -> bool:
     """Whether the settings that a template needs, or parameters for them, are there."""
     needed = template_named(place.template).capabilities.facts.settings
     return not needed or any(value for _, value in (*place.settings, *place.params))
 
 
-def _enabled(config: Config) -> list[str]:
-    enabled = config.cluster.enabled_disk_templates or tuple(TEMPLATES)
-    return [name for name in sorted(TEMPLATES) if name in enabled]
+def enabled(config: Config) -> list[str]:
+    """Return the templates that disks may be of, as far as they are driven."""
+    known = config.cluster.enabled_disk_templates or tuple(TEMPLATES)
+    return [name for name in sorted(TEMPLATES) if name in known]
 
 
 def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:

@@ -8,6 +8,7 @@ from moorage.model import Cluster, Disk
 from moorage.ops.node_tasks import settings
 from moorage.storage import Can
 from moorage.storage.templates import template_named
+from moorage.units import Mib
 
 Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("sharedfile", "/srv/shared")``."""
@@ -16,7 +17,8 @@ Named = tuple[str, str]
 def unit_of(cluster: Cluster, disk: Disk) -> Named:
     """Return the unit that a disk is in."""
     kind, known = template_named(disk.dev_type), settings(cluster, disk.dev_type)
-    return disk.dev_type, kind.unit_key(known, disk.params, disk.logical_id)
+    key = kind.unit_key(known, disk.params, disk.logical_id)
+    return kind.unit_template(), key
 
 
 def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Named:
@@ -27,8 +29,13 @@ def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Nam
     given
         Its parameters: ``provider``, and ``adopt`` where it is a device.
     """
-    known = settings(cluster, template)
-    return template, template_named(template).unit_key(known, given)
+    kind, known = template_named(template), settings(cluster, template)
+    return kind.unit_template(), kind.unit_key(known, given)
+
+
+def occupied(template: str, size: int) -> int:
+    """Return the MiB that a disk takes of its unit, on each of its nodes."""
+    return template_named(template).occupies(Mib(size))
 
 
 def is_provided(unit: Named) -> bool:
@@ -38,7 +45,8 @@ def is_provided(unit: Named) -> bool:
 
 def has_room(template: str) -> bool:
     """Whether nodes can measure the room of a template's units."""
-    return Can.ROOM in template_named(template).capabilities.can
+    told_by = template_named(template_named(template).unit_template())
+    return Can.ROOM in told_by.capabilities.can
 
 
 def sunit(name: Named) -> list[Any]:

@@ -6,15 +6,17 @@ from moorage.model.templates import FACTS, Mirror
 from moorage.storage.base import Template
 
 from .blockdev import BlockDevice
+from .drbd import Drbd
 from .ext import Ext
 from .file import File
+from .gluster import Gluster
 from .plain import Plain
 from .rbd import Rbd
 from .sharedfile import SharedFile
 
 TEMPLATES: dict[str, type[Template]] = {
     template.name: template
-    for template in (BlockDevice, Ext, File, Plain, Rbd, SharedFile)
+    for template in (BlockDevice, Drbd, Ext, File, Gluster, Plain, Rbd, SharedFile)
 }
 """Every template by its name."""
 

@@ -63,6 +63,7 @@ class Ext(Template):
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT
+        | Can.CLONE
         | Can.USERSPACE
         | Can.OPEN
         | Can.SETINFO
@@ -143,10 +144,15 @@ class Ext(Template):
 
     def room(self) -> Surveying:
         """Return a unit for each valid provider; its room, where ``capacity`` tells."""
-        valid = [one for one in self.site.providers.values() if one.valid]
+        only = self.site.params.get("provider")
+        valid = [
+            one
+            for one in self.site.providers.values()
+            if one.valid and only in (None, one.name)
+        ]
         units = []
         for one in sorted(valid, key=lambda one: one.name):
-            total, free = yield from self._capacity(one)
+            total, free = yield from self.capacity(one)
             units.append(Unit(template=self.name, key=one.name, total=total, free=free))
         return tuple(units)
 
@@ -254,7 +260,7 @@ class Ext(Template):
 
     # -- parts of verbs -----------------------------------------------------------
 
-    def _capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
+    def capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
         """Return total and free MiB; None where the provider cannot tell.
 
         A storage system that hangs must not make the whole node look dead, so it has
@@ -262,10 +268,11 @@ class Ext(Template):
         """
         if "capacity" not in provider.optional:
             return None, None
+        params = {"provider": provider.name} | dict(self.site.params)
         try:
             told = yield Command(
                 (f"{provider.path}/capacity",),
-                env={"EXTP_PROVIDER": provider.name, "VOL_NODE": self.site.node},
+                env={**_variables(params), "VOL_NODE": self.site.node},
                 cwd=provider.path,
                 failure="External storage's capacity script",
                 reads=True,

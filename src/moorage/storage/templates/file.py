@@ -82,7 +82,7 @@ class File(Template):
         return root or super().unit_key(settings, params, logical_id)
 
     @classmethod
-    def at_rest(cls, disk: Disk) -> Where:
+    def at_rest(cls, disk: Disk) -> Where | None:
         """Return the file: it is there, or the directory is not mounted."""
         return Where(path=disk.volume)
 

@@ -8,13 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit, Volume
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage import lvm
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
     Listing,
     Measuring,
@@ -57,6 +58,8 @@ class Plain(Template):
         | Can.SETINFO
         | Can.ROOM
         | Can.LIST,
+        programs=("lvs", "vgs", "pvs", "lvcreate", "lvremove", "lvextend", "lvchange"),
+        modules=("dm_mod",),
     )
 
     # -- pure questions -----------------------------------------------------------
@@ -218,20 +221,28 @@ class Plain(Template):
         found = yield from self._there(disk)
         return Mib(lvm.size_of(found) // _MIB)
 
-    def room(self) -> Surveying:
-        """Ask LVM for the volume group; a node without it has no such unit."""
+    def examine(self) -> Examining:
+        """Ask for the volume group."""
         group = self._group_of(self.site.settings, self.site.params)
         if not group:
-            return ()
+            why = "no volume group is set: gnt-cluster modify --vg-name=NAME"
+            return (Need(kind="volume group", name="", problem=why),)
+        found = yield from self.room()
+        known = {unit.key for unit in found}
+        why = "" if group in known else f"there is no volume group {group}"
+        return (Need(kind="volume group", name=group, problem=why),)
+
+    def room(self) -> Surveying:
+        """Ask LVM for its volume groups: a disk may name another than the cluster's."""
+        fields = "vg_name,vg_size,vg_free,vg_missing_pv_count"
         try:
-            fields = "vg_size,vg_free,vg_missing_pv_count"
-            rows = yield from lvm.report("vgs", f"vg_name={group}", fields)
+            rows = yield from lvm.report("vgs", "", fields)
         except Failed:  # no LVM here
             return ()
         return tuple(
             Unit(
                 template=self.name,
-                key=group,
+                key=row["vg_name"],
                 total=Mib(int(row["vg_size"]) // _MIB),
                 free=lvm.usable(row),
             )
@@ -266,6 +277,11 @@ class Plain(Template):
             return None
         # A volume on several devices has a line for each of them.
         return {**rows[0], "devices": ",".join(row["devices"] for row in rows)}
+
+    def there(self, disk: Disk) -> Generator[Command, Output, bool]:
+        """Ask whether the volume is on this node."""
+        found = yield from self._look(disk)
+        return found is not None
 
     def _there(self, disk: Disk) -> Generator[Command, Output, lvm.Row]:
         found = yield from self._look(disk)

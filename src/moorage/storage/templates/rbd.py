@@ -6,13 +6,14 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, Unit, Volume
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import (
     Can,
     Capabilities,
     Command,
+    Examining,
     Finding,
     Listing,
     Measuring,
@@ -54,10 +55,12 @@ class Rbd(Template):
         can=Can.CREATE
         | Can.GROW
         | Can.SNAPSHOT
+        | Can.CLONE
         | Can.USERSPACE
         | Can.SETINFO
         | Can.ROOM
         | Can.LIST,
+        programs=("rbd", "ceph"),
     )
 
     # -- pure questions -----------------------------------------------------------
@@ -188,6 +191,17 @@ class Rbd(Template):
         """Return the image's size."""
         found = yield from self._there(disk)
         return Mib(found["size"] // _MIB)
+
+    def examine(self) -> Examining:
+        """Ask the cluster for the pool."""
+        params = self.site.params
+        pool = _pool(params)
+        words = ("namespace", "ls", pool, "--format", "json")
+        try:
+            yield Command(("rbd", *_options(params), *words), reads=True)
+        except Failed as error:
+            return (Need(kind="pool", name=pool, problem=error.message),)
+        return (Need(kind="pool", name=pool),)
 
     def room(self) -> Surveying:
         """Ask the cluster for the pool; a node that reaches none has no such unit."""

@@ -332,6 +332,10 @@ class Kvm:
         """Let a guest stand still, and give it what its drive was mirrored to."""
         await mirror.switch(partial(conversation, self._home(uuid)), disk)
 
+    async def split(self, uuid: str, disk: str) -> None:
+        """End a mirror: what was written besides is a copy of this moment."""
+        await mirror.split(partial(conversation, self._home(uuid)), disk)
+
     async def settle(self, uuid: str, disk: str, report: Report) -> None:
         """Let a guest that was switched go on, and close what the drive was before."""
         await mirror.settle(partial(conversation, self._home(uuid)), disk, report)

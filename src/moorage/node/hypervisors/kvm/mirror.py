@@ -191,6 +191,26 @@ async def _finish(monitor: Monitor, job: str, disk: str) -> None:
     raise _stays(monitor, disk, f"its volumes were not equal in {_STANDSTILL:.0f} s")
 
 
+async def split(talk: Talk, disk: str) -> None:
+    """End a mirror whose volumes are equal: the new one is a copy of this moment.
+
+    QEMU's word for it is to cancel a job that is ready; it flushes the copy first.
+    """
+    async with talk() as monitor:
+        found = await _found(monitor, disk)
+        if found is None:
+            return  # it was done, and the answer was lost
+        if found.job.status == "ready":
+            await monitor.ask("block-job-cancel", device=found.job.id, force=False)
+        while not await _has_ended(monitor, found.job.id):  # noqa: ASYNC110
+            await asyncio.sleep(_POLL)
+        ended = await _found(monitor, disk)
+        if ended and ended.job.error:
+            raise _stays(monitor, disk, clean(ended.job.error[:_SAID]))
+        await hotplug.close_stack(monitor, found.new)
+        await monitor.ask("job-dismiss", id=found.job.id)
+
+
 async def settle(talk: Talk, disk: str, report: Report) -> None:
     """Let the guest go on, and close the volume that it had."""
     async with talk() as monitor:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk adopt``: a volume that is there becomes a disk."""
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.follow import perform
+from moorage.cli.option_syntax import merged, text_values
+from moorage.cli.options import JOB
+from moorage.errors import BadInput
+from moorage.units import parse_size
+
+from .options import MODE, PARAM
+
+
+def adopt(call: Call) -> int:
+    """Make a disk of a volume that no disk is in."""
+    (volume,) = call.words
+    fields = call.given(
+        name="name",
+        disk_template="disk_template",
+        provider="provider",
+        pool="pool",
+        size="size",
+        mode="mode",
+        node="node",
+        group="node_group",
+    )
+    if not fields.keys() & {"disk_template", "pool"}:
+        raise BadInput(
+            "say where the volume is: a template or a storage pool",
+            hint="add -t ext -p PROVIDER, -t sharedfile ... or --pool NAME",
+        )
+    params = merged(call.option("param"))
+    fields |= {"params": text_values(params)} if params else {}
+    uuid = perform(call, "OP_DISK_ADOPT", volume=volume, **fields)
+    call.terminal.print(f"Adopted volume {volume} as disk {fields.get('name', uuid)}")
+    return 0
+
+
+COMMAND = Command(
+    "adopt",
+    adopt,
+    "Make a disk, with its data, of a volume that no disk is in",
+    (Operand("VOLUME"),),
+    (
+        Option(("--name",), "name of the disk", "NAME"),
+        Option(("-t", "--disk-template"), "the disk template", "TEMPLATE"),
+        Option(("-p", "--provider"), "the ExtStorage provider", "NAME"),
+        Option(("--pool",), "the storage pool", "NAME"),
+        Option(
+            ("-s", "--size"), "where the storage tells none: 10G", "SIZE", parse_size
+        ),
+        MODE,
+        PARAM,
+        Option(("-n", "--node"), "the node that has it", "NODE"),
+        Option(("-g", "--node-group"), "the group that sees it", "GROUP"),
+        *JOB,
+    ),
+    examples=(
+        Example(
+            "gnt-disk adopt -t sharedfile --name old /srv/shared/old.img",
+            "a file that somebody put there",
+        ),
+    ),
+)

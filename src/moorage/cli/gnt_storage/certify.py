@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Hold a provider to its contract, and print a report that can be published."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.follow import perform
+from moorage.cli.gnt_disk.options import PARAM
+from moorage.cli.option_syntax import merged, text_values
+from moorage.cli.options import FORCE_PARAMS, JOB, forced
+from moorage.errors import Failed
+from moorage.units import parse_size
+
+
+def certify(call: Call) -> int:
+    """Certify a provider; the exit status is 1 if a check failed."""
+    params = merged(call.option("param"))
+    fields = call.given(node="node", second_node="second_node", size="size")
+    found: dict[str, Any] = perform(
+        call,
+        "OP_EXT_STORAGE_CERTIFY",
+        provider=call.words[0],
+        **fields,
+        **({"params": text_values(params)} if params else {}),
+        **({"checks": call.option("check")} if call.option("check") else {}),
+        **forced(call),
+    )
+    from msgspec import convert  # noqa: PLC0415 - commands start without it
+
+    from moorage.storage.certify import Report, as_text  # noqa: PLC0415
+
+    report = convert({k: v for k, v in found.items() if k != "passed"}, Report)
+    as_json, text = json.dumps(found, indent=2), "\n".join(as_text(report))
+    call.terminal.print(as_json if call.option("json") else text)
+    if path := call.option("report"):
+        _write(Path(path), as_json if path.endswith(".json") else text)
+    return 0 if report.passed else 1
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.write_text(content + "\n")
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror}") from error
+
+
+COMMANDS = (
+    Command(
+        "certify",
+        certify,
+        "Hold a provider to its contract, with volumes that it makes and removes",
+        (Operand("PROVIDER"),),
+        (
+            Option(("-n", "--node"), "the node to run it on", "NODE"),
+            Option(("--second-node",), "another one, for checks that take two", "NODE"),
+            PARAM,
+            FORCE_PARAMS,
+            Option(
+                ("-s", "--size"), "size of its volumes: 16M, 1G", "SIZE", parse_size
+            ),
+            Option(
+                ("--check",), "only this check; may be repeated", "NAME", repeats=True
+            ),
+            Option(("--report",), "a file for the report; JSON if so called", "FILE"),
+            *JOB,
+        ),
+        examples=(
+            Example(
+                "gnt-storage certify shelf --second-node node2",
+                "every check, on two nodes",
+            ),
+            Example(
+                "gnt-storage certify -s 1G --report shelf.json shelf",
+                "larger volumes, and a report to publish",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on the copies of mirrored disks."""
+
+import asyncio
+
+from moorage.errors import Failed
+from moorage.model import MirrorState, pair_of
+from moorage.node.commands import drive
+from moorage.protocol import (
+    AwaitSync,
+    BeginMirror,
+    GetMirrors,
+    OnDisk,
+    ReleaseCopy,
+    RenewCopy,
+    Report,
+    RestoreCopy,
+)
+from moorage.storage import TEMPLATES, Mirror, Outcome, Site
+
+from .context import NodeContext
+from .disk import bound
+
+_FIRST, _LONGEST = 0.05, 5.0
+"""Seconds between two looks at a sync: the first, and the most there are."""
+
+
+async def mirrors(
+    at: NodeContext, _args: GetMirrors, _report: Report
+) -> list[MirrorState]:
+    """Return this node's side of all mirrored disks."""
+    found: list[MirrorState] = []
+    for kind in TEMPLATES.values():
+        if kind.capabilities.mirror is Mirror.INTERNAL:
+            found += await drive(kind(Site(node=at.name)).mirrors(), at.run)
+    return found
+
+
+async def await_sync(at: NodeContext, args: AwaitSync, report: Report) -> MirrorState:
+    """Wait until both copies are the same.
+
+    Raises
+    ------
+    Failed
+        If nothing is copied, and nothing will be.
+    """
+    pause, met = _FIRST, False
+    while True:
+        found = await _side(at, args)
+        if found is not None and found.in_sync:
+            return found
+        if found is not None and found.copying:
+            met = False
+            _tell(args, found, report)
+        elif met or found is None:
+            raise _stuck(at, args, found)
+        else:
+            await drive(bound(at, args).meet(args.disk), at.run)
+            met = True
+            continue
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LONGEST)
+
+
+async def _side(at: NodeContext, args: OnDisk[MirrorState]) -> MirrorState | None:
+    pair = pair_of(args.disk)
+    names = [one.name for one in args.holders]
+    minor = pair.minors[names.index(at.name)] if pair else None
+    found = await drive(bound(at, args).mirrors(), at.run)
+    return next((one for one in found if one.minor == minor), None)
+
+
+def _tell(args: AwaitSync, found: MirrorState, report: Report) -> None:
+    rest = "" if found.seconds is None else f", {found.seconds} s left"
+    report(int(found.percent or 0), 100, "%", f"sync disk {args.disk.label}{rest}")
+
+
+def _stuck(at: NodeContext, args: AwaitSync, found: MirrorState | None) -> Failed:
+    state = f"{found.connection}, {found.disk}/{found.peer_disk}" if found else "down"
+    return Failed(
+        f"the copies of disk {args.disk.label} do not become the same: on node "
+        f"{at.name} its mirror is {state}",
+        hint="gnt-instance replace-disks makes one of them anew",
+        disk=args.disk.uuid,
+    )
+
+
+async def begin(at: NodeContext, args: BeginMirror, _report: Report) -> Outcome:
+    """Write new metadata."""
+    return await drive(bound(at, args).initialise(args.disk), at.run)
+
+
+async def renew(at: NodeContext, args: RenewCopy, _report: Report) -> Outcome:
+    """Put new volumes in the place of this node's."""
+    return await drive(bound(at, args).renew(args.disk), at.run)
+
+
+async def restore(at: NodeContext, args: RestoreCopy, _report: Report) -> Outcome:
+    """Put the old volumes back."""
+    return await drive(bound(at, args).restore(args.disk), at.run)
+
+
+async def release(at: NodeContext, args: ReleaseCopy, _report: Report) -> Outcome:
+    """Remove the old volumes."""
+    return await drive(bound(at, args).release(args.disk), at.run)
+
+
+VERBS = (
+    GetMirrors.done_by(mirrors),
+    AwaitSync.done_by(await_sync),
+    BeginMirror.done_by(begin),
+    RenewCopy.done_by(renew),
+    RestoreCopy.done_by(restore),
+    ReleaseCopy.done_by(release),
+)
+"""Every verb on the copies of mirrored disks."""

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-disk adopt``: a volume that is there becomes a disk, with its data."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import field
+
+from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Config, Disk, Node, Place, Volume
+from moorage.model.objects import as_text
+from moorage.ops import disk_spec, node_tasks
+from moorage.ops.disk_access import online, only_group
+from moorage.ops.disk_names import check_unused, hold_names
+from moorage.ops.identity import ADOPTION
+from moorage.ops.storage import directories, survey
+from moorage.ops.storage.reconcile import disk_of
+from moorage.protocol import Listed, ListVolumes
+from moorage.storage import Can
+from moorage.storage.templates.ext import plain
+from moorage.units import Mib
+
+
+class DiskAdopt(Operation, frozen=True, kw_only=True):
+    """Make a disk of a volume that its storage tells of and no disk is in.
+
+    Whoever made the volume: from now on it is the cluster's, and goes with its disk.
+
+    Attributes
+    ----------
+    volume
+        Its name in the storage, or its path.
+    disk_template, provider, pool, params
+        Where it is: a template, a provider or a storage pool, with parameters.
+    size
+        In MiB, for storage that does not tell it.
+    node, group
+        Where it is seen: a node for templates that stay on one, else a group; the only
+        group when there is one.
+    """
+
+    op_id = "OP_DISK_ADOPT"
+    surveys = True
+
+    volume: str
+    name: str | None = None
+    disk_template: str | None = None
+    provider: str | None = None
+    pool: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    size: int | None = None
+    mode: str = "rw"
+    node: str | None = None
+    group: str | None = None
+
+    def place(self, config: Config) -> Place:
+        """Return where the volume is."""
+        group = config.group(self.node_of(config).group)
+        params = self.params | ({"provider": self.provider} if self.provider else {})
+        wanted = disk_spec.specified(
+            config, {"pool": self.pool}, template=self.disk_template, params=params
+        )
+        if Can.LIST not in wanted.kind.capabilities.can:
+            raise WrongState(
+                f"disk template '{wanted.template}' does not tell which volumes there "
+                "are: nothing can be adopted this way",
+                hint=f"gnt-disk add -t {wanted.template} --adopt VOLUME",
+            )
+        held = disk_spec.parameters(config, wanted, group)
+        return directories.place_with(config, wanted.template, held)
+
+    def node_of(self, config: Config) -> Node:
+        """Return the node that is to look, and to attach it once."""
+        if self.node:
+            return config.node(self.node)
+        group = config.group(self.group) if self.group else only_group(config)
+        nodes = online(config, group)
+        if not nodes:
+            raise WrongState(f"no node of group {group.name} is online")
+        return nodes[0]
+
+    def question(self, config: Config) -> Ask[list[Listed]]:
+        """Return what the node is asked."""
+        verb = ListVolumes(places=(self.place(config),))
+        return Ask(self.node_of(config).uuid, verb)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the name, and all that others might adopt; share the node."""
+        place = self.place(view.config)
+        if survey.is_local(place) and not self.node:
+            raise BadInput(
+                f"a disk of template '{place.template}' stays on one node",
+                hint="say which: -n NODE",
+            )
+        yield Lock("node", self.node_of(view.config).uuid, shared=True)
+        yield ADOPTION
+        yield from hold_names(disk_spec.checked_name(self.name))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the node for the volumes there, and for what the disk's use needs."""
+        yield self.question(view.config)
+        yield node_tasks.providers_on(self.node_of(view.config).uuid)
+
+    def check(self, view: View) -> None:
+        """Refuse a volume that is not there, or is somebody's."""
+        node = self.node_of(view.config)
+        if node.offline:
+            raise WrongState(f"node {node.name} is marked offline")
+        name = disk_spec.checked_name(self.name)
+        if name:
+            check_unused(view.config, name)
+        disk = self.disk(view)
+        for one in view.config.all(Disk):
+            if set(survey.keys_of(one)) & set(survey.keys_of(disk)):
+                raise _taken(self.volume, one)
+        if survey.seen(view).busy.intersection(disk.volumes):
+            raise WrongState(f"a job works on volume '{self.volume}'")
+
+    def disk(self, view: View) -> Disk:
+        """Return the new disk."""
+        return view.once("disk", lambda: self._disk(view))
+
+    def _disk(self, view: View) -> Disk:
+        found, node = self._found(view), self.node_of(view.config)
+        size = found.size or disk_spec.checked_size(self.size)
+        if not size:
+            raise BadInput(
+                f"its storage does not tell how large volume '{self.volume}' is",
+                hint="say it: -s SIZE",
+            )
+        return disk_of(
+            view,
+            self.place(view.config),
+            found.logical_id,
+            (node,),
+            size=Mib(size),
+            name=disk_spec.checked_name(self.name),
+            mode=disk_spec.checked_mode(self.mode),
+        )
+
+    def _found(self, view: View) -> Volume:
+        """Return the volume, as its storage tells it."""
+        node = self.node_of(view.config)
+        (listed,) = view.answer(self.question(view.config)) or (Listed(),)
+        if listed.problem:
+            raise WrongState(f"node {node.name} lists no volumes: {listed.problem}")
+        for one in listed.volumes:
+            words = as_text(one.logical_id)
+            if self.volume in (words[-1], "/".join(words)):
+                return one
+        raise NotFound(
+            f"node {node.name} sees no volume '{self.volume}'",
+            hint="gnt-storage reconcile",
+        )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Look whether it can be attached, then record the disk."""
+        config, node, disk = view.config, self.node_of(view.config), self.disk(view)
+        yield node_tasks.attach(config, disk, node)
+        yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
+        yield node_tasks.detach(config, disk, node)
+        yield commit(f"adopt volume {self.volume}", Change((disk,)), {})
+
+    def result(self, view: View, results: Sequence[Any]) -> str:
+        """Return the uuid of the disk."""
+        del view
+        return str(results[-1][0])
+
+
+def _taken(volume: str, disk: Disk) -> MoorageError:
+    lift = f"gnt-disk modify --lift-quarantine {disk.uuid}"
+    return Exists(
+        f"volume '{volume}' is that of disk {disk.label}",
+        hint=lift if disk.quarantine else f"gnt-disk info {disk.label}",
+        disk=disk.uuid,
+    )

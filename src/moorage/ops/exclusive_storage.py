@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Exclusive storage: nodes where a disk has physical volumes for itself alone.
+
+The node parameter ``exclusive_storage`` says so. There each disk of LVM's names how
+many physical volumes (spindles) it gets, and nobody else's blocks are on them.
+"""
+
+from moorage.errors import BadInput, WrongState
+from moorage.model import Config, Node
+from moorage.model.templates import TemplateFacts
+
+PARAMETER = "exclusive_storage"
+_MOST = 64
+
+
+def is_exclusive(config: Config, node: Node) -> bool:
+    """Whether a node, or else its group, has exclusive storage."""
+    return bool((config.group(node.group).ndparams | node.ndparams).get(PARAMETER))
+
+
+def checked_spindles(value: object) -> int | None:
+    """Return a number of spindles, or raise `BadInput` if no disk can have it."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST:
+        raise BadInput(f"a disk has 1 to {_MOST} spindles, not {value}")
+    return value
+
+
+def check(
+    config: Config, node: Node, facts: TemplateFacts, spindles: int | None
+) -> None:
+    """Raise `Refused` unless a new disk says what the storage of its node needs.
+
+    Parameters
+    ----------
+    spindles
+        How many physical volumes it is to have for itself; None for any share of them.
+    """
+    exclusive = is_exclusive(config, node)
+    if spindles is not None and not (exclusive and facts.spindles):
+        raise BadInput("disks have spindles with exclusive storage only: leave it out")
+    if not exclusive or not facts.node_disk:
+        return
+    if not facts.spindles:
+        raise WrongState(
+            f"disk template '{facts.name}' is not supported with exclusive storage, "
+            f"which node {node.name} has"
+        )
+    if spindles is None:
+        raise BadInput(
+            f"node {node.name} has exclusive storage: the disk needs a number of "
+            "spindles",
+            hint="add spindles=1",
+        )

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Other storage for all disks of an instance: ``gnt-instance modify -t``."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.jobs import Lock, Question, View
+from moorage.model import Disk, Instance
+from moorage.model.templates import Mirror
+from moorage.ops import disk_spec
+from moorage.ops.conversion import Conversion
+from moorage.ops.instance.power import OnInstance
+from moorage.storage.templates import template_named
+
+
+class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
+    """An operation that can give all disks of an instance other storage.
+
+    Attributes
+    ----------
+    disks
+        Changes of disks one by one.
+    disk_template
+        With new disks among the changes, the template of those that name none; without
+        any, what all disks are to be converted to.
+    pool
+        The storage pool that all disks are to be in.
+    ext_params
+        Parameters of the template or the provider, for disks that are converted.
+    remote_node
+        The second node, for a template whose data the cluster mirrors.
+    rate
+        MiB a second at most that are copied; 0 for no limit.
+    force_params
+        Accept parameters that a disk's provider does not list.
+    """
+
+    disks: list[list[Any]] = []
+    disk_template: str | None = None
+    pool: str | None = None
+    ext_params: dict[str, Any] = {}
+    remote_node: str | None = None
+    rate: int = 0
+    force_params: bool = False
+
+    @property
+    def converts(self) -> bool:
+        """Whether disks get other storage."""
+        adds = any(one[0] == "add" for one in self.disks)
+        return bool(self.disk_template or self.pool) and not adds
+
+    def conversions(self, view: View) -> list[Conversion]:
+        """Return what is to be done with each disk that is not there already."""
+        if not self.converts:
+            return []
+        disks = view.config.disks_of(self.instance(view))
+        found = [Conversion(disk, self._storage(view, disk)) for disk in disks]
+        return [one for one in found if not one.is_there(view)]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks, and what conversions need."""
+        yield from OnInstance.locks(self, view)
+        for one in self.conversions(view):
+            yield from one.locks(view)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and what new storage offers."""
+        yield from OnInstance.questions(self, view)
+        for one in self.conversions(view):
+            yield from one.questions(view)
+
+    def _storage(self, view: View, disk: Disk) -> disk_spec.DiskSpec:
+        wanted = disk_spec.specified(
+            view.config,
+            {"pool": self.pool, "size": disk.size},
+            template=self.disk_template,
+            params=self.ext_params,
+        )
+        return replace(wanted, force=self.force_params)
+
+    def check_conversions(self, view: View) -> None:
+        """Raise `Refused` unless each disk can be converted; say which cannot."""
+        if not self.converts:
+            self._check_idle()
+            return
+        instance = self.instance(view)
+        if self.disks:
+            raise BadInput(
+                "disks are converted, or changed one by one, not both at once"
+            )
+        if self.remote_node and not self._mirrors(view):
+            raise BadInput("only mirrored disks have a second node", hint="drop -n")
+        found = self.conversions(view)
+        if not found:
+            raise WrongState(_why_none(view, instance, self.disk_template or self.pool))
+        for one in found:
+            _check(view, instance, one)
+
+    def _mirrors(self, view: View) -> bool:
+        if self.pool:
+            template = view.config.pool(self.pool).template
+        else:
+            template = self.disk_template or ""
+        facts = template_named(template).capabilities.facts
+        return facts.mirror is Mirror.INTERNAL
+
+    def _check_idle(self) -> None:
+        given = {"ext_params": self.ext_params, "rate": self.rate}
+        given["remote_node"] = self.remote_node
+        for name, value in given.items():
+            if value:
+                raise BadInput(
+                    f"{name} is for disks that are converted",
+                    hint="say to what: -t TEMPLATE",
+                )
+
+    def conversion_warnings(self, view: View) -> Iterator[str]:
+        """Say which nodes will not reach the new volumes."""
+        told = (
+            line
+            for one in self.conversions(view)
+            for line in disk_spec.warnings(view, one.wanted, one.worker(view))
+        )
+        yield from dict.fromkeys(told)
+
+
+def _check(view: View, instance: Instance, one: Conversion) -> None:
+    try:
+        one.check(view)
+    except MoorageError as error:
+        slot = instance.disks.index(one.disk.uuid)
+        raise type(error)(
+            f"disk/{slot} ({one.disk.label}) of {instance.name} cannot be converted: "
+            f"{error.message}",
+            hint=error.hint,
+            **error.facts,
+        ) from error
+
+
+def _why_none(view: View, instance: Instance, to: str | None) -> str:
+    if not view.config.disks_of(instance):
+        return f"instance {instance.name} has no disks to convert"
+    return f"all disks of instance {instance.name} are in '{to}' already, as asked for"

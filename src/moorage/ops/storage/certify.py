@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-storage certify``: a provider is held to its contract, on real nodes.
+
+Each part of a check is a task, so a certification can be cancelled between two of them,
+and whatever interrupts it, its volumes are taken back.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import convert, field, to_builtins
+
+from moorage.errors import BadInput, NotFound, WrongState
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.model import Node, Provider
+from moorage.ops import disk_spec
+from moorage.ops.disk_access import providers
+from moorage.ops.node_tasks import providers_on
+from moorage.protocol import ClearProvider, DigestProvider, TryProvider
+from moorage.storage.certify import (
+    CHECKS,
+    MOOT,
+    Check,
+    CheckResult,
+    Report,
+    Scripts,
+)
+from moorage.storage.provider import check_parameters, not_found, usable
+from moorage.storage.templates import template_named
+from moorage.units import Mib
+
+_TEMPLATE = "ext"
+_WORD = 12
+"""Characters of a uuid that tell the volumes of a certification from all others."""
+
+
+class ExtStorageCertify(Operation, frozen=True, kw_only=True):
+    """Hold a provider to its contract, with volumes that it makes and removes.
+
+    Attributes
+    ----------
+    node
+        Where it runs; the first node that has a valid provider, if none is named.
+    second_node
+        Another node, for the checks that take two; they are left out without one.
+    params
+        Parameters of the volumes.
+    size
+        Of each volume, in MiB.
+    checks
+        The only checks to make; all of them when empty.
+    force_params
+        Accept parameters that the provider does not list.
+    """
+
+    op_id = "OP_EXT_STORAGE_CERTIFY"
+
+    provider: str
+    node: str | None = None
+    second_node: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    size: int = 16
+    checks: tuple[str, ...] = ()
+    force_params: bool = False
+
+    # -- where ------------------------------------------------------------------------
+
+    def _candidates(self, view: View) -> list[Node]:
+        if self.node:
+            return [view.config.node(self.node)]
+        nodes = view.config.named(Node)
+        return [node for node in nodes if node.vm_capable and not node.offline]
+
+    def _asked(self, view: View) -> list[Node]:
+        """Return every node that it may run on."""
+        named = [view.config.node(self.second_node)] if self.second_node else []
+        found = {node.uuid: node for node in (*self._candidates(view), *named)}
+        return list(found.values())
+
+    def _nodes(self, view: View) -> list[Node]:
+        """Return the node that it runs on, and the second one, if there is one.
+
+        Raises
+        ------
+        MoorageError
+            If they are one, are off, or lack the provider.
+        """
+        valid = (one for one in self._candidates(view) if self._found(view, one))
+        first = next(valid, None)
+        if first is None:
+            raise NotFound(
+                f"no node has a valid ExtStorage provider '{self.provider}'",
+                hint=f"gnt-storage diagnose {self.provider}",
+            )
+        if not self.second_node:
+            return [first]
+        second = view.config.node(self.second_node)
+        if second == first:
+            raise BadInput(f"the second node is the first: {first.name}")
+        self._valid(view, second)
+        return [first, second]
+
+    def _found(self, view: View, node: Node) -> bool:
+        if self.node:
+            self._valid(view, node)
+            return True
+        if not view.reached(providers_on(node.uuid)):
+            return False
+        found = usable(providers(view, node)).get(self.provider)
+        return bool(found and found.valid)
+
+    def _valid(self, view: View, node: Node) -> Provider:
+        """Return the provider that a node has, or raise why it has none."""
+        if node.offline:
+            raise WrongState(f"node {node.name} is marked offline")
+        found = usable(providers(view, node)).get(self.provider)
+        if found is None or not found.valid:
+            told = found.problem if found else not_found(self.provider)
+            raise WrongState(
+                f"node {node.name}: {told}",
+                hint=f"gnt-storage diagnose {self.provider}",
+            )
+        return found
+
+    # -- what is asked ----------------------------------------------------------------
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Share the nodes that it may run on."""
+        named = [view.config.node(self.second_node)] if self.second_node else []
+        for uuid in dict.fromkeys(
+            one.uuid for one in (*self._candidates(view), *named)
+        ):
+            yield Lock("node", uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the nodes for their providers."""
+        for node in self._asked(view):
+            yield providers_on(node.uuid)
+
+    def check(self, view: View) -> None:
+        """Refuse what cannot be certified."""
+        disk_spec.checked_size(self.size)
+        known = {one.name for one in CHECKS}
+        unknown = sorted(set(self.checks) - known)
+        if unknown:
+            raise BadInput(
+                f"there is no check '{unknown[0]}'", hint=f"one of {', '.join(known)}"
+            )
+        kind = template_named(_TEMPLATE)
+        kind.parameters({"provider": self.provider, **self.params})
+        for node in self._nodes(view):
+            found = self._valid(view, node)
+            check_parameters(self.params, found, force=self.force_params)
+
+    def _chosen(self, view: View) -> list[Check]:
+        """Return the checks that these nodes can make."""
+        two = len(self._nodes(view)) > 1
+        return [
+            one
+            for one in CHECKS
+            if (not self.checks or one.name in self.checks)
+            and (two or not one.needs_two)
+        ]
+
+    # -- what is done -----------------------------------------------------------------
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Digest its files, make each check, and see that nothing is left."""
+        nodes = self._nodes(view)
+        yield Run(
+            what=f"digest the files of provider {self.provider} on {nodes[0].name}",
+            node=nodes[0].uuid,
+            do=DigestProvider(provider=self.provider),
+        )
+        done = 1
+        for one in self._chosen(view):
+            made = list(self._check(view, one, nodes, done))
+            yield from made
+            done += len(made)
+        for node in reversed(nodes):
+            yield self._clear(view, node, remove=node == nodes[0])
+
+    def _check(
+        self, view: View, one: Check, nodes: list[Node], first: int
+    ) -> Iterator[Task]:
+        """Yield the tasks of a check; its parts are the tasks from `first` on."""
+        order = self._order(view)
+        for part, (which, _) in enumerate(one.parts):
+            node = nodes[which]
+            clear = ClearProvider(**order, check=one.name, remove=node == nodes[0])
+            yield Run(
+                what=f"check {one.name} of provider {self.provider} on {node.name}",
+                node=node.uuid,
+                do=TryProvider(**order, check=one.name, part=part),
+                undo=clear,
+                lasting=True,
+                use={"earlier": first + part - 1} if part else {},
+            )
+        if one.needs_two:
+            yield self._clear(view, nodes[1], one.name, remove=False)
+            yield self._clear(view, nodes[0], one.name)
+
+    def _clear(
+        self, view: View, node: Node, check: str = "", *, remove: bool = True
+    ) -> Run:
+        return Run(
+            what=f"clear up after {check or 'all checks'} on {node.name}",
+            node=node.uuid,
+            do=ClearProvider(**self._order(view), check=check, remove=remove),
+        )
+
+    def _order(self, view: View) -> dict[str, Any]:
+        return {
+            "provider": self.provider,
+            "run": view.once("run", view.fresh)[-_WORD:],
+            "params": self.params,
+            "size": Mib(self.size),
+            "hypervisor": view.config.cluster.enabled_hypervisors[0],
+        }
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return the report."""
+        nodes, tasks = self._nodes(view), list(self.tasks(view))
+        found: dict[str, CheckResult] = {}
+        left: list[str] = []
+        for task, told in zip(tasks, results, strict=True):
+            done = task.do if isinstance(task, Run) else None
+            if isinstance(done, TryProvider):
+                found[done.check] = convert(told, CheckResult)
+            elif isinstance(done, ClearProvider):
+                left += told
+        date = datetime.fromtimestamp(view.now, UTC)
+        report = Report(
+            provider=self.provider,
+            nodes=tuple(node.name for node in nodes),
+            date=f"{date:%Y-%m-%dT%H:%M:%SZ}",
+            params=self.params,
+            size=self.size,
+            scripts=convert(results[0], Scripts),
+            checks=tuple(self._results(found)),
+            left=tuple(dict.fromkeys(left)),
+        )
+        return {**to_builtins(report), "passed": report.passed}
+
+    def _results(self, found: dict[str, CheckResult]) -> Iterator[CheckResult]:
+        """Yield a result for each check that was asked for, made or not."""
+        for one in CHECKS:
+            if one.name in found:
+                yield found[one.name]
+            elif not self.checks or one.name in self.checks:
+                why = "it takes a second node: --second-node"
+                yield CheckResult(check=one.name, verdict=MOOT, why=why)

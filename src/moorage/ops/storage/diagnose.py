@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-storage diagnose``: disk templates and storage pools, by node and by group.
+
+A template declares what it needs; each node says what of it is there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from moorage.errors import MoorageError
+from moorage.jobs import Ask, Lock, Operation, Question, View
+from moorage.model import Config, Examined, Node, NodeGroup, Place, StoragePool
+from moorage.protocol import ExamineStorage
+from moorage.storage import TEMPLATES, template_named
+
+from .diagnosis import able, check_columns
+from .directories import enabled, place, usual_place
+
+COLUMNS = (
+    "template",
+    "pool",
+    "driver",
+    "node_status",
+    "nodegroup_status",
+    "parameters",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is looked at: the usual place of a template, or a storage pool."""
+
+    template: str
+    pool: StoragePool | None = None
+
+    def at(self, config: Config, group: NodeGroup) -> Place | None:
+        """Return where its disks are in a group; None where there can be none."""
+        if self.pool is None:
+            return usual_place(config, group, self.template)
+        connected = group.uuid in self.pool.groups
+        return place(config, group, self.pool) if connected else None
+
+
+def subjects(config: Config) -> list[Subject]:
+    """Return the enabled templates that need no provider, then all storage pools."""
+    names = enabled(config)
+    own = [name for name in names if not TEMPLATES[name].capabilities.provider]
+    pools = [Subject(pool.template, pool) for pool in config.named(StoragePool)]
+    return [*(Subject(name) for name in own), *pools]
+
+
+def examined_on(config: Config, node: Node) -> Ask[list[Examined]]:
+    """Ask a node for every place that its group has."""
+    group = config.group(node.group)
+    found = (subject.at(config, group) for subject in subjects(config))
+    places = dict.fromkeys(one for one in found if one)
+    return Ask(node.uuid, ExamineStorage(places=tuple(places)))
+
+
+class StorageDiagnose(Operation, frozen=True, kw_only=True):
+    """Say which templates and storage pools work, and how much room they have.
+
+    Attributes
+    ----------
+    output_fields
+        Columns of the answer.
+    names
+        Templates and pools to tell about; empty for all.
+    """
+
+    op_id = "OP_STORAGE_DIAGNOSE"
+
+    output_fields: tuple[str, ...] = COLUMNS
+    names: tuple[str, ...] = ()
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: it only looks."""
+        del view
+        return iter(())
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask every node that is online and may run instances."""
+        for node in able(view.config):
+            yield examined_on(view.config, node)
+
+    def check(self, view: View) -> None:
+        """Refuse columns that there are not."""
+        del view
+        check_columns(COLUMNS, self.output_fields)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return a row for each template and each pool."""
+        del results
+        rows = [_row(view, one) for one in subjects(view.config) if self._wants(one)]
+        return [[row[column] for column in self.output_fields] for row in rows]
+
+    def _wants(self, subject: Subject) -> bool:
+        name = subject.pool.name if subject.pool else subject.template
+        return not self.names or name in self.names
+
+
+def _row(view: View, subject: Subject) -> dict[str, Any]:
+    pool, facts = subject.pool, template_named(subject.template).capabilities.facts
+    status = {
+        node.name: found
+        for node in able(view.config)
+        if (found := _status(view, subject, node)) is not None
+    }
+    return {
+        "template": subject.template,
+        "pool": pool.name if pool else None,
+        "driver": pool.driver if pool else subject.template,
+        "node_status": status,
+        "nodegroup_status": _groups(view.config, subject, status),
+        "parameters": [[one.name, one.meaning] for one in facts.parameters],
+    }
+
+
+def _status(view: View, subject: Subject, node: Node) -> list[Any] | None:
+    """Return what a node said: where, whether it works, why not, total and free MiB."""
+    where = subject.at(view.config, view.config.group(node.group))
+    if where is None:
+        return None
+    try:
+        told = view.answer(examined_on(view.config, node)) or []
+    except MoorageError as error:
+        return ["", False, f"no answer: {error.message}", None, None]
+    found = next((one for one in told if one.place == where), Examined(place=where))
+    kind = template_named(subject.template)
+    key = kind.unit_key(dict(where.settings), dict(where.params))
+    mine = [unit for unit in found.units if unit.key == key]
+    room = [mine[0].total, mine[0].free] if mine else [None, None]
+    return [key, not found.problem, found.problem, *room]
+
+
+def _groups(
+    config: Config, subject: Subject, status: dict[str, list[Any]]
+) -> dict[str, bool]:
+    """Return whether it works on every node of each group where its disks can be."""
+    found = {}
+    for group in config.named(NodeGroup):
+        told = [status[n.name] for n in config.nodes_in(group) if n.name in status]
+        if subject.at(config, group):
+            found[group.name] = bool(told) and all(valid for _, valid, *_ in told)
+    return found

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-storage reconcile``: what is stored against what is known, and the repair.
+
+No repair deletes anything. A forgotten volume becomes a disk in quarantine, which a
+person adopts or removes; a disk whose volume is missing is quarantined; what a node
+holds and nobody uses there is detached.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Disk, Entity, Node, Place, successor
+from moorage.model.objects import as_text
+from moorage.ops import node_tasks
+from moorage.ops.identity import ADOPTION
+from moorage.units import Mib
+
+from . import directories, survey
+from .missing import Missing, Stray, missing, strays
+from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
+from .units import Named, unit_of
+
+QUARANTINE, SUSPEND, DETACH = "quarantine", "suspend", "detach"
+"""A volume becomes a disk in quarantine; a disk is quarantined; a node lets go."""
+
+
+class Repair(Struct, frozen=True, kw_only=True):
+    """One step of the plan.
+
+    Attributes
+    ----------
+    do
+        ``quarantine``, ``suspend`` or ``detach``.
+    what
+        What a person reads.
+    disk
+        Uuid of the disk, where there is one.
+    node
+        Name of the node that sees the volume, or holds the disk.
+    volume
+        Template and identity of the volume, every part as text.
+    """
+
+    do: str
+    what: str = ""
+    disk: str = ""
+    node: str = ""
+    volume: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it the same step in a later plan."""
+        return self.do, self.disk, self.node if self.disk else "", self.volume
+
+
+class StorageReconcile(Operation, frozen=True, kw_only=True):
+    """Compare what is stored with what is known; repair what was asked for.
+
+    Attributes
+    ----------
+    providers
+        ExtStorage providers to look at besides those that have disks or pools.
+    everything
+        Whether volumes that are in order are told one by one, too.
+    repair
+        Steps of an earlier plan that are to be done; those that are not due any more
+        are left out.
+    """
+
+    op_id = "OP_STORAGE_RECONCILE"
+    surveys = True
+
+    providers: tuple[str, ...] = ()
+    everything: bool = False
+    repair: tuple[Repair, ...] = ()
+
+    def summary(self) -> str:
+        """Return the opcode, and how much it repairs."""
+        repairs = f"({len(self.repair)} repairs)" if self.repair else ""
+        return f"STORAGE_RECONCILE{repairs}"
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold what is repaired; to look, nothing."""
+        for node in view.config.named(Node):
+            if any(one.node == node.name for one in self.repair):
+                yield Lock("node", node.uuid, shared=True)
+        disks = {one.disk for one in self.repair if one.disk}
+        for uuid in sorted(disks):
+            disk = view.config.objects.get(uuid)
+            owner = view.config.owner(disk) if isinstance(disk, Disk) else None
+            if owner:
+                yield Lock("instance", owner.uuid)
+            yield Lock("disk", uuid)
+        if any(one.do == QUARANTINE for one in self.repair):
+            yield ADOPTION
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the nodes that run guests for their volumes, and what they hold."""
+        for node in view.config.named(Node):
+            if node.offline:
+                continue
+            yield node_tasks.facts_on(node)
+            if node.vm_capable:
+                yield survey.ask(view.config, node, self.providers)
+
+    def check(self, view: View) -> None:
+        """Refuse nothing: any storage can be looked at. Look at it."""
+        self._state(view)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which steps are not due any more."""
+        due = {one.key for one, _ in self._state(view).plan}
+        for one in self.repair:
+            if one.key not in due:
+                yield f"left out, for it is not due any more: {one.what or one.do}"
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Let nodes let go, then record all that is quarantined."""
+        asked = {one.key for one in self.repair}
+        due = [one for one in self._state(view).plan if one[0].key in asked]
+        for _, about in due:
+            if isinstance(about, Stray) and about.disk:
+                yield node_tasks.let_go(view.config, about.disk, about.node)
+        put: list[Entity] = []
+        for repair, about in due:
+            if isinstance(about, Found):
+                put.append(quarantined_volume(view, about))
+            elif isinstance(about, Missing):
+                cause = f"job {view.job}: {repair.what}"
+                put.append(successor(about.disk, view.now, quarantine=cause))
+        if put:
+            change = Change(tuple(put))
+            what = f"quarantine {len(put)} disks"
+            yield commit(what, change, view.config.before(change))
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return what was found, and the plan: see the reference of the command."""
+        del results
+        return self._state(view).to_json(view, everything=self.everything)
+
+    def _state(self, view: View) -> "State":
+        return view.once("state", lambda: _state(view, self.providers))
+
+
+class State(Struct, frozen=True):
+    """What was found, and what would repair it."""
+
+    looks: list[Look]
+    found: list[Found]
+    missing: list[Missing]
+    strays: list[Stray]
+    doubts: list[str]
+    plan: list[tuple[Repair, Found | Missing | Stray]]
+
+    def to_json(self, view: View, *, everything: bool) -> dict[str, Any]:
+        """Return what clients get."""
+        shown = (one for one in self.found if everything or one.state != REFERENCED)
+        used = {unit_of(view.config.cluster, one) for one in view.config.all(Disk)}
+        return {
+            "storages": [_storage(one, used) for one in self.looks],
+            "counts": dict(Counter(one.state for one in self.found))
+            | {"missing": len(self.missing)},
+            "volumes": [_volume(view, one) for one in shown],
+            "missing": [_missing(one) for one in self.missing],
+            "attached": [_stray(one) for one in self.strays],
+            "doubts": self.doubts,
+            "plan": [to_builtins(repair) for repair, _ in self.plan],
+        }
+
+
+def _state(view: View, providers: Sequence[str]) -> State:
+    looks = survey.looks(view, providers)
+    found = survey.volumes(view, looks)
+    lost, doubts = missing(view, looks)
+    held = strays(view)
+    plan: list[tuple[Repair, Found | Missing | Stray]] = [
+        *((_to_quarantine(view, one), one) for one in found if one.state == FORGOTTEN),
+        *((_to_suspend(one), one) for one in lost if not one.disk.quarantine),
+        *((_to_detach(one), one) for one in held if one.disk and not one.used),
+    ]
+    return State(looks, found, lost, held, doubts, plan)
+
+
+# -- the plan --------------------------------------------------------------------------
+
+
+def _to_quarantine(view: View, found: Found) -> Repair:
+    return Repair(
+        do=QUARANTINE,
+        what=f"make a disk in quarantine of {_named(found)}: {_reason(view, found)}",
+        node=found.nodes[0].name,
+        volume=(found.place.template, *as_text(found.volume.logical_id)),
+    )
+
+
+def _to_suspend(one: Missing) -> Repair:
+    nodes = ", ".join(node.name for node in one.nodes)
+    volume = survey.shown(one.disk.volumes[0])
+    what = f"quarantine disk {one.disk.label}: no volume {volume} on {nodes}"
+    return Repair(do=SUSPEND, what=what, disk=one.disk.uuid)
+
+
+def _to_detach(one: Stray) -> Repair:
+    label = one.disk.label if one.disk else one.held.disk
+    what = f"detach disk {label} on {one.node.name}: {one.why}"
+    return Repair(do=DETACH, what=what, disk=one.held.disk, node=one.node.name)
+
+
+def _named(found: Found) -> str:
+    return f"volume {survey.shown(found.volume.logical_id)}"
+
+
+def _reason(view: View, found: Found) -> str:
+    """Return why a volume is taken for a forgotten one of ours."""
+    if not found.disk:
+        return "its name is of our kind, and no disk is known to be in it"
+    known = view.config.objects.get(found.disk)
+    if isinstance(known, Disk):
+        return f"disk {known.label} was in it before"
+    name = survey.seen(view).called(found.disk)
+    return f"it was of disk {name}, which is gone"
+
+
+def quarantined_volume(view: View, found: Found) -> Disk:
+    """Return the disk, in quarantine, that a forgotten volume becomes.
+
+    Its size is as told; 1 MiB where its storage tells none, until somebody corrects it.
+    """
+    volume, place = found.volume, found.place
+    reason = f"job {view.job}: {_reason(view, found)}"
+    return disk_of(
+        view,
+        place,
+        volume.logical_id,
+        found.nodes,
+        size=volume.size or Mib(1),
+        quarantine=reason,
+    )
+
+
+def disk_of(
+    view: View,
+    place: Place,
+    logical_id: tuple[Any, ...],
+    nodes: Sequence[Node],
+    **more: Any,  # noqa: ANN401
+) -> Disk:
+    """Return a disk in a volume that exists.
+
+    Parameters
+    ----------
+    nodes
+        Those that see it, the first of them first.
+    """
+    kind, node = survey.kind_of(place), nodes[0]
+    pool = directories.pool_at(view.config, view.config.group(node.group), place)
+    fields = {
+        "uuid": view.fresh(),
+        "dev_type": place.template,
+        "logical_id": logical_id,
+        "nodes": (node.uuid,) if survey.is_local(place) else (),
+        "params": kind.parameters(dict(place.params)),
+        "pool": pool.uuid if pool else None,
+        "group": node.group,
+        "last_node": node.uuid,
+        "cname": "" if kind.capabilities.provider else None,
+        "ctime": view.now,
+        "mtime": view.now,
+    }
+    return Disk(**fields | more)
+
+
+# -- what clients get ------------------------------------------------------------------
+
+
+def _storage(look: Look, used: Collection[Named]) -> dict[str, Any]:
+    template, unit = look.unit
+    return {
+        "node": look.node.name,
+        "template": template,
+        "unit": unit,
+        "params": dict(look.place.params),
+        "used": look.unit in used,
+        "volumes": len(look.listed.volumes),
+        "problem": look.listed.problem,
+    }
+
+
+def _volume(view: View, found: Found) -> dict[str, Any]:
+    known = view.config.objects.get(found.disk)
+    why = _reason(view, found) if found.state == FORGOTTEN else ""
+    if found.state == BUSY:
+        why = "a job works on it"
+    if found.state == UNKNOWN and isinstance(known, Disk):
+        why = f"disk {known.label} has its volume by that name on another node"
+    return {
+        "state": found.state,
+        "template": found.place.template,
+        "logical_id": list(found.volume.logical_id),
+        "volume": survey.shown(found.volume.logical_id),
+        "size": found.volume.size,
+        "note": found.volume.note,
+        "nodes": [node.name for node in found.nodes],
+        "disk": found.disk,
+        "name": known.name if isinstance(known, Disk) else None,
+        "why": why,
+    }
+
+
+def _missing(one: Missing) -> dict[str, Any]:
+    return {
+        "disk": one.disk.uuid,
+        "name": one.disk.name,
+        "volume": survey.shown(one.disk.volumes[0]),
+        "nodes": [node.name for node in one.nodes],
+        "quarantine": one.disk.quarantine,
+    }
+
+
+def _stray(one: Stray) -> dict[str, Any]:
+    return {
+        "disk": one.held.disk,
+        "name": one.disk.name if one.disk else None,
+        "node": one.node.name,
+        "path": one.held.path,
+        "epoch": one.held.epoch,
+        "why": one.why,
+        "used": one.used,
+    }

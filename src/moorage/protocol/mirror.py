@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on the copies of mirrored disks."""
+
+from moorage.model import MirrorState
+from moorage.storage import Outcome
+
+from .verb import OnDisk, Reading
+
+_A_WEEK = 7 * 86400.0
+
+
+class GetMirrors(Reading[list[MirrorState]], frozen=True, tag="mirrors"):
+    """Return this node's side of all mirrored disks."""
+
+    long = True
+
+
+class AwaitSync(OnDisk[MirrorState], frozen=True, tag="mirror.sync"):
+    """Wait until both copies are the same; say how far they are meanwhile.
+
+    It changes nothing, and so nothing that is done to the disk waits for it.
+    """
+
+    reads = True
+    limit = _A_WEEK
+
+
+class BeginMirror(OnDisk[Outcome], frozen=True, tag="mirror.begin"):
+    """Write new metadata: on the first node of the pair, the data there counts."""
+
+
+class RenewCopy(OnDisk[Outcome], frozen=True, tag="mirror.renew"):
+    """Put new volumes in the place of this node's; they are copied from the other.
+
+    The old ones are kept aside, and nobody writes to them any more.
+    """
+
+
+class RestoreCopy(OnDisk[Outcome], frozen=True, tag="mirror.restore"):
+    """Put back what :class:`RenewCopy` kept aside, and remove what took its place."""
+
+
+class ReleaseCopy(OnDisk[Outcome], frozen=True, tag="mirror.release"):
+    """Remove what :class:`RenewCopy` kept aside."""

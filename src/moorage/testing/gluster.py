@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A Gluster volume of one brick, on one address of this machine.
+
+It starts in seconds, beside any other Gluster on the machine, and is gone without a
+trace when it is closed. It needs root and Debian's package glusterfs-server.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from moorage.errors import Failed
+
+VOLUME = "gv0"
+_PATIENCE = 120.0
+_SETTINGS = """\
+volume management
+    type mgmt/glusterd
+    option working-directory {home}/state
+    option run-directory {home}/run
+    option logging-directory {home}/log
+    option glusterd-sockfile {home}/socket
+    option transport-type socket
+    option transport.socket.bind-address {address}
+    option transport.socket.listen-port 24007
+    option transport.address-family inet
+    option ping-timeout 0
+    option event-threads 1
+    option base-port 49152
+    option max-port 60999
+end-volume
+"""
+
+
+class Gluster:
+    """A Gluster volume; a context manager.
+
+    Parameters
+    ----------
+    address
+        Where its daemon listens, at port 24007.
+
+    Attributes
+    ----------
+    files
+        What is in the volume, as the machine sees it.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._home = Path(tempfile.mkdtemp(prefix="gluster-"))
+        self.files = self._home / "brick"
+        self._daemon: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it; its data are gone."""
+        with suppress(Failed):
+            self.ask("volume", "stop", VOLUME, "force")
+        if self._daemon:
+            self._daemon.kill()
+            self._daemon.wait()
+        for note in self._home.glob("run/**/*.pid"):
+            with suppress(ValueError, ProcessLookupError):
+                os.kill(int(note.read_text()), signal.SIGKILL)
+        shutil.rmtree(self._home)
+
+    def ask(self, *words: str) -> str:
+        """Run Gluster's command line; return what it prints."""
+        socket = f"--glusterd-sock={self._home}/socket"
+        argv = ("gluster", socket, "--mode=script", *words)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=False, timeout=_PATIENCE
+        )
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip()
+            raise Failed(f"gluster {' '.join(words)}: {said}")
+        return done.stdout
+
+    def _start(self) -> None:
+        for name in ("state", "run", "log", "brick"):
+            (self._home / name).mkdir()
+        settings = self._home / "glusterd.vol"
+        settings.write_text(_SETTINGS.format(home=self._home, address=self.address))
+        own = (f"--log-file={self._home}/log/daemon", f"--pid-file={self._home}/pid")
+        argv = ("glusterd", "--no-daemon", f"--volfile={settings}", *own)
+        null = subprocess.DEVNULL
+        self._daemon = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null)
+        self._wait()
+        self.ask("volume", "create", VOLUME, f"{self.address}:{self.files}", "force")
+        self.ask("volume", "start", VOLUME)
+
+    def _wait(self) -> None:
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self.ask("pool", "list")
+            except Failed:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+            else:
+                return

@@ -1,0 +1,216 @@
+"""Mirrored disks through the operations, on simulated nodes with simulated DRBD."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.model import pair_of
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(nodes=4))
+    yield cluster
+    await cluster.stop()
+
+
+async def made(cluster: SimCluster, name: str = "web", **more: Any) -> None:
+    fields = {
+        "disk_template": "drbd",
+        "disks": [{"size": 1024, "name": f"{name}-root"}],
+        "pnode": "node1",
+        "snode": "node2",
+    }
+    await cluster.run("OP_INSTANCE_CREATE", instance_name=name, **(fields | more))
+
+
+def sides(cluster: SimCluster) -> dict[str, tuple[str, str]]:
+    """Return role and peer of each device, by node and minor."""
+    return {
+        key: (one["role"], one["other"])
+        for key, one in sorted(cluster.nodes.san.mirrors.items())
+    }
+
+
+def roles(cluster: SimCluster) -> dict[str, str]:
+    return {key: role for key, (role, _) in sides(cluster).items()}
+
+
+def states(cluster: SimCluster, node: str) -> list[str]:
+    told = cluster.nodes.san.drbd.status(node).splitlines()
+    return [line.split(" C ")[0].strip() for line in told if " cs:" in line]
+
+
+async def test_an_instance_is_made_on_two_nodes(cluster: SimCluster) -> None:
+    await made(cluster)
+    disk = cluster.config.disk("web-root")
+    pair = pair_of(disk)
+    assert pair
+    assert disk.nodes == pair.nodes == ("node1", "node2")
+    assert pair.port == 11000
+    assert pair.minors == (0, 0)
+    assert roles(cluster) == {"node1 0": "Primary", "node2 0": "Secondary"}
+    assert states(cluster, "node2") == [
+        "0: cs:Connected ro:Secondary/Primary ds:UpToDate/UpToDate"
+    ]
+    volumes = {key: one["size"] for key, one in cluster.nodes.san.logical.items()}
+    name = disk.volume.removesuffix("_data")
+    assert volumes == {
+        f"{node} xenvg/{name}_{part}": size
+        for node in ("node1", "node2")
+        for part, size in (("data", 1024), ("meta", 128))
+    }
+
+
+async def test_both_nodes_let_go_and_take_it_up_again(cluster: SimCluster) -> None:
+    await made(cluster)
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web")
+    assert roles(cluster) == {}
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    assert roles(cluster) == {"node1 0": "Primary", "node2 0": "Secondary"}
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web")
+    assert roles(cluster) == {}
+    assert not cluster.nodes.san.logical
+
+
+async def test_a_guest_migrates_to_its_secondary_and_back(cluster: SimCluster) -> None:
+    await made(cluster)
+    refused = await cluster.refused(
+        "OP_INSTANCE_MIGRATE", instance_name="web", target_node="node3"
+    )
+    assert "it can go to its secondary node node2, and not to node3" in refused.message
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert cluster.config.instance("web").primary_node == "node2"
+    assert roles(cluster) == {"node1 0": "Secondary", "node2 0": "Primary"}
+    assert not any(one["two"] for one in cluster.nodes.san.mirrors.values())
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web", target_node="node1")
+    assert roles(cluster) == {"node1 0": "Primary", "node2 0": "Secondary"}
+
+
+async def lost(cluster: SimCluster, node: str) -> None:
+    """Let a node lose its power, and say so."""
+    cluster.nodes.nodes[node].lose_power()
+    await cluster.run("OP_NODE_SET_PARAMS", node_name=node, offline=True)
+
+
+async def test_what_was_written_is_there_after_a_failover(cluster: SimCluster) -> None:
+    await made(cluster, pnode="node2", snode="node3")
+    cluster.nodes.san.drbd.write("node2", 0, "letter")
+    await lost(cluster, "node2")
+    await cluster.run("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert roles(cluster) == {"node3 0": "Primary"}
+    volume = cluster.config.disk("web-root").volume
+    assert cluster.nodes.san.logical[f"node3 xenvg/{volume}"]["data"] == "letter"
+
+
+async def lagging(cluster: SimCluster) -> None:
+    """Let the copy on node3 stay behind in the middle of its first sync."""
+    cluster.nodes.san.slow_sync = 1000
+    await made(cluster, wait_for_sync=False, pnode="node2", snode="node3")
+
+
+async def test_a_copy_that_is_behind_is_not_gone_to(cluster: SimCluster) -> None:
+    await lagging(cluster)
+    moved = await cluster.refused("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert "the copies of disk web-root are not the same" in moved.message
+    failed = await cluster.refused("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert "the copy of disk web-root on node node3 is not up to date" in failed.message
+    assert "--ignore-consistency" in failed.hint
+    assert roles(cluster) == {"node2 0": "Primary", "node3 0": "Secondary"}
+
+
+async def test_somebody_says_that_it_shall_go_on_with_old_data(
+    cluster: SimCluster,
+) -> None:
+    await lagging(cluster)
+    await lost(cluster, "node2")
+    refused = await cluster.refused("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert "not up to date" in refused.message
+    await cluster.run(
+        "OP_INSTANCE_FAILOVER", instance_name="web", ignore_consistency=True
+    )
+    assert roles(cluster) == {"node3 0": "Primary"}
+
+
+@pytest.mark.requirement("S3-49")
+async def test_disks_that_are_made_at_once_share_no_number(cluster: SimCluster) -> None:
+    await made(cluster)
+    await cluster.run("OP_DISK_DETACH", disk="web-root")
+    new = {"OP_ID": "OP_DISK_ADD", "disk_template": "drbd", "size": 64}
+    pairs = [("node1", "node2"), ("node2", "node1"), ("node1", "node3")]
+    several = [
+        new | {"name": f"d{number}", "node": ":".join(pair)}
+        for number, pair in enumerate(pairs * 2)
+    ]
+    assert await cluster.at_once(*several) == []
+    found = [pair_of(cluster.config.disk(f"d{n}")) for n in range(6)]
+    numbers = [one for pair in found if pair for one in pair.reserved()]
+    mine = pair_of(cluster.config.disk("web-root"))
+    assert mine
+    numbers += mine.reserved()
+    assert len(numbers) == len(set(numbers)) == 21
+    assert sorted(port for node, port in numbers if not node) == [*range(11000, 11007)]
+
+
+@pytest.mark.requirement("S3-47")
+async def test_a_disk_is_attached_where_both_its_nodes_are_the_instances(
+    cluster: SimCluster,
+) -> None:
+    await made(cluster)
+    new = {"disk_template": "drbd", "size": 64}
+    for name, node in (("other", "node1:node3"), ("far", "node3:node4")):
+        await cluster.run("OP_DISK_ADD", name=name, node=node, **new)
+    await cluster.run("OP_DISK_ADD", name="swapped", node="node2:node1", **new)
+    other = await cluster.refused("OP_DISK_ATTACH", disk="other", instance_name="web")
+    assert "an instance has one secondary node" in other.message
+    far = await cluster.refused("OP_DISK_ATTACH", disk="far", instance_name="web")
+    assert "node node1 does not reach it" in far.message
+    await cluster.run("OP_DISK_ATTACH", disk="swapped", instance_name="web")
+    assert roles(cluster)["node1 2"] == "Primary"
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert {key for key, role in roles(cluster).items() if role == "Primary"} == {
+        "node2 0",
+        "node2 1",
+    }
+
+
+@pytest.mark.requirement("S3-36")
+async def test_mirrored_and_shared_disks_move_together(cluster: SimCluster) -> None:
+    disks = [
+        {"size": 256, "name": "a"},
+        {"size": 256, "name": "b", "dev_type": "ext", "provider": "san"},
+    ]
+    await made(cluster, disks=disks)
+    refused = await cluster.refused(
+        "OP_INSTANCE_MIGRATE", instance_name="web", target_node="node4"
+    )
+    assert "secondary node node2" in refused.message
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert roles(cluster)["node2 0"] == "Primary"
+    volume = cluster.config.disk("b").volume
+    assert cluster.nodes.san.attached == {f"node2 {volume}": {"open": True}}
+
+
+async def test_the_planner_chooses_both_nodes(cluster: SimCluster) -> None:
+    told = await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="web",
+        disk_template="drbd",
+        disks=[{"size": 1024}],
+    )
+    disk = next(iter(cluster.config.disks_of(cluster.config.instance("web"))))
+    assert list(disk.nodes) == told
+    assert len(set(told)) == 2
+
+
+async def test_a_mirrored_disk_grows_on_both_nodes(cluster: SimCluster) -> None:
+    await made(cluster)
+    await cluster.run("OP_INSTANCE_GROW_DISK", instance_name="web", disk=0, amount=512)
+    san = cluster.nodes.san
+    assert {one["size"] for one in san.mirrors.values()} == {1536}
+    data = [one["size"] for key, one in san.logical.items() if key.endswith("_data")]
+    assert data == [1536, 1536]
+    assert cluster.config.disk("web-root").size == 1536

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Logical volumes through all floors, on simulated nodes."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, Exists, Failed, NoCapacity, WrongState
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.lvm import GROUP
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    builder = ClusterBuilder(2)
+    given = {"volume_group_name": GROUP}
+    builder.objects["cluster"] = replace(builder.objects["cluster"], **given)
+    found = await SimCluster.start(tmp_path / "nodes", builder)
+    yield found
+    await found.stop()
+
+
+async def add(cluster: SimCluster, name: str, **disk: Any) -> Any:
+    new = {"size": 1000, "name": f"d-{name}"} | disk
+    wanted = {key: value for key, value in new.items() if value is not None}
+    fields = {"instance_name": name, "disk_template": "plain", "disks": [wanted]}
+    await cluster.run("OP_INSTANCE_CREATE", pnode="node1", **fields)
+    (made,) = cluster.config.disks_of(cluster.config.instance(name))
+    return made
+
+
+def volumes(cluster: SimCluster) -> dict[str, int]:
+    return {name: one["size"] for name, one in cluster.nodes.san.logical.items()}
+
+
+@pytest.mark.requirement("S0-07")
+async def test_its_volume_has_ganetis_name_grows_and_goes(cluster: SimCluster) -> None:
+    disk = await add(cluster, "web")
+    group, name = disk.logical_id
+    assert (group, name.endswith(".disk0"), disk.nodes) == (GROUP, True, ("node1",))
+    assert volumes(cluster) == {f"node1 {GROUP}/{name}": 1000}
+    note = cluster.nodes.san.logical[f"node1 {GROUP}/{name}"]["tags"]
+    assert note == "originstname+web"
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    await cluster.run("OP_DISK_GROW", disk=disk.uuid, amount=24)
+    assert volumes(cluster) == {f"node1 {GROUP}/{name}": 1024}
+    assert (await cluster.run("OP_CLUSTER_VERIFY"))["errors"] == []
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web", shutdown_timeout=0)
+    assert volumes(cluster) == {}
+
+
+@pytest.mark.requirement("S0-07")
+@pytest.mark.parametrize(
+    ("op_id", "word"),
+    [("OP_INSTANCE_FAILOVER", "failover"), ("OP_INSTANCE_MIGRATE", "migrations")],
+)
+async def test_it_stays_where_its_volume_is(
+    cluster: SimCluster, op_id: str, word: str
+) -> None:
+    await add(cluster, "web")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
+    error = await cluster.refused(op_id, instance_name="web", target_node="node2")
+    told = f"Instance's disk layout 'plain' does not allow {word}"
+    assert error.message.startswith(told)
+
+
+async def test_its_group_is_the_disks_own_or_the_clusters(cluster: SimCluster) -> None:
+    cluster.nodes.san.groups["node1 fast"] = {"devices": {"/dev/nvme0": 4096}}
+    assert (await add(cluster, "web", vg="fast")).logical_id[0] == "fast"
+    with pytest.raises(BadInput, match="'-x' is not the name of a volume group"):
+        await add(cluster, "odd", vg="-x")
+    with pytest.raises(NoCapacity, match=r"no such unit .*plain/slow"):
+        await add(cluster, "lost", vg="slow")
+    assert len(volumes(cluster)) == 1
+
+
+async def test_what_a_group_has_no_room_for_is_refused(cluster: SimCluster) -> None:
+    await add(cluster, "web", size=1024 * 1024 - 8)
+    with pytest.raises(NoCapacity, match=r"plain/xenvg.*free 8 MiB"):
+        await add(cluster, "two", size=1000)
+
+
+@pytest.mark.requirement("S0-06")
+async def test_a_volume_that_is_there_is_adopted_with_its_name(
+    cluster: SimCluster,
+) -> None:
+    old = {"size": 512, "data": "old", "tags": "", "origin": "", "devices": []}
+    cluster.nodes.san.logical[f"node1 {GROUP}/legacy"] = old
+    disk = await add(cluster, "web", size=None, adopt="legacy")
+    assert (disk.logical_id, disk.size) == ((GROUP, "legacy"), 512)
+    with pytest.raises(Exists, match="volume legacy is disk d-web already"):
+        await add(cluster, "two", size=None, adopt="legacy")
+    with pytest.raises(WrongState, match="no block device /dev/xenvg/none"):
+        await add(cluster, "two", size=None, adopt="none")
+    with pytest.raises(BadInput, match="is not the name of a logical volume"):
+        await add(cluster, "two", size=None, adopt="../../sda")
+    assert cluster.nodes.san.logical[f"node1 {GROUP}/legacy"]["data"] == "old"
+
+
+@pytest.mark.requirement("S0-08")
+async def test_with_exclusive_storage_a_disk_has_its_spindles(
+    cluster: SimCluster,
+) -> None:
+    with pytest.raises(BadInput, match="spindles with exclusive storage only"):
+        await add(cluster, "web", spindles=1)
+    given = {"ndparams": {"exclusive_storage": True}}
+    await cluster.run("OP_GROUP_SET_PARAMS", group_name="default", **given)
+    with pytest.raises(BadInput, match="the disk needs a number of spindles"):
+        await add(cluster, "web")
+    disk = await add(cluster, "web", spindles=1)
+    assert disk.spindles == 1
+    two = await add(cluster, "two", spindles=1)
+    used = [one["devices"] for one in cluster.nodes.san.logical.values()]
+    assert used == [["/dev/sda"], ["/dev/sdb"]]
+    with pytest.raises(Failed, match="not enough empty physical volumes"):
+        await add(cluster, "three", spindles=1)
+    assert (await cluster.run("OP_CLUSTER_VERIFY"))["errors"] == []
+    assert two.uuid in cluster.config.objects
+
+
+async def test_a_snapshot_needs_the_volume_that_it_was_taken_of(
+    cluster: SimCluster,
+) -> None:
+    disk = await add(cluster, "web")
+    await cluster.run("OP_DISK_SNAPSHOT", disk="d-web", new_name="copy")
+    copy = next(one for one in cluster.config.objects.values() if one.uuid != disk.uuid)
+    del copy
+    with pytest.raises(Failed, match="d-web has snapshots"):
+        await cluster.run("OP_INSTANCE_REMOVE", instance_name="web")
+    assert len(volumes(cluster)) == 2
+
+
+async def test_the_clusters_group_is_one_that_every_node_has(
+    cluster: SimCluster,
+) -> None:
+    with pytest.raises(WrongState, match="node node1 has no volume group fast"):
+        await cluster.run("OP_CLUSTER_SET_PARAMS", volume_group_name="fast")
+    await add(cluster, "web")
+    with pytest.raises(WrongState, match="Cannot disable lvm storage"):
+        await cluster.run("OP_CLUSTER_SET_PARAMS", volume_group_name="")
+    for node in ("node1", "node2"):
+        cluster.nodes.san.groups[f"{node} fast"] = {"devices": {"/dev/nvme0": 64}}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", volume_group_name="fast")
+    assert cluster.config.cluster.volume_group_name == "fast"

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Other storage for the disk of a real guest that writes, and ``kill -9`` meanwhile.
+
+Whatever is killed, and when: the job ends, the disk has its old volume or its new one,
+no third volume is left, and not a line that the guest wrote is lost.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.daemons import devcluster, process
+
+pytestmark = pytest.mark.real
+
+ENDED = ("success", "error", "canceled")
+SIZE = 48
+"""MiB."""
+RATE = 40
+"""MiB a second: so that something can happen meanwhile."""
+STORAGE = (
+    {"disk_template": "ext", "provider": "qsd"},
+    {"disk_template": "ext", "provider": "loop"},
+    {"disk_template": "sharedfile"},
+)
+START = """mount -t ext4 {0} /mnt; rm -f /stop; cd /; (i=$(wc -l < /mnt/log)
+    while [ ! -e /stop ]; do i=$((i+1)); echo $i >> /mnt/log; sync; usleep 20000; done \
+    ) </dev/null >/dev/null 2>&1 &"""
+STOP = "touch /stop; usleep 500000; umount /mnt"
+LINES = """echo 3 > /proc/sys/vm/drop_caches; n=$(wc -l < /mnt/log)
+    head -n $n /mnt/log > /tmp/seen; seq 1 $n | cmp - /tmp/seen && echo $n"""
+
+
+class Yard:
+    """A town of one node, with a guest that writes a line after the other."""
+
+    def __init__(self, town: Any) -> None:
+        self.town = town
+        town.guest("web1", "node1")
+        town.type(f"gnt-disk add -t sharedfile -s {SIZE}M data1")
+        self.disk = town.uuid("data1")
+        town.type("gnt-disk attach data1 web1")
+        device = town.device("web1", self.disk)
+        town.inside(
+            "web1", f"mke2fs -q {device} >/dev/null; mount -t ext4 {device} /mnt"
+        )
+        town.inside("web1", "touch /mnt/log; umount /mnt")
+        self.start()
+        self.turn = 0
+        self.lines = 0
+        self.seen: list[str] = []
+
+    def start(self) -> None:
+        """Let the guest write."""
+        self.town.inside("web1", START.format(self.town.device("web1", self.disk)))
+
+    def check_lines(self) -> None:
+        """Fail if a line is missing of those that were there at any time."""
+        found = int(self.town.inside("web1", LINES))
+        assert found >= self.lines
+        self.lines = found
+
+    # -- conversions ----------------------------------------------------------------
+
+    def submit(self, rate: int = RATE) -> int:
+        self.turn += 1
+        to = STORAGE[self.turn % len(STORAGE) - 1]
+        opcode = {"OP_ID": "OP_DISK_CONVERT", "disk": "data1", "rate": rate, **to}
+        with self.town.stage.luxi() as luxi:
+            return int(luxi.submit_job([opcode]))
+
+    def at(self, job: int, word: str) -> None:
+        """Wait until a job does what a word names, or ends."""
+        end = time.monotonic() + 60
+        with self.town.stage.luxi() as luxi:
+            while time.monotonic() < end:
+                ((status, progress),) = luxi.query_jobs([job], ["status", "progress"])
+                if status in ENDED or word in str(progress):
+                    return
+                time.sleep(0.005)
+        raise AssertionError(f"job {job} never came to {word}")
+
+    def status(self, job: int) -> str:
+        """Wait for the end of a job; return its status."""
+        seen: list[Any] = [None]
+        with self.town.stage.luxi() as luxi:
+            while seen[0] not in ENDED:
+                change = luxi.wait_for_job_change(job, ["status"], (seen, None), 60)
+                assert change != "nochange", f"job {job} stays {seen[0]}"
+                seen = change[0]
+        return str(seen[0])
+
+    def check(self, before: list[Any], status: str) -> None:
+        """Fail unless the disk is as before, or in its new storage."""
+        now = self.town.stage.disk("data1")
+        assert now["quarantine"] is None
+        assert (now["logical_id"] != before) == (status == "success")
+        self.seen.append(status)
+        assert self.town.stage.status("web1") == "running"
+        self.check_lines()
+        assert self.town.healthy()
+
+    # -- what is killed -------------------------------------------------------------
+
+    def kill(self, pid_file: Path) -> None:
+        pid = int(pid_file.read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+        assert process.wait_until(lambda: not process.alive(pid), 60)
+
+    def master(self) -> None:
+        self.kill(self.town.scratch.master.pid)
+        self.town.type("moorage master start")
+
+    def agent(self) -> None:
+        self.kill(self.town.scratch.node("node1").pid)
+        devcluster.start_agent(self.town.scratch, "node1")
+
+    def both(self) -> None:
+        self.kill(self.town.scratch.node("node1").pid)
+        self.master()
+        devcluster.start_agent(self.town.scratch, "node1")
+
+    def guest(self) -> None:
+        (row,) = self.town.ask("gnt-instance list -o uuid web1")
+        run = self.town.scratch.node("node1").run
+        self.kill(run / "kvm" / row["uuid"] / "pid")
+
+
+@pytest.fixture(scope="module")
+def yard(new_town: Callable[[int], Any]) -> Iterator[Yard]:
+    with new_town(1) as town:
+        yield Yard(town)
+
+
+MOMENTS = (
+    ("create", "master"),
+    ("mirrored", "master"),
+    ("switch", "master"),
+    ("record", "master"),
+    ("remove", "master"),
+    ("mirrored", "agent"),
+    ("let web1 go on", "agent"),
+    ("switch", "both"),
+    ("mirrored", "guest"),
+    ("switch", "guest"),
+)
+"""What the job says that it does, and what dies then."""
+
+
+@pytest.mark.parametrize(("moment", "what"), MOMENTS)
+def test_something_is_killed(yard: Yard, moment: str, what: str) -> None:
+    before = yard.town.stage.disk("data1")["logical_id"]
+    job = yard.submit()
+    yard.at(job, moment)
+    getattr(yard, what)()
+    status = yard.status(job)
+    if what == "guest":
+        yard.town.type("gnt-instance startup web1")
+        yard.start()
+    yard.check(before, status)
+
+
+def test_a_job_that_is_cancelled_leaves_the_old_volume(yard: Yard) -> None:
+    before = yard.town.stage.disk("data1")["logical_id"]
+    job = yard.submit(rate=2)
+    yard.at(job, "mirrored")
+    yard.town.type(f"gnt-job cancel {job}")
+    assert yard.status(job) == "error"
+    yard.check(before, "error")
+
+
+def test_a_converted_disk_grows_is_cloned_and_works_at_rest(yard: Yard) -> None:
+    town = yard.town
+    town.type("gnt-disk clone data1 --name copy -t sharedfile")
+    town.type(f"gnt-disk grow data1 {SIZE}M")
+    assert town.size("web1", yard.disk) == 2 * SIZE
+    town.inside("web1", STOP)
+    kept = town.checksum("web1", yard.disk)
+    town.type("gnt-instance shutdown web1")
+    town.type("gnt-instance modify -t ext -e provider=qsd web1")
+    town.type("gnt-instance modify -t sharedfile web1")
+    town.type("gnt-instance startup web1")
+    assert town.checksum("web1", yard.disk) == kept
+    yard.start()
+    yard.check_lines()
+    town.inside("web1", STOP)
+    town.type("gnt-disk detach data1")
+    town.type("gnt-disk attach copy web1")
+    device = town.device("web1", town.uuid("copy"))
+    town.inside("web1", f"mount -t ext4 {device} /mnt")
+    assert 0 < int(town.inside("web1", LINES)) <= yard.lines
+    town.inside("web1", "umount /mnt")
+    assert town.healthy()
