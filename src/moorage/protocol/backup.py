@@ -123,6 +123,7 @@ class DumpDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.dump"):
     """
 
     limit = PATIENCE
+    breakable = True
     name: str
     dump: Dump
     writing: Writing = Writing()
@@ -144,6 +145,7 @@ class DumpGuest(WithDisks[None], frozen=True, kw_only=True, tag="export.dump-gue
     """
 
     limit = PATIENCE
+    breakable = True
     export: str
     dumps: tuple[Dump, ...]
     writing: Writing = Writing()
@@ -173,6 +175,7 @@ class RunExportScript(
     """
 
     limit = PATIENCE
+    breakable = True
     export: str
     index: int
     dump: Dump
@@ -194,6 +197,7 @@ class LoadDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.load"):
     """
 
     limit = PATIENCE
+    breakable = True
     name: str
     dump: Dump
     writing: Writing = Writing()
@@ -219,6 +223,7 @@ class RunImportScript(
     """
 
     limit = PATIENCE
+    breakable = True
     export: str
     index: int
     dump: Dump

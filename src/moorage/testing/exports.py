@@ -3,6 +3,7 @@
 
 import json
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from moorage.errors import CommandFailed
@@ -87,3 +88,14 @@ def find(san: "San", node: str, operands: list[str], _command: Command) -> Outpu
     inside = [key for key in san.files if key.startswith(f"{root}/")]
     names = {key.removeprefix(f"{root}/").partition("/")[0] for key in inside}
     return Output("".join(f"{name}\n" for name in sorted(names)))
+
+
+def os_script(san: "San", node: str, command: Command) -> Output:
+    """Do what the script of an OS does: one that exports or imports moves data."""
+    action = PurePosixPath(command.argv[0]).name
+    if action == "export":
+        held = contents(san, node, command.env["EXPORT_DEVICE"])
+        san.files[san.key(node, command.stdout)] = held
+    elif action == "import":
+        san.copy_data(node, command.stdin, command.env["IMPORT_DEVICE"])
+    return Output()

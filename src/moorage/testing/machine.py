@@ -12,6 +12,7 @@ from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
+from . import exports
 from .storage import EXPORTS_DIR, MIB, PROVIDERS_DIR, San
 
 Refuse = Callable[[str, Command], bool]
@@ -100,7 +101,7 @@ class SimMachine:
                 f"{title} failed (exited with exit code 1): it was told to"
             )
         if command.cwd.startswith("/sim/os"):
-            return Output()
+            return exports.os_script(self._san, self.node, command)
         if command.argv[:2] == ("stat", "--file-system"):
             return self._file_system(command.argv[-1].removesuffix("/."))
         if command.argv[:2] == ("test", "-d") and command.argv[-1] in self.missing:

@@ -168,8 +168,11 @@ class Hypervisor(Protocol):
     ) -> None:
         """Copy drives of a running guest into files, all as they are at one moment."""
 
-    async def end_dump(self, uuid: str) -> None:
-        """End such copying, if it goes on; its :meth:`dump` fails then."""
+    async def end_dump(self, uuid: str) -> bool:
+        """End such copying, if it goes on; its :meth:`dump` fails then.
+
+        Returns whether there was any; a guest that is not here has none.
+        """
 
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits for a migration; return where to send it."""

@@ -186,8 +186,10 @@ class Fake:
         del uuid, targets, writing, report
         raise NotSupported("guests of the fake hypervisor have no data to copy")
 
-    async def end_dump(self, uuid: str) -> None:
+    async def end_dump(self, uuid: str) -> bool:
         """Do nothing: nothing is copied."""
+        del uuid
+        return False
 
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits; its place is the directory, as ``fake:DIR``."""

@@ -127,11 +127,13 @@ async def _watched(talk: Talk, wanted: int, report: Report) -> None:
         await asyncio.sleep(_LOOK)
 
 
-async def end(monitor: Monitor) -> None:
-    """End the jobs, and let go of the files they wrote to."""
+async def end(monitor: Monitor) -> bool:
+    """End the jobs, and let go of the files they wrote to; return if there were any."""
+    found = False
     loop = asyncio.get_running_loop()
     limit = loop.time() + _RELEASE
     while jobs := await _jobs(monitor):
+        found = True
         for job in jobs:
             over = job.status == "concluded"
             with suppress(Refusal):  # it ended this very moment, or is about to
@@ -148,6 +150,7 @@ async def end(monitor: Monitor) -> None:
     for one in await monitor.read(list[FdSet], "query-fdsets"):
         if any(file.opaque.startswith(_JOB) for file in one.fds):
             await monitor.ask("remove-fd", fdset_id=one.fdset_id)
+    return found
 
 
 async def _jobs(monitor: Monitor) -> list[Job]:

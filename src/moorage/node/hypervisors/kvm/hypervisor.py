@@ -357,12 +357,13 @@ class Kvm:
         talk = partial(conversation, self._home(uuid))
         await dumping.dump(talk, targets, writing, self._images, report)
 
-    async def end_dump(self, uuid: str) -> None:
+    async def end_dump(self, uuid: str) -> bool:
         """End such copying, if it goes on; its :meth:`dump` fails then."""
         home = self._home(uuid)
-        if home.has_process():
-            async with conversation(home) as monitor:
-                await dumping.end(monitor)
+        if not home.is_guest() or not home.has_process():
+            return False
+        async with conversation(home) as monitor:
+            return await dumping.end(monitor)
 
     # -- migration ----------------------------------------------------------------
 
