@@ -102,6 +102,7 @@ stop: ## End the cluster of make run; nothing stays behind
 bench: $(INSTALLED) ## Measure what commands cost at 100 to 10,000 instances, on 20 to 1,000 nodes
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/choosing.py
+	$(BIN)/python benchmarks/converting.py
 	$(BIN)/python tests/htools/bench.py
 
 parity: $(INSTALLED) real-packages ## Compare decisions with Ganeti's planner; SEED=1 CLUSTERS=1000

@@ -201,7 +201,7 @@ def _steady(line: str) -> str:
     return line.strip()
 
 
-def check(page: Path, seconds: float = 60.0, *, write: bool = False) -> None:
+def check(page: Path, seconds: float = 180.0, *, write: bool = False) -> None:
     """Run a page on a scratch cluster of its own; end the cluster, come what may.
 
     Parameters

@@ -96,7 +96,7 @@ async def test_a_refused_job_carries_its_error(side):
     [
         [],
         [{"OP_ID": "OP_NO_SUCH"}],
-        [{"OP_ID": "OP_DISK_ADD"}],
+        [{"OP_ID": "OP_DISK_ADD", "size": "large"}],
         [ATTACH | {"priority": 99}],
         [ATTACH | {"depends": [[17, ["success"]]]}],
         [ATTACH | {"depends": 5}],

@@ -29,6 +29,7 @@ from moorage.htools.formats import luxi
 from moorage.model import Config, Instance, Nic, load
 from moorage.ops.storage.directories import directories
 from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.lvm import GROUP
 
 
 def built() -> ClusterBuilder:
@@ -214,9 +215,9 @@ async def planned(sim: SimCluster) -> Fleet:
 @pytest.mark.requirement("S4-02", "S4-05")
 async def test_the_planner_reads_the_storage_units_of_the_masters_answers(sim):
     units = {unit.name: unit for unit in (await planned(sim)).nodes[0].units}
-    measured = set(directories(sim.truth.config.cluster).items())
+    measured = {*directories(sim.truth.config.cluster).items(), ("plain", GROUP)}
     provided = {("ext", name) for name in ("plainsan", "san", "usersan")}
-    assert set(units) == measured | provided
+    assert set(units) == measured | provided | {("plain", "xenvg"), ("rbd", "rbd")}
     assert all(units[name].free == 1024 * 1024 for name in measured)
     assert all(units[name].free is None for name in provided)  # not 0
 

@@ -104,3 +104,26 @@ def test_a_kernel_can_be_read_by_any_user_through_its_descriptor(tmp_path, mode)
     assert [one.name for one in tmp_path.iterdir()] == ["vmlinuz"]
     with pytest.raises(Failed, match="cannot be opened"):
         openings.kernel(str(tmp_path / "none"), tmp_path)
+
+
+def test_a_client_of_ceph_gets_its_configuration_without_a_path(tmp_path):
+    conf = tmp_path / "a:b.conf"
+    conf.write_text("[global]\nmon host = 192.0.2.1\n")
+    conf.chmod(0o600)
+    escaped = str(conf).replace(":", "\\:")
+    found = opened(drive(uris={"kvm": f"rbd:guests/d1:conf={escaped}:id=moor"}), None)
+    (descriptor,) = found.texts
+    node = found.data.node
+    assert (node["pool"], node["image"], node["user"]) == ("guests", "d1", "moor")
+    assert node["conf"] == f"/proc/self/fd/{descriptor}"
+    assert Path(node["conf"]).read_text().startswith(conf.read_text())
+    assert os.fstat(descriptor).st_mode & 0o777 == 0o444
+    there = found.data.renamed(node["conf"], "/proc/self/fd/99").node
+    assert there == node | {"conf": "/proc/self/fd/99"}
+    found.close()
+
+
+def test_a_configuration_of_ceph_that_is_not_there_is_named(tmp_path):
+    uri = f"rbd:guests/d1:conf={tmp_path}/none"
+    with pytest.raises(Failed, match="none cannot be read: No such file"):
+        opened(drive(uris={"kvm": uri}), None)

@@ -4,7 +4,10 @@
 import pytest
 
 from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
+from moorage.protocol import DetachDisk, RemoveDisk, to_wire
+from moorage.storage import Where
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.state_snapshot import picture
 
 
 @pytest.fixture
@@ -268,6 +271,50 @@ async def test_a_disk_moves_to_a_storage_pool(cluster, state):
     assert disk(cluster, "data1").pool == new.pool
 
 
+async def test_disks_that_are_activated_stay_so(cluster):
+    await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", instance_name="web3")
+    before, orphans = data(cluster, "root3"), (await picture(cluster)).orphans
+    new = await convert(cluster, "root3", disk_template="ext", provider="san")
+    assert data(cluster, "root3") == before
+    assert cluster.nodes.san.attached[f"node3 {new.volume}"] == {"open": True}
+    seen = await picture(cluster)
+    assert (seen.misplaced, seen.orphans, seen.missing) == ([], orphans, set())
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web3")
+
+
+async def test_a_volume_that_a_mirror_writes_to_is_not_taken_away(cluster):
+    """Nobody asks for it but an undo whose first step failed."""
+    agent = cluster.nodes.nodes["node1"].agent
+    held = agent._station.held
+    target = disk(cluster, "spare")
+    owner = cluster.config.instance("web1").uuid
+    held.put(target, Where(path="/dev/x", block=True))
+    held.lend(target.uuid, "kvm", owner)
+    for call in (DetachDisk(disk=target), RemoveDisk(disk=target)):
+        with pytest.raises(WrongState, match="is being given"):
+            await agent.handle(*to_wire(call), cluster.truth.term, lambda *_: None)
+    held.take_back(target.uuid)
+    await agent.handle(
+        *to_wire(DetachDisk(disk=target)), cluster.truth.term, lambda *_: None
+    )
+
+
+@pytest.mark.requirement("S3-28")
+@pytest.mark.requirement("S3-37")
+async def test_what_one_disk_cannot_is_refused_beforehand_and_names_it(cluster):
+    await convert(cluster, "data1", disk_template="file")
+    before = dict(cluster.config.objects)
+    told = await cluster.refused(
+        "OP_INSTANCE_MIGRATE", instance_name="web1", target_node="node2"
+    )
+    assert told.message == (
+        "Instance's disk layout 'file' does not allow migrations (disk data1 of web1)"
+    )
+    told = await cluster.refused("OP_DISK_SNAPSHOT", disk="root3", new_name="s")
+    assert "plainsan" in told.message
+    assert dict(cluster.config.objects) == before
+
+
 # -- clones ----------------------------------------------------------------------------
 
 
@@ -327,3 +374,27 @@ async def test_a_name_that_is_taken_is_refused(cluster):
         "OP_DISK_CLONE", disk="root1", new_name="data1", provider="san"
     )
     assert volumes(cluster) == before
+
+
+# -- mirrored disks --------------------------------------------------------------------
+
+
+@pytest.mark.requirement("S3-36")
+@pytest.mark.parametrize("name", ["root1", "data1"])
+async def test_a_disk_goes_to_two_nodes_and_back(cluster, name):
+    before = data(cluster, name)
+    new = await convert(cluster, name, disk_template="drbd", node=":node2")
+    assert set(new.nodes) == {"node1", "node2"}
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    await convert(cluster, name, disk_template="sharedfile")
+    assert data(cluster, name) == before
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
+    assert cluster.nodes.san.broken == []
+
+
+async def test_a_mirrored_disk_needs_a_second_node(cluster):
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", instance_name="web1", disk_template="drbd"
+    )
+    assert "no second node" in told.message
+    assert told.hint == "name one: -n NODE"

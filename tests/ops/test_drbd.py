@@ -213,4 +213,82 @@ async def test_a_mirrored_disk_grows_on_both_nodes(cluster: SimCluster) -> None:
     assert {one["size"] for one in san.mirrors.values()} == {1536}
     data = [one["size"] for key, one in san.logical.items() if key.endswith("_data")]
     assert data == [1536, 1536]
-    assert cluster.config.disk("web-root").size == 1536
+    disk = cluster.config.disk("web-root")
+    assert [disk.size, *(one.size for one in disk.children)] == [1536, 1536, 128]
+    await cluster.run(
+        "OP_INSTANCE_REPLACE_DISKS",
+        instance_name="web",
+        mode="replace_new_secondary",
+        remote_node="node3",
+    )
+    assert {one["size"] for one in san.mirrors.values()} == {1536}
+
+
+async def found(cluster: SimCluster) -> list[str]:
+    told = await cluster.run("OP_CLUSTER_VERIFY")
+    both = [*told["errors"], *told["warnings"]]
+    return [f"{one['object']}: {one['message']}" for one in both]
+
+
+async def test_verify_sees_copies_that_are_not_the_same(cluster: SimCluster) -> None:
+    await made(cluster)
+    san = cluster.nodes.san
+    assert await found(cluster) == []
+    kept = dict(san.mirrors)
+    san.mirrors["node2 0"] |= {"mine": "", "other": ""}
+    (told,) = await found(cluster)
+    assert "its copies are not the same: node node1 says WFConnection" in told
+    san.mirrors["node3 7"] = dict(san.mirrors.pop("node2 0"))
+    assert sorted(await found(cluster))[-1:] == [
+        "node node3: it has a mirrored device 7, which is no disk's"
+    ]
+    san.mirrors.clear()
+    san.mirrors.update(kept)
+    san.mirrors["node2 0"] |= {"role": "Primary"}
+    assert "nodes node1 and node2 both may write to it" in (await found(cluster))[0]
+
+
+async def test_a_split_brain_is_seen_and_mended(cluster: SimCluster) -> None:
+    """Both copies were written to while neither saw the other."""
+    await made(cluster, pnode="node2", snode="node3")
+    san = cluster.nodes.san
+    await lost(cluster, "node2")
+    await cluster.run("OP_INSTANCE_FAILOVER", instance_name="web")
+    san.drbd.write("node3", 0, "new")
+    volume = cluster.config.disk("web-root").volume
+    beside = san.logical[f"node2 xenvg/{volume.replace('_data', '_meta')}"]
+    beside["md"] = {"gi": "other", "past": ["first"], "good": True}
+    cluster.nodes.nodes["node2"].boot()
+    await cluster.run("OP_NODE_SET_PARAMS", node_name="node2", offline=False)
+    await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", instance_name="web")
+    assert "cs:Connected" not in states(cluster, "node3")[0]
+    assert any("its copies are not the same" in one for one in await found(cluster))
+    await cluster.run(
+        "OP_INSTANCE_REPLACE_DISKS", instance_name="web", mode="replace_on_secondary"
+    )
+    assert await found(cluster) == []
+    assert san.logical[f"node2 xenvg/{volume}"]["data"] == "new"
+
+
+async def test_a_guest_starts_without_its_second_copy_if_told_to(
+    cluster: SimCluster,
+) -> None:
+    await made(cluster, start=False)
+    cluster.nodes.nodes["node2"].lose_power()
+    refused = await cluster.refused("OP_INSTANCE_STARTUP", instance_name="web")
+    assert "node2" in refused.message
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web", force=True)
+    assert roles(cluster) == {"node1 0": "Primary"}
+
+
+async def test_where_an_instances_disks_are_is_told_of_its_own_node(
+    cluster: SimCluster,
+) -> None:
+    await made(cluster, disks=[{"size": 64}, {"size": 64}])
+    told = await cluster.run(
+        "OP_INSTANCE_ACTIVATE_DISKS", instance_name="web", wait_for_sync=True
+    )
+    assert told == [
+        ["node1", "disk/0", "/dev/drbd0"],
+        ["node1", "disk/1", "/dev/drbd1"],
+    ]

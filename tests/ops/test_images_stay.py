@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from moorage.model.templates import driven
+from moorage.model.templates import FACTS, Mirror, driven
+from moorage.testing.rbd import POOL
 from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.storage import GLUSTER_DIR
 
 
 @pytest.mark.requirement("S3-48")
@@ -37,9 +39,11 @@ async def test_what_is_asked_for_as_template_is_recorded_as_the_disks_type(
         "ext": {"provider": "san", "size": 64},
         "blockdev": {"adopt": LUN},
     }
+    given = {"gluster_storage_dir": GLUSTER_DIR, "diskparams": {"rbd": {"pool": POOL}}}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **given)
     for name in driven():
-        if name == "diskless":
-            continue
+        if name == "diskless" or FACTS[name].mirror is Mirror.INTERNAL:
+            continue  # without a disk, or with a second node: tested on their own
         new = {"name": f"by-{name}", "disk_template": name, "node": "node1"}
         await cluster.run("OP_DISK_ADD", **new, **needs.get(name, {"size": 64}))
         assert cluster.config.disk(f"by-{name}").dev_type == name

@@ -36,7 +36,6 @@ def volumes(cluster: SimCluster) -> dict[str, int]:
     return {name: one["size"] for name, one in cluster.nodes.san.logical.items()}
 
 
-@pytest.mark.requirement("S0-07")
 async def test_its_volume_has_ganetis_name_grows_and_goes(cluster: SimCluster) -> None:
     disk = await add(cluster, "web")
     group, name = disk.logical_id
@@ -52,7 +51,7 @@ async def test_its_volume_has_ganetis_name_grows_and_goes(cluster: SimCluster) -
     assert volumes(cluster) == {}
 
 
-@pytest.mark.requirement("S0-07")
+@pytest.mark.requirement("S0-09")
 @pytest.mark.parametrize(
     ("op_id", "word"),
     [("OP_INSTANCE_FAILOVER", "failover"), ("OP_INSTANCE_MIGRATE", "migrations")],
@@ -83,7 +82,6 @@ async def test_what_a_group_has_no_room_for_is_refused(cluster: SimCluster) -> N
         await add(cluster, "two", size=1000)
 
 
-@pytest.mark.requirement("S0-06")
 async def test_a_volume_that_is_there_is_adopted_with_its_name(
     cluster: SimCluster,
 ) -> None:
@@ -100,7 +98,6 @@ async def test_a_volume_that_is_there_is_adopted_with_its_name(
     assert cluster.nodes.san.logical[f"node1 {GROUP}/legacy"]["data"] == "old"
 
 
-@pytest.mark.requirement("S0-08")
 async def test_with_exclusive_storage_a_disk_has_its_spindles(
     cluster: SimCluster,
 ) -> None:

@@ -278,6 +278,12 @@ async def test_a_pool_of_files_has_a_directory_of_its_own(sim: SimCluster) -> No
         disks=[["modify", "0", {"directory": "/shared/hdd"}]],
     )
     assert "a disk's 'directory' cannot be changed" in str(error)
+    # The cluster's own directory is nothing to it.
+    change = "OP_CLUSTER_SET_PARAMS"
+    await sim.run(change, shared_file_storage_dir="/shared/other")
+    for node in sim.nodes.nodes.values():
+        node.machine.missing.add("/shared/other")
+    assert (await sim.run("OP_CLUSTER_VERIFY"))["errors"] == []
     await sim.run("OP_DISK_DETACH", disk="d")
     await sim.run("OP_DISK_REMOVE", disk="d")
     assert not sim.nodes.san.files
@@ -514,3 +520,38 @@ async def test_the_cluster_gets_and_loses_pools(sim: SimCluster) -> None:
     await sim.run(op_id, remove_pools=["nas2"], default_iallocator="hail")
     assert sim.config.storage_pools() == {"nas1": "san"}
     assert sim.config.cluster.default_iallocator == "hail"
+
+
+# -- other templates -------------------------------------------------------------------
+
+
+@pytest.mark.requirement("S0-82", "S0-87")
+@pytest.mark.parametrize(
+    ("template", "params"), [("plain", {"vg": "nosuch"}), ("rbd", {"pool": "nosuch"})]
+)
+async def test_a_place_that_no_node_has_is_not_connected(
+    sim: SimCluster, template: str, params: dict[str, str]
+) -> None:
+    fields = {"disk_template": template, "params": params, "groups": ["default"]}
+    error = await sim.refused(ADD, pool_name="p", **fields)
+    assert "does not work on node node1 of node group default: " in str(error)
+    assert "nosuch" in str(error)
+
+
+async def test_a_pool_may_be_a_volume_group(sim: SimCluster) -> None:
+    fields = {"disk_template": "plain", "provider": None, "params": {"vg": "xenvg"}}
+    await pooled(sim, "lvm", volume_name="{pool}-{short}", **fields)
+    made = await disk(sim, pool="lvm", node="node1")
+    assert made.logical_id[0] == "xenvg"
+    assert made.volume.startswith("lvm-")
+    assert made.nodes == ("node1",)
+    error = await sim.refused("OP_DISK_ADD", pool="lvm", size=64, node="far1")
+    assert "is not connected to node group far" in str(error)
+
+
+async def test_a_pool_may_be_a_pool_of_ceph(sim: SimCluster) -> None:
+    fields = {"disk_template": "rbd", "provider": None, "params": {"pool": "rbd"}}
+    await pooled(sim, "ceph", **fields)
+    made = await disk(sim, pool="ceph")
+    assert (made.dev_type, made.params["pool"]) == ("rbd", "rbd")
+    assert sim.config.pool_of(made) == sim.config.pool("ceph")

@@ -14,7 +14,8 @@ from moorage.model import Change, successor
 from moorage.ops.node_tasks import of_disk
 from moorage.protocol import AttachDisk, to_wire
 from moorage.storage import naming
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import ClusterBuilder, Crash, SimCluster
+from moorage.testing.state_snapshot import picture
 
 RECONCILE = "OP_STORAGE_RECONCILE"
 SAN = {"disk_template": "ext", "provider": "san", "size": 64}
@@ -128,7 +129,18 @@ async def test_a_volume_by_the_name_of_a_disks_on_another_node_is_not_ours_to_to
     found = await looked(cluster)
     (told,) = found["volumes"]
     assert (told["state"], told["nodes"]) == ("unknown", ["node3"])
-    assert told["why"] == "disk l1 has its volume by that name on another node"
+    assert told["why"] == "disk l1 has its volume by that name elsewhere"
+    assert found["plan"] == []
+
+
+async def test_a_storage_in_the_directory_of_another_one(cluster: SimCluster) -> None:
+    """A provider keeps its volumes below the directory of shared files."""
+    cluster.nodes.san.files |= {
+        f"/shared/san/{cluster.config.disk('s1').volume}": {"size": 9, "data": ""},
+        f"/shared/san/{OURS}.ext.disk0": {"size": 9, "data": ""},
+    }
+    found = await looked(cluster)
+    assert set(states(found).values()) == {"unknown"}
     assert found["plan"] == []
 
 
@@ -139,8 +151,11 @@ async def test_a_disk_without_its_volume_is_quarantined(cluster: SimCluster) -> 
     (told,) = (await looked(cluster))["missing"]
     assert (told["name"], told["nodes"]) == ("s1", ["node1", "node2", "node3"])
     (step,) = await repaired(cluster)
-    assert step.startswith(f"quarantine disk s1: no volume san/{disk.volume} on node1")
-    assert cluster.config.disk("s1").quarantine == f"job 7: {step}"
+    assert step.startswith(
+        f"quarantine disk s1: there is no volume san/{disk.volume} on "
+    )
+    why = step.removeprefix("quarantine disk s1: ")
+    assert cluster.config.disk("s1").quarantine == f"job 7: {why}"
     again = await looked(cluster)
     assert [one["quarantine"] is not None for one in again["missing"]] == [True]
 
@@ -367,3 +382,50 @@ async def test_disks_stay_when_their_instance_goes(cluster: SimCluster) -> None:
     await cluster.run("OP_DISK_ATTACH", disk="s1", instance_name="web2")
     await cluster.run("OP_INSTANCE_REMOVE", instance_name="web2")
     assert {disk.name for disk in cluster.config.detached()} == {"s2", "f1", "l1"}
+
+
+async def test_a_detached_disks_new_name_is_noted_beside_its_volume(
+    cluster: SimCluster,
+) -> None:
+    volume = cluster.config.disk("s1").volume
+    assert cluster.nodes.san.volumes[volume]["note"] == "disk+s1"
+    await cluster.run("OP_DISK_RENAME", disk="s1", new_name="s3")
+    assert cluster.nodes.san.volumes[volume]["note"] == "disk+s3"
+    await cluster.run("OP_DISK_SET_PARAMS", disk="s3", name="s4")
+    assert cluster.nodes.san.volumes[volume]["note"] == "disk+s4"
+
+
+# -- crashes ---------------------------------------------------------------------------
+
+
+async def test_a_crash_anywhere_in_a_plan_leaves_it_done_or_not_begun(
+    cluster: SimCluster, tmp_path: Path
+) -> None:
+    """A node lets go, a volume comes back, and a disk is quarantined, or none is."""
+    await cluster.run("OP_DISK_FORGET", disk="f1", why="a slip")
+    del cluster.nodes.san.volumes[cluster.config.disk("s1").volume]
+    await hold(cluster, "node3", "s2")
+    plan = (await looked(cluster))["plan"]
+    assert sorted(one["do"] for one in plan) == ["detach", "quarantine", "suspend"]
+    await cluster.stop()
+    before = await picture(cluster)
+    whole = await cluster.twin(tmp_path / "whole")
+    await looked(whole, repair=plan)
+    after = await picture(whole)
+    await whole.stop()
+    assert after.differences(before) != []
+    for point in range(len(whole.points)):
+        twin = await cluster.twin(tmp_path / f"{point}")
+        twin.crash_at = point
+        number = await twin.submit(RECONCILE, repair=plan)
+        with pytest.raises(Crash):
+            await twin.finished(number)
+        await twin.crash()
+        twin.crash_at = None
+        await twin.boot()
+        job = await twin.finished(number)
+        seen = await picture(twin)
+        side = after if job.status == "success" else before
+        assert seen.differences(side) == [], whole.points[point]
+        assert twin.engine.locks.rows() == []
+        await twin.stop()

@@ -65,7 +65,7 @@ def test_a_reason_is_a_part_of_a_sentence() -> None:
 def test_the_three_ways() -> None:
     marks = unread(OPERATIONS["OP_INSTANCE_CREATE"])
     assert isinstance(marks["ip_check"], Moot)
-    assert isinstance(marks["snode"], Unsupported)
+    assert isinstance(marks["file_driver"], Unsupported)
     assert unread(OPERATIONS["OP_DISK_DETACH"]) == {}
 
 
@@ -74,7 +74,6 @@ def test_the_three_ways() -> None:
     [
         ("OP_INSTANCE_STARTUP", {"startup_paused": True}, "startup_paused"),
         ("OP_INSTANCE_FAILOVER", {"cleanup": True}, "cleanup"),
-        ("OP_INSTANCE_CREATE", {"snode": "no-such-node"}, "snode"),
         ("OP_INSTANCE_CREATE", {"file_driver": "blktap"}, "file_driver"),
     ],
 )

@@ -173,7 +173,8 @@ async def test_room_that_is_not_told_refuses_nothing(
 
 async def test_queries_tell_the_room(roomy: SimCluster) -> None:
     facts = roomy.nodes.nodes["node1"]
-    told = await facts.agent.handle(GetFacts().verb, {}, 1, silent)
+    asked = {"places": [{"template": "ext"}]}
+    told = await facts.agent.handle(GetFacts().verb, asked, 1, silent)
     (unit,) = [one for one in told["units"] if one["key"] == "roomy"]
     assert (unit["total"], unit["free"]) == (1000, 300)
     (unit,) = [one for one in told["units"] if one["key"] == "san"]

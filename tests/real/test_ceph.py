@@ -2,12 +2,13 @@
 """Disks in a real Ceph cluster that asks for keys, with guests that have no rights."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moorage.testing.ceph import USER, Ceph
+from moorage.testing.ceph import POOL, USER, Ceph
 
 pytestmark = pytest.mark.real
 
@@ -21,7 +22,7 @@ def ceph() -> Iterator[Ceph]:
 @pytest.fixture(scope="module")
 def sea(town: Any, ceph: Ceph) -> Iterator[Any]:
     """The town, told where Ceph is, and two guests that run without disks."""
-    given = f"user-id={USER},conf={ceph.conf},access=userspace"
+    given = f"pool={POOL},user-id={USER},conf={ceph.conf},access=userspace"
     town.type(f"gnt-cluster modify -D rbd:{given}")
     town.guest("sea1", "node1")
     town.guest("sea2", "node2")
@@ -30,11 +31,11 @@ def sea(town: Any, ceph: Ceph) -> Iterator[Any]:
         town.type(f"gnt-instance remove -f --shutdown-timeout 0 {name}")
     assert town.ask("gnt-disk list -o name") == []
     assert ceph.told("rbd", "ls") == []
-    given = "user-id=default,conf=default,access=default"
+    given = "pool=default,user-id=default,conf=default,access=default"
     town.type(f"gnt-cluster modify -D rbd:{given}")
 
 
-@pytest.mark.requirement("S0-09", "S3-01")
+@pytest.mark.requirement("S0-06")
 def test_a_disk_is_plugged_grown_and_copied_while_its_guest_runs(
     sea: Any, ceph: Ceph
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_disk_is_plugged_grown_and_copied_while_its_guest_runs(
     sea.type("gnt-disk remove -f s1")
 
 
+@pytest.mark.requirement("S0-06", "S0-08")
 def test_a_guest_starts_with_its_disk_and_fails_over_with_it(
     sea: Any, ceph: Ceph
 ) -> None:
@@ -77,8 +79,38 @@ def test_a_guest_starts_with_its_disk_and_fails_over_with_it(
     assert ceph.told("rbd", "ls") == []
 
 
-def test_no_guest_can_read_a_key_of_the_nodes(sea: Any, ceph: Ceph) -> None:
-    keyring = Path(ceph.conf.parent, "keyring")
-    assert keyring.stat().st_mode & 0o077 == 0
-    assert ceph.conf.parent.stat().st_mode & 0o077 == 0
-    del sea
+def test_a_guests_qemu_has_the_key_of_its_client_and_no_path(
+    sea: Any, ceph: Ceph
+) -> None:
+    """What it was given has one client's key; the keyring has all of them."""
+    sea.type("gnt-disk add -t rbd -s 32M r4")
+    sea.type("gnt-disk attach r4 sea1")
+    (row,) = sea.ask("gnt-instance list -o uuid,pnode sea1")
+    all_of_them = Path("/proc").glob("[0-9]*/cwd")
+    homes = [link for link in all_of_them if _is(link, row["uuid"])]
+    texts = [text for home in homes for text in _texts(home.parent)]
+    keyring = Path(ceph.conf.parent, "keyring").read_text()
+    keys = {line.split(" = ")[1] for line in keyring.splitlines() if "key = " in line}
+    own = ceph.ask("ceph", "auth", "get-key", f"client.{USER}")
+    given = {key for key in keys for text in texts if key in text}
+    assert given == {own}
+    sea.type("gnt-disk detach r4")
+    assert [text for home in homes for text in _texts(home.parent)] == []
+    sea.type("gnt-disk remove -f r4")
+
+
+def _is(link: Path, uuid: str) -> bool:
+    try:
+        return link.readlink().name == uuid
+    except OSError:
+        return False
+
+
+def _texts(process: Path) -> list[str]:
+    """Return the files without a name that a process has, as it can read them."""
+    found = []
+    for descriptor in (process / "fd").iterdir():
+        with suppress(OSError):
+            if "memfd:ceph.conf" in str(descriptor.readlink()):
+                found.append(descriptor.read_text())
+    return found

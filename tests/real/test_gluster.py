@@ -44,7 +44,7 @@ def images(gluster: Gluster) -> list[Path]:
     return [path for path in gluster.files.glob("ganeti/*") if path.is_file()]
 
 
-@pytest.mark.requirement("S0-09")
+@pytest.mark.requirement("S0-11")
 @pytest.mark.parametrize("access", ["kernelspace", "userspace"])
 def test_a_disk_is_plugged_grown_copied_and_moved_while_its_guest_runs(
     lake: Any, gluster: Gluster, access: str

@@ -7,9 +7,63 @@ import pytest
 
 pytestmark = pytest.mark.real
 
+SUM = "dd if=/dev/{0} bs=64k count=16 2>/dev/null | sha256sum"
+
 
 def test_nodes_have_a_kernel_with_device_mapper_and_drbd(hamlet: Any) -> None:
     assert len(hamlet.ask("gnt-node list -o name")) == len(hamlet.nodes)
-    for number, node in enumerate(hamlet.nodes):
-        assert hamlet.volumes(number) == {}
-        assert "version: 8" in node.run("cat /proc/drbd")
+    assert "version: 8" in hamlet.nodes[1].run("cat /proc/drbd")
+
+
+def test_a_volume_is_made_grown_copied_and_removed(hamlet: Any) -> None:
+    before = hamlet.volumes()
+    hamlet.type("gnt-disk add -t plain -s 32M -n node1 lv1")
+    (name,) = hamlet.volumes().keys() - before.keys()
+    hamlet.nodes[0].run(f"dd if=/dev/urandom of=/dev/{name} bs=64k count=16")
+    written = hamlet.nodes[0].run(SUM.format(name))
+    hamlet.type("gnt-disk grow lv1 30M")
+    assert hamlet.volumes()[name] == 64
+    hamlet.type("gnt-disk snapshot lv1 --name copy1")
+    (copy,) = hamlet.volumes().keys() - before.keys() - {name}
+    hamlet.nodes[0].run(f"dd if=/dev/zero of=/dev/{name} bs=64k count=16")
+    assert hamlet.nodes[0].run(SUM.format(copy)) == written
+    assert hamlet.nodes[0].run(SUM.format(name)) != written
+    hamlet.type("gnt-disk remove -f copy1")
+    hamlet.type("gnt-disk remove -f lv1")
+    assert hamlet.volumes() == before
+
+
+def test_a_volume_is_adopted_with_its_data_unless_it_is_in_use(hamlet: Any) -> None:
+    node = hamlet.nodes[0]
+    node.run("lvcreate -qq -Wn -L 16M -n legacy xenvg; mkfs.ext4 -q /dev/xenvg/legacy")
+    node.run("mount /dev/xenvg/legacy /mnt && echo kept >/mnt/file")
+    add = "gnt-disk add -t plain --adopt legacy -n node1 old1"
+    assert "it is mounted at /mnt" in hamlet.refused(add)
+    node.run("umount /mnt")
+    hamlet.type(add)
+    (disk,) = hamlet.ask("gnt-disk list -o volume,size old1")
+    assert (disk["volume"], disk["size"]) == ("legacy", 16)
+    hamlet.type("gnt-instance add -t diskless --no-install --no-nics -n node1 inn1")
+    hamlet.type("gnt-disk attach old1 inn1")
+    node.run("mount -o ro /dev/xenvg/legacy /mnt; grep kept /mnt/file; umount /mnt")
+    told = hamlet.refused("gnt-instance failover -f -n node2 inn1")
+    assert "disk layout 'plain' does not allow failover" in told
+    hamlet.type("gnt-instance remove -f --shutdown-timeout 0 inn1")
+    assert "xenvg/legacy" not in hamlet.volumes()
+
+
+def test_with_exclusive_storage_nobody_else_is_on_its_device(hamlet: Any) -> None:
+    node = hamlet.nodes[0]
+    node.run("vgcreate -qq lone /dev/vdb")
+    modify = "gnt-node modify --node-parameters exclusive_storage={} node1"
+    hamlet.type(modify.format("true"))
+    add = "gnt-disk add -t plain -s 16M -n node1 -D vg=lone"
+    assert "the disk needs a number of spindles" in hamlet.refused(f"{add} one1")
+    hamlet.type(f"{add} --spindles 1 one1")
+    told = hamlet._run(f"{add} --spindles 1 two1", shown=True)
+    assert "not enough empty physical volumes" in told.stderr
+    devices = node.run("lvs --noheadings -o devices lone").split()
+    assert [one.partition("(")[0] for one in devices] == ["/dev/vdb"]
+    hamlet.type("gnt-disk remove -f one1")
+    hamlet.type(modify.format("default"))
+    node.run("vgremove -qq lone")

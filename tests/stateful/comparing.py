@@ -8,27 +8,40 @@ from expected import Expected
 
 from moorage import model
 from moorage.testing.cluster import SimCluster
-from moorage.testing.storage import MIB
+from moorage.testing.storage import MIB, Records
 
 
-def contents(cluster: SimCluster) -> dict[str, dict[str, Any]]:
-    """Return size (MiB) and data of every volume and file, by the volume's name."""
+def places(cluster: SimCluster) -> dict[str, tuple[Records, str]]:
+    """Return where the record of each volume is, by the last part of its name."""
     san = cluster.nodes.san
-    files = {
-        key.partition(":")[2] or key: {**record, "size": record["size"] // MIB}
-        for key, record in san.files.items()
+    return {
+        key.rpartition("/")[2]: (records, key)
+        for records in (san.volumes, san.files, san.logical)
+        for key in records
     }
-    return {**san.volumes, **files}
 
 
-def write(cluster: SimCluster, node: str, place: str, data: str) -> None:
-    """Write to where a guest has a disk, on its node."""
-    san = cluster.nodes.san
-    volume = place.removeprefix("/dev/")
-    key = san._key(node, place)
-    records = san.volumes if volume in san.volumes else san.files
-    at = volume if volume in san.volumes else key
-    records[at] = {**records[at], "data": data}
+def place_of(volume: str) -> str:
+    """Return the last part of a volume's name, which is another one for each."""
+    return volume.rpartition("/")[2]
+
+
+def contents(cluster: SimCluster) -> dict[str, tuple[int, str]]:
+    """Return size (MiB) and data of every volume."""
+    files = cluster.nodes.san.files
+    return {
+        name: (
+            records[key]["size"] // (MIB if records is files else 1),
+            records[key]["data"],
+        )
+        for name, (records, key) in places(cluster).items()
+    }
+
+
+def write(cluster: SimCluster, place: str, data: str) -> None:
+    """Write to a volume."""
+    records, key = places(cluster)[place_of(place)]
+    records[key] = {**records[key], "data": data}
 
 
 def guests(cluster: SimCluster) -> dict[str, list[tuple[str, dict[str, Any]]]]:
@@ -65,14 +78,30 @@ def differences(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     yield from (f"lock left: {row}" for row in cluster.engine.locks.rows())
     yield from (f"slot left: {job}" for job in cluster.engine.slots.holders)
     yield from _records(cluster.config, expected)
+    yield from _dangling(cluster.config)
     yield from _volumes(cluster, expected)
 
 
 def _records(config: model.Config, expected: Expected) -> Iterator[str]:
     """Compare what is recorded."""
-    disks = {one.uuid: (one.name, one.size) for one in config.all(model.Disk)}
-    wanted = {uuid: (one.name, one.size) for uuid, one in expected.disks.items()}
+    pools = {one.uuid: one.name for one in config.all(model.StoragePool)}
+    disks = {
+        it.uuid: (it.name, it.size, it.dev_type, pools.get(it.pool), set(it.tags))
+        for it in config.all(model.Disk)
+    }
+    wanted = {
+        uuid: (it.name, it.size, it.template, it.pool, it.tags)
+        for uuid, it in expected.disks.items()
+    }
     yield from _unlike("disk", disks, wanted)
+    for uuid, disk in expected.disks.items():
+        if config.disk(uuid).epoch < disk.moves:
+            yield f"disk {disk.name} has an epoch of the past"
+    connected = {
+        one.name: {config.group(group).name for group in one.groups}
+        for one in config.all(model.StoragePool)
+    }
+    yield from _unlike("pool", connected, expected.pools)
     instances = {
         one.name: (one.primary_node, one.admin_state == "up", list(one.disks))
         for one in config.all(model.Instance)
@@ -90,20 +119,30 @@ def _records(config: model.Config, expected: Expected) -> Iterator[str]:
     )
 
 
+def _dangling(config: model.Config) -> Iterator[str]:
+    """Tell what is named in a record and does not exist."""
+    for disk in config.all(model.Disk):
+        named = (disk.pool, disk.group, disk.last_node, *disk.nodes)
+        gone = {it for it in named if it and it not in config.objects}
+        yield from (f"disk {disk.label} names {uuid}" for uuid in gone)
+    for instance in config.all(model.Instance):
+        named = (instance.primary_node, *instance.disks)
+        gone = {it for it in named if it not in config.objects}
+        yield from (f"instance {instance.name} names {uuid}" for uuid in gone)
+
+
 def _volumes(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     """Compare what storage holds: nothing is lost, left or mixed up."""
     found = contents(cluster)
-    known = {cluster.config.disk(u).volume: u for u in expected.disks}
+    known = {place_of(cluster.config.disk(u).volume): u for u in expected.disks}
     yield from (f"volume left: {name}" for name in found.keys() - known.keys())
     for volume, uuid in known.items():
         disk = expected.disks[uuid]
-        label = f"disk {uuid} ({disk.name})"
-        if volume not in found:
-            yield f"volume lost: {volume} of {label}"
-        elif found[volume]["size"] != disk.size:
-            yield f"{label} has {found[volume]['size']} MiB, not {disk.size}"
-        elif found[volume]["data"] not in disk.writes[-1:]:
-            yield f"{label} holds {found[volume]['data']!r}, not {disk.writes[-1:]}"
+        size, data = found.get(volume, (0, "nothing: it is lost"))
+        if size != disk.size and not (disk.roomy and size > disk.size):
+            yield f"volume {volume} of {disk.name} has {size} MiB, not {disk.size}"
+        if data != disk.writes[-1]:
+            yield f"volume {volume} of {disk.name} holds {data}, not {disk.writes[-1]}"
 
 
 def _unlike(kind: str, found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:

@@ -6,7 +6,8 @@ is done. A job that failed means nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from moorage import model
@@ -23,6 +24,12 @@ class Disk:
     ----------
     size
         MiB.
+    roomy
+        Whether its volume may be larger: a growth failed, and nobody can tell when.
+    pool
+        Name of the storage pool, if it is in one.
+    moves
+        How often it came to an instance or went with one; its epoch is no less.
     writes
         What was written to it since the last quiet moment, and what was there then.
         The last entry is what must be read; a copy may have been taken at any.
@@ -30,6 +37,11 @@ class Disk:
 
     name: str | None
     size: int
+    template: str
+    pool: str | None = None
+    roomy: bool = False
+    moves: int = 0
+    tags: set[str] = field(default_factory=set)
     writes: list[str] = field(default_factory=list)
 
 
@@ -63,6 +75,8 @@ class Expected:
         looked up.
     instances
         By name.
+    pools
+        Names of the storage pools, and of the node groups that each is connected to.
     offline
         Names of the nodes that somebody marked offline.
     doubts
@@ -72,6 +86,7 @@ class Expected:
     def __init__(self) -> None:
         self.disks: dict[str, Disk] = {}
         self.instances: dict[str, Instance] = {}
+        self.pools: dict[str, set[str]] = {}
         self.offline: set[str] = set()
         self.doubts: set[str] = set()
 
@@ -103,6 +118,8 @@ class Expected:
         instance = self.instances.get(name)
         self.doubts.update((name, opcode.get("disk", "")))
         self.doubts.update(instance.disks if instance else ())
+        if opcode["OP_ID"] == "OP_DISK_GROW":
+            self.disks[opcode["disk"]].roomy = True
 
     def believe(self, config: Config) -> None:
         """Believe the records of what is in doubt; its volumes must be there still."""
@@ -123,12 +140,13 @@ class Expected:
 
     # What success means, by opcode.
 
-    def disk_add(self, uuid, name, size, **_where):
-        self.disks[uuid] = Disk(name, size)
+    def disk_add(self, uuid, name, size, disk_template=None, pool=None, **_where):
+        self.disks[uuid] = Disk(name, size, disk_template or "ext", pool)
 
     def disk_attach(self, _result, disk, instance_name, index=-1):
         disks = self.instances[instance_name].disks
         disks.insert(len(disks) if index == -1 else index, disk)
+        self.disks[disk].moves += 1
 
     def disk_detach(self, _result, disk):
         self.owner(disk).disks.remove(disk)
@@ -140,15 +158,29 @@ class Expected:
         self.disks[disk].name = new_name
 
     def disk_snapshot(self, uuid, disk, new_name=None):
+        source = deepcopy(self.disks[disk])
+        self.disks[uuid] = replace(source, name=new_name, tags=set(), moves=0)
+
+    def disk_clone(self, uuid, disk, new_name, disk_template=None, pool=None, **_how):
         source = self.disks[disk]
-        self.disks[uuid] = Disk(new_name, source.size, list(source.writes))
+        template = disk_template or source.template
+        self.disks[uuid] = Disk(new_name, source.size, template, pool, source.roomy)
+        self.disks[uuid].writes = list(source.writes)
+
+    def disk_convert(self, _result, disk, disk_template=None, **_where):
+        self.disks[disk].template = disk_template or self.disks[disk].template
+        self.disks[disk].pool = None
 
     def disk_remove(self, _result, disk):
         del self.disks[disk]
 
-    def instance_create(self, nodes, instance_name, disks, start=True, **_how):
+    def instance_create(
+        self, nodes, instance_name, disks, disk_template, start=True, **_how
+    ):
         for disk in disks:
-            self.disks[disk["name"]] = Disk(disk["name"], disk["size"])
+            pool = disk.get("pool")
+            new = Disk(disk["name"], disk["size"], disk_template, pool)
+            self.disks[disk["name"]] = new
         names = [disk["name"] for disk in disks]
         self.instances[instance_name] = Instance(nodes[0], start, names)
 
@@ -163,9 +195,11 @@ class Expected:
 
     def instance_migrate(self, _result, instance_name, target_node):
         self.instances[instance_name].node = target_node
+        for disk in self.instances[instance_name].disks:
+            self.disks[disk].moves += 1
 
     def instance_failover(self, _result, instance_name, target_node):
-        self.instances[instance_name].node = target_node
+        self.instance_migrate(None, instance_name, target_node)
         self.instances[instance_name].asleep = False
 
     def instance_remove(self, _result, instance_name):
@@ -174,3 +208,23 @@ class Expected:
 
     def node_set_params(self, _result, node_name, offline):
         (self.offline.add if offline else self.offline.discard)(node_name)
+
+    def tags_set(self, _result, kind, name, tags):
+        assert kind == "disk"
+        self.disks[name].tags.update(tags)
+
+    def tags_del(self, _result, kind, name, tags):
+        assert kind == "disk"
+        self.disks[name].tags.difference_update(tags)
+
+    def storage_pool_add(self, _result, pool_name, groups=(), **_how):
+        self.pools[pool_name] = set(groups)
+
+    def storage_pool_remove(self, _result, pool_name):
+        del self.pools[pool_name]
+
+    def storage_pool_connect(self, _result, pool_name, groups):
+        self.pools[pool_name].update(groups)
+
+    def storage_pool_disconnect(self, _result, pool_name, groups):
+        self.pools[pool_name].difference_update(groups)

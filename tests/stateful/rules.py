@@ -25,6 +25,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from msgspec.structs import replace
 
 from moorage.errors import from_json
 from moorage.jobs.job import Op
@@ -36,23 +37,32 @@ NODES = ("node1", "node2", "node3", "node4")
 MASTER = "node1"
 INSTANCES = ("web1", "web2", "web3", "web4", "web5")
 NAMES = ("alpha", "beta", "gamma", "delta")
+POOLS = ("fast", "slow")
 KINDS: tuple[dict[str, Any], ...] = (
     {"disk_template": "ext", "provider": "san"},
     {"disk_template": "ext", "provider": "plainsan"},
     {"disk_template": "ext", "provider": "usersan"},
     {"disk_template": "sharedfile"},
     {"disk_template": "file"},
+    {"disk_template": "plain"},
+    {"disk_template": "rbd"},
+    *({"disk_template": "ext", "pool": pool} for pool in POOLS),
 )
-"""What a disk may be made as."""
+"""What a disk may be made as, or become."""
+LOCAL = {"file", "plain"}
+"""Templates that say where a disk is made."""
 MOST_DISKS = 12
 MOST_WAITING = 8
 """Jobs under way, at most."""
+PATIENCE = 20_000
+"""Turns of the event loop after which a job that has not ended never will."""
 
 which = st.integers(0, MOST_DISKS - 1)
 nodes = st.sampled_from(NODES)
 instances = st.sampled_from(INSTANCES)
 kinds = st.sampled_from(KINDS)
 names = st.sampled_from(NAMES)
+pools = st.sampled_from(POOLS)
 turns = st.integers(0, 40)
 """Turns of the event loop."""
 
@@ -114,7 +124,10 @@ class Anything(RuleBasedStateMachine):
         """Start a cluster with an instance or two, as people have."""
         path = self.directory / f"{next(self.numbers)}"
         ticks = count()
-        self.cluster = self.loop.run(SimCluster.start(path, ClusterBuilder(len(NODES))))
+        builder = ClusterBuilder(len(NODES))
+        whole = replace(builder.objects["cluster"], volume_group_name="xenvg")
+        builder.objects["cluster"] = whole
+        self.cluster = self.loop.run(SimCluster.start(path, builder))
         self.cluster.clock = lambda: 1000.0 + next(ticks) / 1000
         self.loop.run(self.cluster.crash())
         self.loop.run(self.cluster.boot())
@@ -136,9 +149,8 @@ class Anything(RuleBasedStateMachine):
     @step(kind=kinds, which=which)
     def add(self, kind: dict[str, Any], which: int) -> None:
         if len(self.expected.disks) < MOST_DISKS:
-            on = {"node": NODES[which % 4]} if kind["disk_template"] == "file" else {}
-            name = f"disk{next(self.fresh)}"
-            self.ask("DISK_ADD", name=name, size=64 * (which + 1), **kind, **on)
+            new = {"name": f"disk{next(self.fresh)}", **self.place(which, kind)}
+            self.ask("DISK_ADD", size=64 * (which + 1), **new)
 
     @step(disk=which, instance=which, front=st.booleans())
     def attach(self, disk: int, instance: int, front: bool) -> None:
@@ -160,8 +172,25 @@ class Anything(RuleBasedStateMachine):
 
     @step(disk=which, name=st.none() | names)
     def snapshot(self, disk: int, name: str | None) -> None:
-        if len(self.expected.disks) < MOST_DISKS:
-            self.on_disk("DISK_SNAPSHOT", disk, new_name=name)
+        if self.copyable and len(self.expected.disks) < MOST_DISKS:
+            self.on_disk("DISK_SNAPSHOT", disk + 1, self.copyable, new_name=name)
+
+    @step(disk=which, kind=kinds | st.just({}))
+    def clone(self, disk: int, kind: dict[str, Any]) -> None:
+        if self.copyable and len(self.expected.disks) < MOST_DISKS:
+            new = {"new_name": f"disk{next(self.fresh)}", **self.place(disk, kind)}
+            self.on_disk("DISK_CLONE", disk + 1, self.copyable, **new)
+
+    @step(disk=which, kind=kinds)
+    def convert(self, disk: int, kind: dict[str, Any]) -> None:
+        if "pool" not in kind:
+            self.on_disk("DISK_CONVERT", disk, **self.place(disk, kind))
+
+    @step(disk=which, tag=st.sampled_from(("a", "b")), away=st.booleans())
+    def tag(self, disk: int, tag: str, away: bool) -> None:
+        op = "TAGS_DEL" if away else "TAGS_SET"
+        if self.expected.disks:
+            self.ask(op, kind="disk", name=self.disk(disk), tags=[tag])
 
     @step(disk=which)
     def remove_disk(self, disk: int) -> None:
@@ -199,6 +228,20 @@ class Anything(RuleBasedStateMachine):
         self.ask("NODE_SET_PARAMS", node_name=node, offline=offline)
         self.shaken.add(node)
 
+    @step(name=pools, there=st.booleans())
+    def make_pool(self, name: str, there: bool) -> None:
+        groups = ["default"] if there else []
+        self.ask("STORAGE_POOL_ADD", pool_name=name, provider="san", groups=groups)
+
+    @step(name=pools)
+    def remove_pool(self, name: str) -> None:
+        self.ask("STORAGE_POOL_REMOVE", pool_name=name)
+
+    @step(name=pools, there=st.booleans())
+    def connect(self, name: str, there: bool) -> None:
+        op = "STORAGE_POOL_CONNECT" if there else "STORAGE_POOL_DISCONNECT"
+        self.ask(op, pool_name=name, groups=["default"])
+
     # What guests do.
 
     @step(disk=which)
@@ -207,11 +250,11 @@ class Anything(RuleBasedStateMachine):
         if not self.taken:
             return
         uuid = self.taken[disk % len(self.taken)]
-        for node, record in [one for two in self.guests().values() for one in two]:
+        for _, record in [one for two in self.guests().values() for one in two]:
             state = record["state"]
             if state["state"] == "running" and uuid in state["disks"]:
                 data = f"write {next(self.fresh)}"
-                comparing.write(self.cluster, node, record["drives"][uuid], data)
+                comparing.write(self.cluster, record["drives"][uuid], data)
                 self.expected.disks[uuid].writes.append(data)
 
     # Mishaps.
@@ -317,6 +360,18 @@ class Anything(RuleBasedStateMachine):
         number = next(self.fresh)
         return {"name": f"disk{number}", "size": 32 * (number % 8 + 1), **rest}
 
+    @staticmethod
+    def place(number: int, kind: dict[str, Any]) -> dict[str, Any]:
+        """Return what a disk is made as, with a node where it wants one."""
+        local = kind.get("disk_template") in LOCAL
+        return {**kind, **({"node": NODES[number % len(NODES)]} if local else {})}
+
+    @property
+    def copyable(self) -> list[str]:
+        """The disks that can go away before their copies: LVM's cannot."""
+        found = self.expected.disks
+        return sorted(u for u, it in found.items() if it.template != "plain")
+
     @property
     def taken(self) -> list[str]:
         """The disks that an instance has, as it was in the last quiet moment."""
@@ -339,9 +394,13 @@ class Anything(RuleBasedStateMachine):
         self, op: str, number: int, among: Sequence[str] = (), **fields: Any
     ) -> None:
         """Ask for something on a disk, mostly on one of those named."""
+        if self.expected.disks:
+            self.ask(op, disk=self.disk(number, among), **fields)
+
+    def disk(self, number: int, among: Sequence[str] = ()) -> str:
+        """Return the uuid of a disk."""
         disks = among if among and number else sorted(self.expected.disks)
-        if disks:
-            self.ask(op, disk=disks[number % len(disks)], **fields)
+        return disks[number % len(disks)]
 
     def ask(self, op: str, **fields: Any) -> None:
         """Submit a job; nobody waits for it yet."""
@@ -368,8 +427,13 @@ class Anything(RuleBasedStateMachine):
             self.cluster.nodes.nodes[node].boot()
         for node in self.dark - self.expected.offline:
             self.dark.discard(node)
-        while self.cluster.engine.queue.working:
-            await self.cluster.engine.finished(min(self.cluster.engine.queue.working))
+        working = self.cluster.engine.queue.working
+        for _ in range(PATIENCE):
+            if not working:
+                break
+            await asyncio.sleep(0)
+        stuck = [(job.current.summary, job.current.log) for job in working.values()]
+        assert not stuck, f"these never end: {stuck}"
         await self.cluster.nodes.settle()
         for node in self.cluster.nodes.nodes.values():
             node.machine.refuse = lambda _node, _command: False
@@ -407,7 +471,8 @@ class Anything(RuleBasedStateMachine):
         found = comparing.contents(self.cluster)
         for disk in suspects:
             assert self.shaken, disk.quarantine
-            if disk.uuid in self.expected.disks and disk.volume in found:
+            volume = comparing.place_of(disk.volume)
+            if disk.uuid in self.expected.disks and volume in found:
                 self.done("DISK_SET_PARAMS", disk=disk.uuid, lift_quarantine=True)
                 continue
             if self.cluster.config.owner(disk):
@@ -423,22 +488,12 @@ class Anything(RuleBasedStateMachine):
         """Write to new disks, and see what was written to copies."""
         found = comparing.contents(self.cluster)
         for uuid, disk in self.expected.disks.items():
-            volume = self.cluster.config.disk(uuid).volume
-            if volume not in found:
-                continue
-            data = found[volume]["data"]
-            if not disk.writes:
+            volume = comparing.place_of(self.cluster.config.disk(uuid).volume)
+            if volume in found and not disk.writes:
                 disk.writes = [f"first {next(self.fresh)}"]
-                self.fill(volume, disk.writes[0])
-            elif data in disk.writes:
-                disk.writes = [data]
-
-    def fill(self, volume: str, data: str) -> None:
-        san = self.cluster.nodes.san
-        for records in (san.volumes, san.files):
-            for key in records:
-                if key.endswith(volume):
-                    records[key] = {**records[key], "data": data}
+                comparing.write(self.cluster, volume, disk.writes[0])
+            elif volume in found and found[volume][1] in disk.writes:
+                disk.writes = [found[volume][1]]
 
     def follow_guests(self) -> None:
         """Compare where guests run; one whose node lost power may be down."""

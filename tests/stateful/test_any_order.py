@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -42,6 +42,7 @@ def test_any_order_of_requests_and_mishaps(
         settings=settings(
             max_examples=steps * 6 // 5 // LENGTH,  # some lives are shorter
             stateful_step_count=LENGTH,
+            phases=(Phase.generate, Phase.shrink),
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),

@@ -34,6 +34,7 @@ def test_the_policy_of_a_new_cluster_names_them_in_order() -> None:
         "diskless",
         "plain",
         "rbd",
+        "drbd",
         "gluster",
     ]
 
@@ -64,7 +65,8 @@ def test_the_planner_knows_all_nine_as_ganeti_does() -> None:
     [
         (["ext", "sharedfile"], "ext"),
         (["ext", "file"], "file"),
-        (["drbd", "ext"], "file"),
+        (["drbd", "ext"], "drbd"),
+        (["drbd", "plain"], "file"),
         (["blockdev", "rbd"], "ext"),
         ([], "file"),
     ],

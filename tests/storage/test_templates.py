@@ -191,7 +191,7 @@ def test_an_adopted_device_leaves_no_parameter() -> None:
 
 @pytest.mark.requirement("S0-03", "S0-07", "S0-08", "S0-09")
 def test_who_mirrors_what_is_computed_from_the_declarations() -> None:
-    assert int_mirror() == set()
+    assert int_mirror() == {"drbd"}
     assert ext_mirror() == {
         "blockdev",
         "diskless",
@@ -208,6 +208,7 @@ def test_who_mirrors_what_is_computed_from_the_declarations() -> None:
 def test_shared_storage_is_reached_by_the_whole_group() -> None:
     reach = {name: one.capabilities.reach for name, one in TEMPLATES.items()}
     assert {reach.pop("file"), reach.pop("plain")} == {Reach.NODE}
+    assert reach.pop("drbd") is Reach.PAIR
     assert set(reach.values()) == {Reach.GROUP}
 
 
@@ -239,10 +240,7 @@ def test_an_unknown_template_is_answered_with_the_known_ones() -> None:
     with pytest.raises(NotFound) as caught:
         template_named("floppy")
     assert caught.value.message == "no disk template is called 'floppy'"
-    assert (
-        caught.value.hint
-        == "known are: blockdev, ext, file, gluster, plain, rbd, sharedfile"
-    )
+    assert caught.value.hint == f"known are: {', '.join(sorted(TEMPLATES))}"
 
 
 def test_a_dry_run_shows_commands_and_ends_in_peace() -> None:

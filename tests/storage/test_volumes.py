@@ -80,18 +80,19 @@ def test_who_declares_that_it_lists_has_the_verb(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("volume", "ours"),
+    ("volume", "template", "ours"),
     [
-        (f"{UUID}.ext.disk0", True),
-        (f"/srv/file/web1/{UUID}.file.disk12", True),
-        (f"{UUID}.disk0_meta", True),
-        (f"{UUID}.snap", True),
-        (f"{UUID}.snap.part", True),
-        ("root", False),
-        (f"{UUID}", False),
-        (f"old-{UUID}.ext.disk0", False),
-        (f"{UUID}.ext.disk0.bak", False),
+        (f"{UUID}.ext.disk0", "ext", True),
+        (f"/srv/file/web1/{UUID}.file.disk12", "file", True),
+        (f"/srv/shared/san/{UUID}.ext.disk0", "sharedfile", False),
+        (f"{UUID}.disk0_meta", "plain", True),
+        (f"{UUID}.snap", "ext", True),
+        (f"{UUID}.snap.part", "file", True),
+        ("root", "plain", False),
+        (f"{UUID}", "ext", False),
+        (f"old-{UUID}.ext.disk0", "ext", False),
+        (f"{UUID}.ext.disk0.bak", "ext", False),
     ],
 )
-def test_names_that_look_ours(volume: str, ours: bool) -> None:
-    assert looks_ours(volume) is ours
+def test_names_that_look_ours(volume: str, template: str, ours: bool) -> None:
+    assert looks_ours(volume, template) is ours

@@ -33,7 +33,7 @@ def settings(call: Call) -> dict[str, Any]:
         shared_file_storage_dir="shared_file_storage_dir",
         file_storage_dir="file_storage_dir",
         gluster_storage_dir="gluster_storage_dir",
-        vg_name="volume_group_name",
+        volume_group_name="vg_name",
         default_iallocator="default_iallocator",
         mac_prefix="mac_prefix",
         primary_ip="primary_ip",

@@ -91,7 +91,9 @@ SHUTDOWN_TIMEOUT = Option(
     ("--shutdown-timeout",), "seconds that a guest has to shut down", "SECONDS", seconds
 )
 IGNORE_FAILURES = Option(("--ignore-failures",), "go on when a node fails")
-NO_WAIT_FOR_SYNC = moot("--no-wait-for-sync", "no template mirrors a disk by itself")
+NO_WAIT_FOR_SYNC = Option(
+    ("--no-wait-for-sync",), "do not wait until both copies of disks are the same"
+)
 IGNORE_IPOLICY = Option(
     ("--ignore-ipolicy",), "do not mind the instance policy of the node group"
 )
@@ -106,6 +108,11 @@ def overridden(call: Call) -> dict[str, bool]:
     """Return the fields of the overrides that were given."""
     names = ("ignore_ipolicy", "ignore_capacity")
     return {name: True for name in names if call.option(name)}
+
+
+def unwaited(call: Call) -> dict[str, bool]:
+    """Return the field that lets a job end before copies are the same, if asked for."""
+    return {"wait_for_sync": False} if call.option("no_wait_for_sync") else {}
 
 
 def forced(call: Call) -> dict[str, bool]:

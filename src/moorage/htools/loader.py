@@ -14,7 +14,7 @@ from moorage.htools.inst import NO_LOAD, NOWHERE, Inst, Load
 from moorage.htools.node import Node
 from moorage.htools.policy import Policy
 from moorage.htools.state import State
-from moorage.htools.units import Units, wishes
+from moorage.htools.units import Units, units_by_type, wishes
 
 if TYPE_CHECKING:  # loaded by who measures
     from moorage.htools.utilization import Measured
@@ -195,9 +195,10 @@ def read_tags(tags: Sequence[str], inst: Inst, extra: Sequence[str] = ()) -> Non
 def _read_units(fleet: Fleet, insts: list[Inst]) -> None:
     if not any(row.units is not None for row in fleet.nodes):
         return
+    known = units_by_type(fleet.nodes)
     for inst, row in zip(insts, fleet.instances, strict=True):
         try:
-            inst.wants = wishes(row, fleet.nodes)
+            inst.wants = wishes(row, fleet.nodes, known)
         except ValueError as error:
             raise BadInput(str(error)) from error
 

@@ -33,34 +33,42 @@ class Metric:
     kind : str
         ``spread`` or ``sum`` over online nodes, ``offline`` (a sum over
         offline nodes), or ``domains`` (merged maps of tags).
+    meaning : str
+        What it says, in words; "planned" are forthcoming instances.
     """
 
     name: str
     weight: float
     kind: str
+    meaning: str
 
 
 METRICS: Final = (
-    Metric("free_mem_cv", 0.5, SPREAD),
-    Metric("free_disk_cv", 0.5, SPREAD),
-    Metric("n1_cnt", 1.0, SUM),
-    Metric("reserved_mem_cv", 1.0, SPREAD),
-    Metric("offline_all_cnt", 4.0, OFFLINE),
-    Metric("offline_pri_cnt", 16.0, OFFLINE),
-    Metric("vcpu_ratio_cv", 0.5, SPREAD),
-    Metric("cpu_load_cv", 1.0, SPREAD),
-    Metric("mem_load_cv", 1.0, SPREAD),
-    Metric("disk_load_cv", 1.0, SPREAD),
-    Metric("net_load_cv", 1.0, SPREAD),
-    Metric("pri_tags_score", 2.0, SUM),
-    Metric("spindles_cv", 0.5, SPREAD),
-    Metric("free_mem_cv_forth", 0.5, SPREAD),
-    Metric("free_disk_cv_forth", 0.5, SPREAD),
-    Metric("vcpu_ratio_cv_forth", 0.5, SPREAD),
-    Metric("spindles_cv_forth", 0.5, SPREAD),
-    Metric("location_score", 1.0, SUM),
-    Metric("location_exclusion_score", 1.0, DOMAINS),
-    Metric("reserved_mem_rtotal", 0.25, SUM),
+    Metric("free_mem_cv", 0.5, SPREAD, "spread of free memory"),
+    Metric("free_disk_cv", 0.5, SPREAD, "spread of free disk"),
+    Metric("n1_cnt", 1.0, SUM, "instances where N+1 fails"),
+    Metric("reserved_mem_cv", 1.0, SPREAD, "spread of memory kept for failover"),
+    Metric("offline_all_cnt", 4.0, OFFLINE, "instances on offline nodes"),
+    Metric("offline_pri_cnt", 16.0, OFFLINE, "primaries on offline nodes"),
+    Metric("vcpu_ratio_cv", 0.5, SPREAD, "spread of virtual CPUs per CPU"),
+    Metric("cpu_load_cv", 1.0, SPREAD, "spread of CPU load"),
+    Metric("mem_load_cv", 1.0, SPREAD, "spread of memory load"),
+    Metric("disk_load_cv", 1.0, SPREAD, "spread of disk load"),
+    Metric("net_load_cv", 1.0, SPREAD, "spread of network load"),
+    Metric("pri_tags_score", 2.0, SUM, "exclusion tags that meet on a node"),
+    Metric("spindles_cv", 0.5, SPREAD, "spread of spindle use"),
+    Metric("free_mem_cv_forth", 0.5, SPREAD, "spread of free memory, with planned"),
+    Metric("free_disk_cv_forth", 0.5, SPREAD, "spread of free disk, with planned"),
+    Metric("vcpu_ratio_cv_forth", 0.5, SPREAD, "spread of virtual CPUs, with planned"),
+    Metric("spindles_cv_forth", 0.5, SPREAD, "spread of spindle use, with planned"),
+    Metric("location_score", 1.0, SUM, "locations shared or missed"),
+    Metric(
+        "location_exclusion_score",
+        1.0,
+        DOMAINS,
+        "exclusion tags that meet in a location",
+    ),
+    Metric("reserved_mem_rtotal", 0.25, SUM, "memory kept for failover"),
 )
 
 FREE_DISK: Final = (1, 14)

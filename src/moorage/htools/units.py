@@ -9,7 +9,7 @@ takes nothing when it comes: its room is one number for the whole cluster, which
 only new disks take (`Units.spent`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -102,12 +102,28 @@ class Units:
         return type(self)(self.names, tuple(free), self.total, self.shared, self.floor)
 
 
-def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
+def units_by_type(nodes: Iterable[NodeRow]) -> Mapping[str, list[UnitName]]:
+    """Return the names of all units that some nodes have, by type."""
+    names = dict.fromkeys(unit.name for node in nodes for unit in node.units or ())
+    found: dict[str, list[UnitName]] = {}
+    for name in names:
+        found.setdefault(name[0], []).append(name)
+    return found
+
+
+def wishes(
+    inst: InstanceRow, nodes: Sequence[NodeRow], known: Mapping[str, list[UnitName]]
+) -> Wants:
     """Return the unit and size of each disk, by name or by template.
 
     A disk that names no unit wants the one of its template's type on its own
     node, or the only one in the cluster. Which of several pools an instance on
     pooled storage uses cannot be told: it then wants none.
+
+    Parameters
+    ----------
+    known
+        All units of the nodes, by type; asked for many instances, it is made once.
 
     Raises
     ------
@@ -116,9 +132,9 @@ def wishes(inst: InstanceRow, nodes: Sequence[NodeRow]) -> Wants:
     """
     facts, unit = FACTS[inst.template], None
     if facts.unit and _unnamed(inst):
-        pools = _of_kind(facts.unit, (u for node in nodes for u in node.units or ()))
+        pools = known.get(facts.unit, [])
         if not facts.pooled:
-            unit = _only(inst, facts.unit, nodes)
+            unit = _only(inst, facts.unit, nodes, pools)
         elif len(pools) == 1:
             unit = pools[0]
     return tuple((disk.unit or unit, disk.size) for disk in inst.disks)
@@ -129,12 +145,13 @@ def _unnamed(inst: InstanceRow) -> bool:
     return all(disk.unit is None for disk in inst.disks)
 
 
-def _only(inst: InstanceRow, kind: str, nodes: Sequence[NodeRow]) -> UnitName | None:
+def _only(
+    inst: InstanceRow, kind: str, nodes: Sequence[NodeRow], everywhere: list[UnitName]
+) -> UnitName | None:
     """Return the one unit of a type that an instance can mean."""
     home = nodes[inst.primary].units if inst.primary >= 0 else None
-    found = _of_kind(kind, home or ())
-    if not found:
-        found = _of_kind(kind, (u for node in nodes for u in node.units or ()))
+    here = (unit.name for unit in home or ())
+    found = list(dict.fromkeys(n for n in here if n[0] == kind)) or everywhere
     if len(found) > 1:
         names = " and ".join("/".join(name) for name in found)
         raise ValueError(
@@ -142,7 +159,3 @@ def _only(inst: InstanceRow, kind: str, nodes: Sequence[NodeRow]) -> UnitName | 
             f"and there are several of type {kind}: {names}"
         )
     return found[0] if found else (kind,)
-
-
-def _of_kind(kind: str, units: Iterable[Unit]) -> list[UnitName]:
-    return list(dict.fromkeys(unit.name for unit in units if unit.name[0] == kind))

@@ -78,8 +78,8 @@ class Deciding:
         try:
             answered = await answers
             if operation.surveys:
-                sight = self._sight(*before)
-                return _decided(operation, self.view(job, answered, sight=sight))
+                view = self.view(job, answered, sight=self._sight(*before))
+                return await self._apart(operation, view)
             if operation.looks:
                 return await self._aside(operation, job, answered, claims)
             if not operation.plans:
@@ -100,7 +100,10 @@ class Deciding:
         live = self._claims(job)
         ended = (one for number, one in claims.items() if number not in live)
         known = (*live.values(), *(_room_alone(one) for one in ended))
-        view = self.view(job, answered, known)
+        return await self._apart(operation, self.view(job, answered, known))
+
+    async def _apart(self, operation: Operation, view: View) -> Decision:
+        """Decide what may take long without holding up everybody else."""
         found: Decision = await self._world.aside(lambda: _decided(operation, view))
         return found
 

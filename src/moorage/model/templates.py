@@ -192,7 +192,7 @@ _TABLE = (
             Parameter(
                 "pool",
                 str,
-                "The Ceph pool of its image; ``rbd`` if none is.",
+                "The Ceph pool of its image.",
                 fixed=True,
             ),
             ACCESS,
@@ -225,7 +225,7 @@ _TABLE = (
         name="gluster",
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
-        rank=8,
+        rank=9,
         unit="gluster",
         pooled=True,
         settings=("gluster_storage_dir",),

@@ -204,7 +204,9 @@ def arrive(config: Config, disk: Disk, node: Node) -> Run:
 
 def leave(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
     """Let a node let go of a disk whose guest has left; a peer follows instead."""
-    if not keeps(disk, node):
+    if keeps(disk, node):
+        yield follow(config, disk, node, held=True, tolerant=True)
+    else:
         yield node_tasks.detach(config, disk, node, tolerant=True)
 
 

@@ -349,11 +349,18 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         provider = usable(providers(view, node))[str(disk.logical_id[0])]
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
+        _check_adopted(view, wanted, disk, node)
+
+
+def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
+    """Raise `Refused` unless what is adopted is there, and nobody's."""
+    able, group = wanted.kind.capabilities, view.config.group(node.group)
+    if Can.CREATE in able.can:
         identity.check_unowned(view.config, disk, node)
-        local = kind.capabilities.reach is not Reach.GROUP
-        nodes = [node] if local else online(view.config, group)
-        path = _device(view.config, wanted, group)
-        identity.check_adoption(view, path, node, nodes)
+    local = able.reach is not Reach.GROUP
+    nodes = [node] if local else online(view.config, group)
+    path = _device(view.config, wanted, group)
+    identity.check_adoption(view, path, node, nodes)
 
 
 def check_enabled(config: Config, template: str) -> None:

@@ -122,7 +122,7 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
             _disk(occupied(name, size), unit, measured)
             for (name, size), unit in zip(wanted.disks, wanted.units, strict=True)
         ),
-        reach=_reach(how, wanted.units),
+        reach=_reach(how, frozenset(filter(is_provided, wanted.units))),
     )
 
 
@@ -192,6 +192,7 @@ class _Rows:
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
         self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
+        self._reached: dict[frozenset[Named], frozenset[int] | None] = {}
 
     # -- nodes ---------------------------------------------------------------------
 
@@ -288,8 +289,28 @@ class _Rows:
                 _disk(occupied(disk.dev_type, disk.size), unit, self.measured)
                 for disk, unit in zip(disks, units, strict=True)
             ),
-            reach=_reach(self.how, units, home),
+            reach=self._reach(units, home),
         )
+
+    def _reach(
+        self, units: Iterable[Named], home: int | None = None
+    ) -> frozenset[int] | None:
+        """Return the nodes that have all providers of some disks; None for all nodes.
+
+        Looked up once for all instances that have disks of the same providers.
+
+        Parameters
+        ----------
+        home
+            Where they are in use now, and so can be used.
+        """
+        wanted = frozenset(filter(is_provided, units))
+        if wanted not in self._reached:
+            self._reached[wanted] = _reach(self.how, wanted)
+        found = self._reached[wanted]
+        if found is None or home is None or home in found:
+            return found
+        return found | {home}
 
     def _secondary(self, one: Instance, home: int) -> int:
         """Return where its second copies are; when it is on its way there, its home."""
@@ -313,7 +334,7 @@ class _Rows:
                 template=_template([name for name, _ in claim.units]),
                 tags=claim.tags,
                 spindle_use=claim.spindle_use,
-                reach=_reach(self.how, claim.units),
+                reach=self._reach(claim.units),
                 disks=tuple(htools.Disk(size) for _, size in claim.rooms),
             )
 
@@ -345,28 +366,17 @@ def _disk(size: int, unit: Named, measured: frozenset[Named]) -> htools.Disk:
     return htools.Disk(size, unit=unit if counts else None)
 
 
-def _reach(
-    how: Reading, units: Iterable[Named], home: int | None = None
-) -> frozenset[int] | None:
-    """Return the nodes that have all providers of some disks; None for every node.
-
-    Parameters
-    ----------
-    home
-        Where they are in use now, and so can be used.
-    """
-    wanted = {unit for unit in units if is_provided(unit)}
+def _reach(how: Reading, wanted: frozenset[Named]) -> frozenset[int] | None:
+    """Return the nodes that have all of some providers' units; None for every node."""
     if not wanted:
         return None
-    found = {
+    found = frozenset(
         at
         for at, node in enumerate(how.nodes)
         if node.uuid not in how.facts
         or wanted <= {unit.name for unit in how.facts[node.uuid].units}
-    }
-    if len(found) == len(how.nodes):
-        return None
-    return frozenset(found if home is None else found | {home})
+    )
+    return None if len(found) == len(how.nodes) else found
 
 
 def _template(names: Iterable[str]) -> str:

@@ -59,6 +59,20 @@ def chosen(view: View, node: Node, peer: Node, beside: Iterable[Disk] = ()) -> P
     return Pair((node.uuid, peer.uuid), _port(view, taken), minors, secret)
 
 
+def moved(
+    view: View, disk: Disk, home: Node, to: Node, beside: Iterable[Disk] = ()
+) -> Pair:
+    """Return the pair of a disk whose second copy goes to another node.
+
+    The first node of a pair is the one whose data counts: here the one that stays.
+    """
+    pair = pair_of(disk)
+    if pair is None:
+        raise BadInput(f"disk {disk.label} has no second copy")
+    minors = (pair.minor(home.uuid), _minor(view, to, _taken(view, beside)))
+    return Pair((home.uuid, to.uuid), pair.port, minors, pair.secret)
+
+
 def wanted(
     view: View,
     template: str,

@@ -168,6 +168,29 @@ def elsewhere(
     return away, {by_index[at]: why for at, why in found.stuck}
 
 
+def new_secondary(view: View, instance: Instance, allowed: Sequence[Node]) -> Node:
+    """Return the best node for the second copies of an instance.
+
+    Raises
+    ------
+    NoCapacity
+        If none can take them.
+    """
+    config = view.config
+    homes = [config.node(instance.primary_node), *config.secondary_nodes(instance)]
+    how = Reading(
+        fleet.of_groups(config, dict.fromkeys(node.group for node in homes)),
+        room(view),
+        allowed=frozenset(node.uuid for node in (*homes, *allowed)),
+    )
+    state = fleet.state(view, how)
+    index = {inst.name: inst.idx for inst in state.insts}
+    found = htools.evacuate(state, [index[instance.name]], "secondary-only")
+    for why in (why for _, why in found.stuck):
+        raise nowhere(instance.name, why)
+    return config.node(state.nodes[found.away[0].inst.s].name)
+
+
 def nowhere(name: str, why: str) -> NoCapacity:
     """Return the refusal of an instance that can go nowhere."""
     return NoCapacity(

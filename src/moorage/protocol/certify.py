@@ -33,7 +33,6 @@ class OnProvider(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
     params: dict[str, Any] = {}
     size: Mib
     check: str = ""
-    hypervisor: str = "kvm"
 
     def touched(self) -> frozenset[str]:
         """Return the certification: its steps wait for each other."""

@@ -20,8 +20,7 @@ class GetFacts(Reading[NodeFacts], frozen=True, kw_only=True, tag="facts"):
     Attributes
     ----------
     places
-        Where to look for storage units whose room is to be told. Templates that need
-        to be told nothing are looked at in any case.
+        Where to look for storage units whose room is to be told.
     brief
         Leave out guests and held disks: they may be thousands.
     """

@@ -331,9 +331,17 @@ class Template(ABC):
         if unknown:
             raise BadInput(
                 f"disk template '{cls.name}' has no parameter '{unknown[0]}'",
+                hint=cls._parameters_told(),
                 parameters=unknown,
             )
         return {name: _VALUES[known[name].kind](name, given[name]) for name in given}
+
+    @classmethod
+    def _parameters_told(cls) -> str:
+        """Say which parameters there are, and what they mean."""
+        known = cls.capabilities.facts.parameters
+        told = (f"{one.name} ({one.meaning.rstrip('.')})" for one in known)
+        return f"it has: {'; '.join(told)}" if known else "it has none"
 
     @classmethod
     def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -411,7 +419,7 @@ class Template(ABC):
 
         What is named otherwise is somebody else's. What is, may be another cluster's.
         """
-        return looks_ours(str(volume.logical_id[-1]))
+        return looks_ours(str(volume.logical_id[-1]), cls.name)
 
     @classmethod
     def _check_words(cls, given: Mapping[str, Any]) -> None:

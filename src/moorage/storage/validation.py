@@ -12,9 +12,9 @@ _PROVIDER = re.compile(r"[A-Za-z0-9_-]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _TAG = re.compile(r"[\w.+*/:@-]{1,128}", re.ASCII)
 _MOST_TAGS = 4096
-_UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OURS = re.compile(
-    rf"{_UUID}((\.[a-z0-9]+)?\.disk[0-9]+(_data|_meta)?|\.snap)(\.part)?"
+    rf"{_UUID}(?:(\.[a-z0-9]+)?\.disk[0-9]+(?:_data|_meta)?|\.snap)(?:\.part)?"
 )
 """How volumes are named that a cluster makes, Ganeti's included; see
 :meth:`moorage.storage.Template.logical_id`."""
@@ -35,15 +35,16 @@ def check_name(kind: str, name: str) -> str:
     return name
 
 
-def looks_ours(volume: str) -> bool:
-    """Say whether a volume is named as a cluster like this one names them.
+def looks_ours(volume: str, template: str) -> bool:
+    """Say whether a volume of a template is named as a cluster like this one does it.
 
-    >>> looks_ours("5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0")
+    >>> looks_ours("5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0", "ext")
     True
-    >>> looks_ours("/srv/images/web1/debian-12.img")
+    >>> looks_ours("/srv/images/web1/debian-12.img", "file")
     False
     """
-    return bool(_OURS.fullmatch(PurePosixPath(volume).name))
+    found = _OURS.fullmatch(PurePosixPath(volume).name)
+    return found is not None and found[1] in (None, f".{template}")
 
 
 def check_tags(tags: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from moorage.errors import CommandFailed
 from moorage.storage import Command, Output
 
+from .contents import copied, place
+
 if TYPE_CHECKING:
     from .storage import San
 
@@ -17,11 +19,11 @@ _TAKING_A_WORD = frozenset({"-f", "-O", "-r", "-t"})
 """Options of ``qemu-img`` that take a word."""
 
 
-def contents(san: "San", node: str, place: str) -> dict[str, Any]:
+def contents(san: "San", node: str, at: str) -> dict[str, Any]:
     """Return size in bytes and data of what is at a path, a device or a URI."""
-    found = san.contents(node, place)
+    found = place(san, node, at)
     if found is None:
-        raise CommandFailed(f"nothing is at {place} on {node}")
+        raise CommandFailed(f"nothing is at {at} on {node}")
     records, key = found
     held = records[key]
     size = held["size"] * (1 if records is san.files else MIB)
@@ -35,13 +37,13 @@ def qemu_img(san: "San", node: str, _operands: list[str], command: Command) -> O
         path, size = words
         san.files[san.key(node, path)] = _file(int(size.removesuffix("M")) * MIB)
         return Output()
-    if command.argv[1] == "info" and san.contents(node, words[0]) is None:
+    if command.argv[1] == "info" and place(san, node, words[0]) is None:
         return Output(code=1)
     if command.argv[1] == "info":
         held = contents(san, node, words[0])
         return Output(json.dumps({"virtual-size": held["size"]}))
     if "-n" in options:
-        return san.copy_data(node, *words)
+        return copied(san, node, *words)
     source, target = words
     san.files[san.key(node, target)] = contents(san, node, source)
     return Output()
@@ -97,5 +99,5 @@ def os_script(san: "San", node: str, command: Command) -> Output:
         held = contents(san, node, command.env["EXPORT_DEVICE"])
         san.files[san.key(node, command.stdout)] = held
     elif action == "import":
-        san.copy_data(node, command.stdin, command.env["IMPORT_DEVICE"])
+        copied(san, node, command.stdin, command.env["IMPORT_DEVICE"])
     return Output()

@@ -14,7 +14,7 @@ from moorage.model import Accelerator, GuestState
 from moorage.node.hypervisors.base import Drive, GuestSpec, Target
 from moorage.protocol import Door, Moved, Report, Writing
 
-from .exports import contents
+from . import contents, exports
 from .storage import San
 
 
@@ -103,7 +103,7 @@ class SimHypervisor:
         place = _places([new])[new.disk]
         report(new.size // 2, new.size, "MiB", "mirror")
         await asyncio.sleep(0)
-        self._san.copy_data(self._node, self._drives(uuid)[disk], place)
+        self._copy(self._drives(uuid)[disk], place)
         self._put(guest, mirrors={disk: {"to": place, "switched": False}})
 
     async def switch(self, uuid: str, disk: str) -> None:
@@ -119,7 +119,7 @@ class SimHypervisor:
     ) -> None:
         """Let a guest that stands still have the other one of two equal volumes."""
         old = self._drives(guest.uuid)[disk]
-        self._san.copy_data(self._node, old, mirror["to"])
+        self._copy(old, mirror["to"])
         still = replace(guest, state="paused")
         new = {disk: {"to": old, "switched": switched}}
         self._put(still, drives={disk: mirror["to"]}, mirrors=new)
@@ -129,7 +129,7 @@ class SimHypervisor:
         guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
         if mirror:
             source = self._drives(uuid)[disk]
-            self._san.copy_data(self._node, source, mirror["to"])
+            self._copy(source, mirror["to"])
         self._put(guest, mirrors={disk: None})
 
     async def settle(self, uuid: str, disk: str, report: Report) -> None:
@@ -144,6 +144,11 @@ class SimHypervisor:
         if mirror and mirror["switched"]:
             self._exchange(guest, disk, mirror, switched=False)
         self._put(replace(guest, state="running"), mirrors={disk: None})
+
+    def _copy(self, source: str, target: str) -> None:
+        said = contents.copied(self._san, self._node, source, target)
+        if said.code:
+            raise Failed(said.stdout)
 
     def _drives(self, uuid: str) -> dict[str, str]:
         """Return where the disks' data are."""
@@ -170,7 +175,7 @@ class SimHypervisor:
             if target.disk not in guest.disks:
                 raise Failed(f"guest {guest.name} has no disk {target.disk}")
             report(50, 100, "MiB", "copy the running guest's disks")
-            held = contents(self._san, self._node, drives[target.disk])
+            held = exports.contents(self._san, self._node, drives[target.disk])
             key = self._san.key(self._node, target.path)
             self._san.files[key] |= held
 

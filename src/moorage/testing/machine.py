@@ -69,6 +69,8 @@ class SimMachine:
         Every URI that was made a file, in order.
     exports
         The directory of exports; each node has its own one there.
+    serves
+        Whether it can do that.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -85,6 +87,7 @@ class SimMachine:
         self.lacking: set[str] = set()
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
+        self.serves = True
         self._san = san
         self._memory = memory
 
@@ -123,6 +126,9 @@ class SimMachine:
     async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
         """Pretend that a URI is a file."""
         del writable
+        if not self.serves:
+            yield None
+            return
         self.served.append(uri)
         yield f"/sim/served/{len(self.served)}"
 

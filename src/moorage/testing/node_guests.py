@@ -93,14 +93,16 @@ class NodeGuest:
         self._running.append(made)
 
     def _words(self, guest: Path) -> list[str]:
-        append = f"moorage.name={self.name} moorage.address={self.address}/24"
+        # Emulated time stamp counters run many times too fast on a busy machine.
+        clock = "tsc=unstable clocksource=acpi_pm"
+        name = f"moorage.name={self.name} moorage.address={self.address}/24"
         words = [
             *("-name", self.name, "-machine", "q35,usb=off,memory-backend=mem"),
             *("-accel", emulated(_MEMORY), "-cpu", "max", "-m", f"{_MEMORY}"),
             *("-object", f"memory-backend-memfd,id=mem,size={_MEMORY}M,share=on"),
             *("-nodefaults", "-no-user-config", "-display", "none"),
             *("-kernel", f"{guest}/vmlinuz", "-initrd", f"{guest}/node.gz"),
-            *("-append", f"{ARGUMENTS} {append}"),
+            *("-append", f"{ARGUMENTS} {clock} {name}"),
             *("-chardev", f"file,id=log,path={self._home}/consolelog"),
             *("-serial", "chardev:log", "-device", "virtio-serial-pci"),
             *("-chardev", f"socket,id=ch,path={self.channel},server=on,wait=off"),

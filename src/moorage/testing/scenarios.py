@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .cluster import SimCluster
+from msgspec.structs import replace
+
+from .cluster import ClusterBuilder, SimCluster
+from .lvm import GROUP
+from .rbd import POOL
+from .storage import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
 """A volume of the harbour that no disk is in."""
@@ -53,6 +58,73 @@ async def harbour(directory: Path) -> SimCluster:
     return cluster
 
 
+async def pier(directory: Path) -> SimCluster:
+    """Return a cluster of four nodes with mirrored disks.
+
+    web1 runs on node1 with two of them (*root1*, *data1*), and its second copies are on
+    node2; web2 is down on node2, and web3 has a disk with one copy there. *spare* is
+    mirrored on node1 and node2, and belongs to nobody.
+    """
+    cluster = await SimCluster.start(directory, ClusterBuilder(nodes=4))
+    for fields in _MIRRORED:
+        await cluster.run("OP_INSTANCE_CREATE", **fields)
+    new = {"name": "spare", "disk_template": "drbd", "size": 64}
+    await cluster.run("OP_DISK_ADD", node="node2:node1", **new)
+    for name, one in cluster.nodes.san.logical.items():
+        cluster.nodes.san.logical[name] = one | {"data": name.partition(" ")[2]}
+    return cluster
+
+
+_MIRRORED: tuple[dict[str, Any], ...] = (
+    {
+        "instance_name": "web1",
+        "pnode": "node1",
+        "snode": "node2",
+        "disk_template": "drbd",
+        "disks": [{"size": 64, "name": "root1"}, {"size": 32, "name": "data1"}],
+    },
+    {
+        "instance_name": "web2",
+        "pnode": "node2",
+        "snode": "node3",
+        "disk_template": "drbd",
+        "disks": [{"size": 64, "name": "root2"}],
+        "start": False,
+    },
+    {
+        "instance_name": "web3",
+        "pnode": "node2",
+        "disk_template": "plain",
+        "disks": [{"size": 64, "name": "root3"}],
+        "start": False,
+    },
+)
+
+
+async def cellar(directory: Path) -> SimCluster:
+    """Return another one: db is down on node1, with a disk of each kind of storage.
+
+    They are a logical volume, an image of Ceph's and one of Gluster's.
+    """
+    builder = ClusterBuilder(2)
+    given: dict[str, Any] = {
+        "volume_group_name": GROUP,
+        "gluster_storage_dir": GLUSTER_DIR,
+        "diskparams": {"rbd": {"pool": POOL}},
+    }
+    builder.objects["cluster"] = replace(builder.objects["cluster"], **given)
+    cluster = await SimCluster.start(directory, builder)
+    fields = {"disks": _STORED, "start": False}
+    await cluster.run("OP_INSTANCE_CREATE", **_MADE | {"instance_name": "db"} | fields)
+    return cluster
+
+
+_STORED: list[dict[str, Any]] = [
+    {"size": 64, "dev_type": "plain", "name": "lv"},
+    {"size": 64, "dev_type": "rbd", "name": "image"},
+    {"size": 64, "dev_type": "gluster", "name": "file"},
+]
+_MADE: dict[str, Any] = {"pnode": "node1", "disk_template": "plain"}
 _INSTANCES: tuple[dict[str, Any], ...] = (
     {
         "instance_name": "web1",
@@ -73,6 +145,7 @@ _INSTANCES: tuple[dict[str, Any], ...] = (
     },
 )
 
+_PAIR = [{"size": 64, "name": "a"}, {"size": 32, "name": "b"}]
 _NEW_DISKS = [
     {"size": 512, "dev_type": "sharedfile"},
     {"size": 256, "dev_type": "ext", "provider": "usersan", "access": "userspace"},
@@ -85,6 +158,13 @@ _SEVERAL = [
     ["modify", "data1", {"mode": "ro"}],
 ]
 _TWO = [["remove", "root1", {}], ["remove", "data1", {}]]
+
+
+_CERTIFIED = {
+    "provider": "san",
+    "second_node": "node2",
+    "checks": ["setinfo", "both-attached"],
+}
 
 
 def _on(instance: str, op_id: str, name: str = "", **fields: Any) -> Scenario:  # noqa: ANN401
@@ -162,6 +242,8 @@ SCENARIOS = (
     _at("root1", "OP_DISK_SNAPSHOT", "file snapshot", new_name="s"),
     _at("spare", "OP_DISK_SNAPSHOT", "detached snapshot", new_name="s"),
     _at("spare", "OP_DISK_RENAME", new_name="other"),
+    _at("data1", "OP_DISK_SET_PARAMS", "parameters", params={"tier": "hdd"}),
+    Scenario("certify a provider", "OP_EXT_STORAGE_CERTIFY", _CERTIFIED),
     Scenario(
         "reconcile",
         "OP_STORAGE_RECONCILE",
@@ -208,3 +290,46 @@ SCENARIOS = (
     _modified("web3", "cold changes", [["remove", "0", {}], _SEVERAL[0]]),
 )
 """Every kind of request that changes something."""
+
+_NEW_NODE = {"mode": "replace_new_secondary", "remote_node": "node4"}
+
+MIRRORS = (
+    _created("create", pnode="node2", snode="node4", disk_template="drbd", disks=_PAIR),
+    Scenario(
+        "add a disk",
+        "OP_DISK_ADD",
+        {"name": "d", "disk_template": "drbd", "size": 64, "node": "node3:node1"},
+    ),
+    _on("web1", "OP_INSTANCE_MIGRATE"),
+    _on("web1", "OP_INSTANCE_FAILOVER"),
+    _on("web1", "OP_INSTANCE_SHUTDOWN"),
+    _on("web2", "OP_INSTANCE_STARTUP"),
+    _on("web1", "OP_INSTANCE_REMOVE"),
+    _on("web1", "OP_INSTANCE_REPLACE_DISKS", "new secondary", **_NEW_NODE),
+    _on("web2", "OP_INSTANCE_REPLACE_DISKS", "new secondary", **_NEW_NODE),
+    _on("web1", "OP_INSTANCE_REPLACE_DISKS", "renew", mode="replace_on_secondary"),
+    _on("web1", "OP_INSTANCE_REPLACE_DISKS", "renew first", mode="replace_on_primary"),
+    _on("web2", "OP_INSTANCE_REPLACE_DISKS", "renew", mode="replace_on_secondary"),
+    _modified("web2", "halve", [], disk_template="plain"),
+    _modified("web3", "double", [], disk_template="drbd", remote_node="node1"),
+    _modified("web1", "new disk", [["add", "-1", {"size": 32, "dev_type": "drbd"}]]),
+    _at("root1", "OP_DISK_GROW", amount=32),
+    _at("root2", "OP_DISK_GROW", amount=32),
+    _at("spare", "OP_DISK_ATTACH", instance_name="web1"),
+    _at("data1", "OP_DISK_DETACH"),
+    _at("spare", "OP_DISK_REMOVE"),
+)
+"""Every kind of request that changes mirrored disks, for the :func:`pier`."""
+_SHARED = [
+    {"size": 64, "dev_type": "rbd"},
+    {"size": 64, "dev_type": "gluster", "access": "userspace"},
+]
+STORED = (
+    _on("new", "OP_INSTANCE_CREATE", disks=_SHARED, start=True, **_MADE),
+    _on("vol", "OP_INSTANCE_CREATE", disks=[{"size": 64}], start=True, **_MADE),
+    _on("db", "OP_INSTANCE_STARTUP"),
+    _on("db", "OP_INSTANCE_REMOVE"),
+    *(_at(one["name"], "OP_DISK_GROW", amount=64) for one in _STORED),
+    *(_at(one["name"], "OP_DISK_SNAPSHOT", new_name="s") for one in _STORED),
+)
+"""Requests to the second cluster: what its storage makes, grows, copies and removes."""

@@ -13,11 +13,12 @@ from typing import Any
 from moorage.model import Config, Disk
 from moorage.model.change import KIND_OF, encode
 
+from . import contents
 from .cluster import SimCluster
-from .storage import EXPORTS_DIR
+from .storage import EXPORTS_DIR, San
 
-PARTS = ("objects", "volumes", "attached", "guests", "data", "held", "exports")
-"""What pictures are compared by."""
+_STORED = ("volumes", "attached", "mirrors", "data", "held", "exports")
+_PARTS = ("objects", "guests", *_STORED)
 _LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
 
@@ -30,7 +31,9 @@ class Picture:
     objects
         Every object of the configuration by uuid.
     volumes
-        Size of each volume and file by name.
+        Size of each volume and file by name; of logical volumes, by node.
+    mirrors
+        Role and disk of each mirrored device, by ``node minor``.
     attached
         How each volume is opened, by ``node volume``.
     guests
@@ -45,8 +48,9 @@ class Picture:
     """
 
     objects: dict[str, Any]
-    volumes: dict[str, int]
+    volumes: dict[str, Any]
     attached: dict[str, Any]
+    mirrors: dict[str, Any]
     guests: dict[str, Any]
     data: dict[str, str]
     held: dict[str, list[str]]
@@ -56,7 +60,8 @@ class Picture:
     def known(self) -> set[str]:
         """Names of the volumes that the configuration knows; devices are none."""
         disks = (one for one in self.objects.values() if one["kind"] == "disk")
-        names = (str(disk["logical_id"][-1]) for disk in disks)
+        parts = (part for disk in disks for part in disk["children"] or (disk,))
+        names = (str(part["logical_id"][-1]) for part in parts)
         return {name for name in names if not name.startswith("/dev/")}
 
     @property
@@ -85,6 +90,10 @@ class Picture:
         for one in self.objects.values():
             if one["kind"] == "instance" and one["disks_active"]:
                 due.get(names[one["primary_node"]], set()).update(one["disks"])
+                for uuid in one["disks"]:
+                    disk = self.objects[uuid]
+                    for node in disk["nodes"] if disk["children"] else ():
+                        due.get(names[node], set()).add(uuid)
         held = {(node, disk) for node, found in self.held.items() for disk in found}
         wanted = {(node, disk) for node, found in due.items() for disk in found}
         return sorted(f"{disk} on {node}" for node, disk in held ^ wanted)
@@ -93,7 +102,7 @@ class Picture:
         """Return a line for each thing that is not the same in `other`."""
         return [
             f"{part} {key}: {mine.get(key)} / {theirs.get(key)}"
-            for part in PARTS
+            for part in _PARTS
             for mine, theirs in [(getattr(self, part), getattr(other, part))]
             for key in sorted(mine.keys() | theirs.keys())
             if mine.get(key) != theirs.get(key)
@@ -110,14 +119,15 @@ async def picture(cluster: SimCluster) -> Picture:
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}
-        | {key.partition("/")[2]: one["size"] for key, one in san.logical.items()}
+        | _logical(san)
         | {path: one["size"] for path, one in files.items()},
         attached={key: one["open"] for key, one in san.attached.items()},
-        guests={key: _guest(one) for key, one in san.guests.items()},
-        data={
-            disk.uuid: san.data_of(disk.volume, disk.nodes)
-            for disk in cluster.config.all(Disk)
+        mirrors={
+            key: (one["role"], one["two"], one["data"], one["other"])
+            for key, one in san.mirrors.items()
         },
+        guests={key: _guest(one) for key, one in san.guests.items()},
+        data={disk.uuid: _data(san, disk) for disk in cluster.config.all(Disk)},
         held={
             name: await _held(cluster, name)
             for name, node in cluster.nodes.nodes.items()
@@ -125,6 +135,15 @@ async def picture(cluster: SimCluster) -> Picture:
         },
         exports={key: one["size"] for key, one in exported.items()},
     )
+
+
+def _logical(san: San) -> dict[str, Any]:
+    """Return the sizes of logical volumes: of one, or by node."""
+    found: dict[str, dict[str, int]] = {}
+    for key, one in san.logical.items():
+        node, _, name = key.partition(" ")
+        found.setdefault(name.partition("/")[2], {})[node] = one["size"]
+    return {name: dict(sorted(sizes.items())) for name, sizes in found.items()}
 
 
 def _objects(config: Config) -> dict[str, Any]:
@@ -135,6 +154,18 @@ def _objects(config: Config) -> dict[str, Any]:
             values.pop(name, None)
         found[uuid] = {"kind": KIND_OF[type(entity)], **values}
     return found
+
+
+def _data(san: San, disk: Disk) -> str:
+    """Return what a disk holds, on the first node that has it."""
+    (node, *_) = disk.nodes or ("",)
+    for part in (disk, *disk.children):
+        volume = "/".join(map(str, part.logical_id[-2:]))
+        for path in (part.volume, volume):
+            found = contents.read(san, node, path)
+            if found:
+                return found
+    return ""
 
 
 def _guest(record: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ It answers the commands that templates yield, as the programs and providers woul
 
 import json
 import re
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -276,7 +276,7 @@ class San:
     # -- programs -------------------------------------------------------------------
 
     def key(self, node: str, path: str) -> str:
-        """Return the key of a file in `files`, as a node sees it."""
+        """Return under which key a file is recorded: of all nodes, or one's own."""
         if PurePosixPath(path).is_relative_to(SHARED_DIR):
             return path
         root = "/".join(path.split("/")[:3])
@@ -374,34 +374,6 @@ class San:
         ceph = Rbd(node, self.volumes, self.attached)
         return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
 
-    def copy_data(self, node: str, source: str, target: str) -> Output:
-        """Copy what is in one volume or file to another, which is large enough."""
-        old, new = self.contents(node, source), self.contents(node, target)
-        if old is None or new is None:
-            return Output(f"{source} or {target}: no such file", 1)
-        sizes = [self.device(node, path).size for path in (source, target)]
-        if all(sizes) and sizes[1] < sizes[0]:
-            return Output("output file is smaller than input file", 1)
-        records, key = new
-        records[key] = records[key] | {"data": old[0][old[1]].get("data", "")}
-        return Output()
-
-    def data_of(self, volume: str, nodes: Sequence[str]) -> str:
-        """Return what a volume holds; empty for one that is not there."""
-        found = self.contents(nodes[0] if nodes else "", volume)
-        return str(found[0][found[1]].get("data", "")) if found else ""
-
-    def contents(self, node: str, path: str) -> tuple[Records, str] | None:
-        """Return where the record of a volume, file or device is."""
-        if path.startswith("json:"):
-            path = str(json.loads(path.removeprefix("json:"))["file"]["server"]["path"])
-        places: tuple[tuple[Records, str], ...] = (
-            (self.files, self.key(node, path)),
-            (self.devices, path),
-            (self.volumes, PurePosixPath(path).name),
-        )
-        return next((one for one in places if one[1] in one[0]), None)
-
     def _beneath(self, node: str, path: str) -> list[str]:
         """Return the keys of the files in a directory; an empty one is none."""
         root = self.key(node, path)
@@ -409,7 +381,7 @@ class San:
 
     def _qemu_io(self, _node: str, _operands: list[str], command: Command) -> Output:
         """Write a pattern to a volume, or look whether it is there."""
-        name = self._at(command.argv[-1])
+        name = self.volume_at(command.argv[-1])
         verb, _, pattern, *_ = command.argv[command.argv.index("-c") + 1].split()
         if not name:
             return Output(code=1)
@@ -419,7 +391,7 @@ class San:
         self.volumes[name] = found | {"pattern": pattern}
         return Output()
 
-    def _at(self, target: str) -> str:
+    def volume_at(self, target: str) -> str:
         """Return the name of the volume that a device or a URI leads to."""
         words = set(re.split(r'[/"]', target))
         return next((name for name in self.volumes if name in words), "")

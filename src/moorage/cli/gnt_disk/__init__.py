@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, adopt, attach, change, clone, convert, info, remove, story
+from . import add, adopt, attach, change, convert, info, remove, story
 
 PROGRAM = Program(
     "gnt-disk",
@@ -19,7 +19,6 @@ PROGRAM = Program(
         *attach.COMMANDS,
         *change.COMMANDS,
         *convert.COMMANDS,
-        *clone.COMMANDS,
         *remove.COMMANDS,
         *tags.commands("gnt-disk"),
     ),

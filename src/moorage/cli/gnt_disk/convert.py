@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Bring a disk's data to other storage."""
+"""Bring a disk's data to other storage: the disk itself, or a copy."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from moorage.cli.follow import perform
 from moorage.cli.option_syntax import merged, text_values
 from moorage.cli.options import (
     FORCE_PARAMS,
+    IGNORE_CAPACITY,
     JOB,
     OVERRIDES,
     RATE,
@@ -22,7 +23,7 @@ from .options import DISK, PARAM
 def convert(call: Call) -> int:
     """Bring a disk's data to other storage, running or not."""
     (disk,) = call.words
-    fields = target(call)
+    fields = _target(call)
     if not fields:
         raise BadInput(
             "which storage is the disk to have?",
@@ -47,7 +48,21 @@ def move(call: Call) -> int:
     return 0
 
 
-def target(call: Call) -> dict[str, Any]:
+def clone(call: Call) -> int:
+    """Make a new, detached disk with what this one holds now, in any storage."""
+    (disk,) = call.words
+    fields = _target(call) | call.given(new_name="name", node="node", rate="rate")
+    if "new_name" not in fields:
+        raise BadInput("the new disk needs a name", hint="add --name NAME")
+    uuid = perform(
+        call, "OP_DISK_CLONE", disk=disk, **fields, **forced(call), **overridden(call)
+    )
+    name = fields["new_name"]
+    call.terminal.print(f"Cloned disk {disk}: disk {name} ({uuid})")
+    return 0
+
+
+def _target(call: Call) -> dict[str, Any]:
     """Return what the options say of the new storage."""
     fields = call.given(
         disk_template="disk_template",
@@ -60,7 +75,7 @@ def target(call: Call) -> dict[str, Any]:
     return {**fields, **({"params": text_values(params)} if params else {})}
 
 
-TARGET = (
+_TARGET = (
     Option(
         ("-t", "--disk-template"),
         "how the data is to be stored; without it, as now",
@@ -92,7 +107,7 @@ COMMANDS = (
         "Bring a disk's data to other storage, also while its instance runs",
         (DISK,),
         (
-            *TARGET,
+            *_TARGET,
             Option(("--adopt",), "a device to overwrite, not a new volume", "PATH"),
             *_HOW,
         ),
@@ -111,5 +126,28 @@ COMMANDS = (
         (DISK,),
         (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
         examples=(Example("gnt-disk move --pool fast data1", "to the pool fast"),),
+    ),
+    Command(
+        "clone",
+        clone,
+        "Make a new, detached disk with what a disk holds now, in any storage",
+        (DISK,),
+        (
+            Option(("--name",), "name of the new disk", "NAME"),
+            *_TARGET,
+            Option(("-n", "--node"), "the node that does the work", "NODE"),
+            RATE,
+            IGNORE_CAPACITY,
+            *JOB,
+        ),
+        examples=(
+            Example(
+                "gnt-disk clone data1 --name data2", "where it is, by a snapshot if any"
+            ),
+            Example(
+                "gnt-disk clone data1 --name data2 --pool slow",
+                "to another storage pool",
+            ),
+        ),
     ),
 )

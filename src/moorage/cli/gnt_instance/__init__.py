@@ -6,7 +6,7 @@ from moorage.cli.command import Program
 from moorage.cli.listing import Listing
 from moorage.cli.main import run
 
-from . import add, console, disks, info, modify, move, power
+from . import add, console, disks, info, modify, move, power, replace_disks
 
 LISTING = Listing(
     "instance", ("name", "hypervisor", "os", "pnode", "status", "oper_ram")
@@ -24,6 +24,7 @@ PROGRAM = Program(
         *power.COMMANDS,
         *move.COMMANDS,
         *disks.COMMANDS,
+        replace_disks.COMMAND,
         console.COMMAND,
         *tags.commands("gnt-instance"),
     ),

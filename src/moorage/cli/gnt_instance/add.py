@@ -21,6 +21,7 @@ from moorage.cli.options import (
     moot,
     names,
     overridden,
+    unwaited,
 )
 from moorage.errors import BadInput
 from moorage.units import parse_size
@@ -54,6 +55,7 @@ def add(call: Call) -> int:
         **guest(call),
         **_switches(call),
         **overridden(call),
+        **unwaited(call),
     )
     if placed and not call.option("node"):
         chosen = ", ".join(placed)
@@ -155,7 +157,9 @@ COMMAND = Command(
             repeats=True,
         ),
         Option(("-s", "--os-size"), "size of the only disk", "SIZE", parse_size),
-        Option(("-n", "--node"), "the primary node", "NODE"),
+        Option(
+            ("-n", "--node"), "the primary node; with mirrored disks, both", "A[:B]"
+        ),
         IALLOCATOR,
         Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
         Option(

@@ -8,8 +8,8 @@ from moorage.cli.options import (
     JOB,
     NO_WAIT_FOR_SYNC,
     OVERRIDES,
-    moot,
     overridden,
+    unwaited,
 )
 from moorage.units import is_whole, parse_size
 
@@ -26,6 +26,7 @@ def grow(call: Call) -> int:
         amount=parse_size(amount),
         absolute=bool(call.option("absolute")),
         **overridden(call),
+        **unwaited(call),
     )
     return 0
 
@@ -33,7 +34,8 @@ def grow(call: Call) -> int:
 def activate(call: Call) -> int:
     """Attach an instance's disks on its node and say where."""
     (name,) = call.words
-    fields = {"ignore_size": True} if call.option("ignore_size") else {}
+    switches = ("ignore_size", "wait_for_sync")
+    fields = {name: True for name in switches if call.option(name)}
     for node, slot, where in perform(
         call, "OP_INSTANCE_ACTIVATE_DISKS", instance_name=name, **fields
     ):
@@ -70,7 +72,7 @@ COMMANDS = (
         (Operand("INSTANCE"),),
         (
             Option(("--ignore-size",), "also disks whose devices have another size"),
-            moot("--wait-for-sync", "no template mirrors a disk by itself"),
+            Option(("--wait-for-sync",), "wait until copies of disks are the same"),
             *JOB,
         ),
     ),

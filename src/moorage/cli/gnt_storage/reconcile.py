@@ -79,7 +79,7 @@ def _unlooked(storages: Sequence[Found]) -> Iterator[str]:
 def _volumes(found: Found) -> Iterator[Sequence[str]]:
     for one in found["volumes"]:
         size = "?" if one["size"] is None else format_size(one["size"])
-        why = one["why"] or one["note"]
+        why = one["why"] or one["note"] or "-"
         disk = one["name"] or "-"
         nodes = ",".join(one["nodes"])
         yield (
@@ -90,7 +90,7 @@ def _volumes(found: Found) -> Iterator[Sequence[str]]:
 
 def _missing(found: Found) -> Iterator[Sequence[str]]:
     for one in found["missing"]:
-        why = "it is quarantined already" if one["quarantine"] else ""
+        why = "it is quarantined already" if one["quarantine"] else "-"
         disk, nodes = one["name"] or one["disk"], ",".join(one["nodes"])
         yield "missing", "-", one["volume"], "-", nodes, disk, why
 

@@ -28,7 +28,7 @@ from moorage.htools.placement.grouping import (
     safety,
 )
 from moorage.htools.state import State
-from moorage.htools.units import wishes
+from moorage.htools.units import units_by_type, wishes
 
 if TYPE_CHECKING:  # who places an instance has no use for it
     from moorage.htools.placement.evacuation import Evacuation
@@ -192,9 +192,10 @@ def newcomer(state: State, row: InstanceRow, extra: Sequence[str] = ()) -> Inst:
     """Return a new instance, as the next one of a state."""
     inst = insts_of.from_row(len(state.insts), row)
     read_tags(state.fleet.tags, inst, extra)
-    if any(node.units is not None for node in state.fleet.nodes):
+    nodes = state.fleet.nodes
+    if any(node.units is not None for node in nodes):
         try:
-            inst.wants = wishes(row, state.fleet.nodes)
+            inst.wants = wishes(row, nodes, units_by_type(nodes))
         except ValueError as error:
             raise _Unmet(str(error)) from error
     return inst

@@ -76,7 +76,6 @@ def _sha256(path: Path) -> str:
 def _bench(at: NodeContext, args: OnProvider[object]) -> Bench:
     site = Site(
         node=at.name,
-        hypervisor=args.hypervisor,
         params=args.params,
         providers=usable(at.machine.providers()),
     )

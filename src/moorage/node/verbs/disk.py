@@ -31,8 +31,10 @@ from moorage.protocol.disk import EXCLUSIVE, SEIZED
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
+from moorage.units import Mib
 
 from .context import NodeContext
+from .sizes import URI, measured
 
 R = TypeVar("R")
 REPAIR = "gnt-cluster repair-disk-sizes"
@@ -118,6 +120,8 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     elif args.opened:
         exclusive = args.opened == EXCLUSIVE
         await _drive(at, template.open(args.disk, exclusive=exclusive))
+    if not where.path and not args.ignore_size:  # some are there when they are open
+        _check_device(at, args, await measured(at, where, args.hypervisor), report)
     return where
 
 
@@ -146,8 +150,14 @@ async def grow(at: NodeContext, args: GrowDisk, report: Report) -> Outcome:
 
 
 async def snapshot(at: NodeContext, args: SnapshotDisk, report: Report) -> Outcome:
-    """Make a copy-in-time."""
-    steps = bound(at, args).snapshot(args.disk, args.name, args.to)
+    """Make a copy-in-time, as large as the volume is.
+
+    Storage may have rounded it up: a smaller copy would cut its end off.
+    """
+    held = at.held.get(args.disk.uuid)
+    real = (await measured(at, held, args.hypervisor)).size if held else Mib(0)
+    size = max(args.to, real)
+    steps = bound(at, args).snapshot(args.disk, args.name, size)
     return await _make(at, args, args.copy(), steps, report)
 
 
@@ -170,7 +180,7 @@ def _check_device(
     adopted device has the size that it had, or it is another one.
     """
     disk = args.disk
-    if found.kind != "block":
+    if found.kind not in ("block", URI):
         return
     if disk.identity is not None and disk.identity != found.identity:
         raise Failed(

@@ -30,7 +30,7 @@ from moorage.protocol import (
 )
 from moorage.storage import Site, Template
 from moorage.storage.provider import usable
-from moorage.storage.templates import TEMPLATES, template_named
+from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 from .context import NodeContext
@@ -101,15 +101,9 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 
 
 async def _units(at: NodeContext, args: GetFacts) -> AsyncIterator[Unit]:
-    """Yield what this node has at some places, and of templates that need none."""
-    named = {place.template for place in args.places}
-    free = [
-        Place(template=name)
-        for name, one in TEMPLATES.items()
-        if not one.capabilities.facts.settings and name not in named
-    ]
+    """Yield what this node has at some places."""
     told: set[tuple[str, str]] = set()
-    for place in (*args.places, *free):
+    for place in args.places:
         found = await drive(template_at(at, place).room(), at.run)
         for unit in found:
             if unit.name not in told:  # two pools may be in one directory

@@ -7,7 +7,7 @@ from moorage.errors import Failed, MoorageError
 from moorage.model import Examined, Need, Place, Unit
 from moorage.node.commands import drive
 from moorage.protocol import ExamineStorage, Listed, ListVolumes, Report
-from moorage.storage import Template
+from moorage.storage import Can, Template
 
 from .context import NodeContext
 from .fact import template_at
@@ -41,6 +41,7 @@ async def _examined(at: NodeContext, place: Place) -> Examined:
         needs += await _needs(at, template)
     if not any(need.problem for need in needs):
         units = await _units(at, template)
+        needs += _lacking(template, units)
     return Examined(place=place, needs=tuple(needs), units=units)
 
 
@@ -61,6 +62,15 @@ async def _needs(at: NodeContext, template: Template) -> list[Need]:
         return list(await drive(template.examine(), at.run))
     except Failed as error:
         return [Need(kind="storage", name=template.name, problem=error.message)]
+
+
+def _lacking(template: Template, units: tuple[Unit, ...]) -> Iterator[Need]:
+    """Yield the storage unit, if the template tells its room and it is not there."""
+    if Can.ROOM in template.capabilities.can:
+        key = template.unit_key(template.site.settings, template.site.params)
+        if key not in {unit.key for unit in units}:
+            kind = template.capabilities.facts.unit
+            yield Need(kind=kind, name=key, problem=f"there is no {kind} {key}")
 
 
 async def _units(at: NodeContext, template: Template) -> tuple[Unit, ...]:

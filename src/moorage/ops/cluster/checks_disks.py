@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.model import Disk, Held, Node
+from moorage.ops import copies
 
 from .observation import Finding, Seen
 
@@ -51,7 +52,7 @@ def _wrong(seen: Seen, disk: Disk, node: Node, held: Held) -> str:
     if owner is None:
         return "it is attached to no instance"
     home = seen.config.node(owner.primary_node)
-    if home.uuid != node.uuid:
+    if home.uuid != node.uuid and not copies.keeps(disk, node):
         return f"its instance {owner.name} is on node {home.name}"
     if held.epoch != disk.epoch:
         return f"by epoch {held.epoch}, and it is in epoch {disk.epoch}"

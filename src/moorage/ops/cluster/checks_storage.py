@@ -10,6 +10,7 @@ from moorage.model import Disk, Node, NodeFacts, NodeGroup
 from moorage.ops import disk_access
 from moorage.ops.storage.directories import directories as set_directories
 from moorage.ops.storage.directories import setting_of
+from moorage.ops.storage.units import names_its_place
 from moorage.storage.provider import usable
 
 from .observation import Finding, Seen, group_uuid
@@ -17,10 +18,9 @@ from .observation import Finding, Seen, group_uuid
 
 def directories(seen: Seen) -> Iterator[Finding]:
     """Find disks in directories that the cluster has none set for."""
-    used = Counter(disk.dev_type for disk in seen.config.all(Disk))
-    kinds = {
-        disk.dev_type: disk_access.template(disk) for disk in seen.config.all(Disk)
-    }
+    disks = [disk for disk in seen.config.all(Disk) if not names_its_place(disk)]
+    used = Counter(disk.dev_type for disk in disks)
+    kinds = {disk.dev_type: disk_access.template(disk) for disk in disks}
     for name in sorted(used):
         setting = setting_of(kinds[name])
         if setting and not getattr(seen.config.cluster, setting):
@@ -58,8 +58,9 @@ def allowed(seen: Seen) -> Iterator[Finding]:
 
 
 def _kept(seen: Seen) -> dict[str, str]:
-    """Return the directories that a disk is in, by template."""
-    used = {disk.dev_type for disk in seen.config.all(Disk)}
+    """Return the directories of the cluster's that a disk is in, by template."""
+    disks = seen.config.all(Disk)
+    used = {disk.dev_type for disk in disks if not names_its_place(disk)}
     known = set_directories(seen.config.cluster)
     return {name: path for name, path in known.items() if name in used}
 

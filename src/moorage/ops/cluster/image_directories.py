@@ -8,6 +8,7 @@ from moorage.jobs import Ask, View
 from moorage.model import Cluster, Config, Disk, Node, NodeFacts, Place
 from moorage.ops.disk_access import template
 from moorage.ops.storage.directories import SETTINGS, setting_of
+from moorage.ops.storage.units import names_its_place
 from moorage.protocol import GetFacts
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
@@ -99,8 +100,8 @@ def _is_lost(told: list[tuple[Node, NodeFacts]], old: str, new: str) -> bool:
 
 def _check_left(config: Config, setting: str, path: str) -> None:
     for disk in config.all(Disk):
-        if template(disk).unit_key({}, disk.params):
-            continue  # it is in a directory of its own
+        if names_its_place(disk):
+            continue
         inside = path and disk.volume.startswith(f"{path.rstrip('/')}/")
         if setting_of(template(disk)) == setting and not inside:
             raise WrongState(

@@ -15,6 +15,7 @@ from . import (
     checks_devices,
     checks_disks,
     checks_guests,
+    checks_mirrors,
     checks_names,
     checks_nodes,
     checks_policy,
@@ -38,6 +39,8 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_disks.quarantined,
     checks_disks.leftovers,
     checks_disks.missing,
+    checks_mirrors.mirrors,
+    checks_mirrors.strangers,
     checks_names.disks,
     checks_policy.sizes,
     checks_storage.directories,
@@ -77,6 +80,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 yield room_and_facts_on(config, node)
                 yield providers_on(node.uuid)
         yield from checks_devices.ask(config)
+        yield from checks_mirrors.ask(config)
         yield from checks_pools.ask(config)
 
     def check(self, view: View) -> None:

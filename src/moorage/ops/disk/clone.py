@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk
 from moorage.ops import conversion, copies, disk_spec, node_tasks
-from moorage.ops.conversion import Conversion, Step
+from moorage.ops.conversion import Conversion
+from moorage.ops.conversion_tasks import Step, copy
 from moorage.ops.disk.snapshot import DiskSnapshot
 from moorage.ops.disk_access import able, can, providers
 from moorage.ops.disk_names import check_disk_name
@@ -107,7 +108,8 @@ class DiskClone(Operation, frozen=True, kw_only=True):
             params=disk.params if same else self.params | given,
         )
         wanted = replace(wanted, force=self.force_params or bool(same))
-        return Conversion(disk, wanted, self.node or "")
+        node, _, second = (self.node or "").partition(":")
+        return Conversion(disk, wanted, node, second)
 
     @property
     def _named_storage(self) -> bool:
@@ -152,7 +154,9 @@ class DiskClone(Operation, frozen=True, kw_only=True):
             yield from self._snapshot().tasks(view)
             return
         wanted = self._copying(view)
-        new = disk_spec.bear(view, wanted.wanted, wanted.worker(view))
+        new = disk_spec.bear(
+            view, wanted.wanted, wanted.worker(view), pair=wanted.pair(view)
+        )
         step = Step(
             view=view,
             disk=wanted.disk,
@@ -181,7 +185,7 @@ def _copied(step: Step) -> Iterator[Task]:
         return
     if not step.held:
         yield from copies.attach(config, disk, node)
-    yield conversion.copy(step.view, disk, step.target, node, step.rate)
+    yield copy(step.view, disk, step.target, node, step.rate)
     if not step.held:
         yield from copies.detach(config, disk, node)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk
-from moorage.ops import conversion, disk_spec
+from moorage.ops import conversion, conversion_tasks, disk_spec
 from moorage.ops.conversion import Conversion
 
 
@@ -30,7 +30,8 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
         A device that is there, instead of a new volume; what it holds is overwritten.
     node
         Where the work is done, and where the data of a template stay that is local to
-        a node. A disk that an instance has is where the instance is.
+        a node. A disk that an instance has is where the instance is. Behind a colon,
+        the second node of a mirrored disk: ``node1:node2``, or ``:node2``.
     rate
         MiB a second at most; 0 for no limit.
     force_params
@@ -70,9 +71,9 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
             template=self.disk_template or (None if self.pool else disk.dev_type),
             params=self.params | {"provider": self.provider, "access": self.access},
         )
-        return Conversion(
-            disk, replace(wanted, force=self.force_params), self.node or ""
-        )
+        node, _, second = (self.node or "").partition(":")
+        wanted = replace(wanted, force=self.force_params)
+        return Conversion(disk, wanted, node, second)
 
     def _same_pool(self, disk: Disk) -> str | None:
         """Return the disk's storage pool, if only its parameters are to change."""
@@ -115,4 +116,4 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fill a new volume, record it, remove the old one."""
-        yield from conversion.tasks(view, [self.conversion(view)], self.rate)
+        yield from conversion_tasks.convert(view, [self.conversion(view)], self.rate)

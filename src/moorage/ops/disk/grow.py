@@ -4,6 +4,8 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
@@ -154,7 +156,9 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
             do=GrowDisk(**node_tasks.of_disk(config, disk), to=to),
             final=True,
         )
-    grown = successor(disk, view.now, size=to)
+    parts = tuple(replace(data, size=to) for data in disk.children[:1])
+    parts += disk.children[1:]
+    grown = successor(disk, view.now, size=to, children=parts)
     change = Change((grown,))
     yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))
     if not active:

@@ -8,9 +8,9 @@ from msgspec import UNSET, UnsetType, field
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, successor
-from moorage.ops import disk_spec
-from moorage.ops.disk_access import able
+from moorage.model import Change, Config, Disk, Node, successor
+from moorage.ops import disk_spec, node_tasks
+from moorage.ops.disk_access import able, can, candidates
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.disk_params import (
     ask_listed,
@@ -18,6 +18,8 @@ from moorage.ops.disk_params import (
     reparametrised,
     verified,
 )
+from moorage.storage import Can
+from moorage.storage.templates.ext import plain
 
 
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
@@ -47,6 +49,29 @@ def _lifted(disk: Disk) -> dict[str, Any]:
     return {"quarantine": None, "epoch": disk.epoch + 1}
 
 
+def _noting(config: Config, disk: Disk) -> Node | None:
+    """Return the node that is to write a disk's name beside its volume.
+
+    What is attached bears the name of its instance; None where nobody can write it.
+    """
+    if config.owner(disk) or not can(disk, Can.SETINFO):
+        return None
+    return next(iter(candidates(config, disk)), None)
+
+
+def _hold_noting(config: Config, disk: Disk) -> Iterator[Lock]:
+    node = _noting(config, disk)
+    if node:
+        yield Lock("node", node.uuid, shared=True)
+
+
+def _noted(config: Config, disk: Disk) -> Iterator[Task]:
+    """Yield what writes the name of a disk beside its volume; nobody fails for it."""
+    node = _noting(config, disk)
+    if node:
+        yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
+
+
 class DiskRename(Operation, frozen=True, kw_only=True):
     """Give a disk another name; its volume keeps its own."""
 
@@ -58,6 +83,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk, and both names."""
         disk = view.config.disk(self.disk)
+        yield from _hold_noting(view.config, disk)
         yield Lock("disk", disk.uuid)
         yield from hold_names(disk.name, self.new_name)
 
@@ -66,12 +92,13 @@ class DiskRename(Operation, frozen=True, kw_only=True):
         renamed(view.config, view.config.disk(self.disk), self.new_name)
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Record the name."""
+        """Record the name, and note it beside the volume of a detached disk."""
         disk = view.config.disk(self.disk)
-        new = renamed(view.config, disk, self.new_name)
-        change = Change((successor(disk, view.now, **new),))
+        after = successor(disk, view.now, **renamed(view.config, disk, self.new_name))
+        change = Change((after,))
         what = f"rename disk {disk.label} to {self.new_name}"
         yield commit(what, change, view.config.before(change))
+        yield from _noted(view.config, after)
 
 
 class DiskSetParams(Operation, frozen=True, kw_only=True):
@@ -121,6 +148,7 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         owner = view.config.owner(disk)
         yield Lock("disk", disk.uuid)
         if self.name is not UNSET:
+            yield from _hold_noting(view.config, disk)
             yield from hold_names(disk.name, self.name)
         if owner:
             yield Lock("instance", owner.uuid)
@@ -146,3 +174,5 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
             yield from verified(view, changed)
         change = Change((changed,))
         yield commit(f"change disk {disk.label}", change, view.config.before(change))
+        if self.name is not UNSET:
+            yield from _noted(view.config, changed)

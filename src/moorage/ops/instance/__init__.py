@@ -16,6 +16,7 @@ from .power import (
 )
 from .query_data import InstanceQueryData
 from .remove import InstanceRemove
+from .replace_disks import InstanceReplaceDisks
 
 OPERATIONS = (
     InstanceActivateDisks,
@@ -28,6 +29,7 @@ OPERATIONS = (
     InstanceQueryData,
     InstanceReboot,
     InstanceRemove,
+    InstanceReplaceDisks,
     InstanceSetParams,
     InstanceShutdown,
     InstanceStartup,

@@ -10,8 +10,9 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance
 from moorage.model.templates import Mirror
-from moorage.ops import disk_spec
+from moorage.ops import copies, disk_spec
 from moorage.ops.conversion import Conversion
+from moorage.ops.instance.mirroring import Mirroring, is_in_place
 from moorage.ops.instance.power import OnInstance
 from moorage.storage.templates import template_named
 
@@ -36,6 +37,10 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         MiB a second at most that are copied; 0 for no limit.
     force_params
         Accept parameters that a disk's provider does not list.
+    wait_for_sync
+        Whether the job lasts until both copies of new mirrored disks are the same.
+    ignore_capacity
+        Whether it may get more memory or larger disks than there is room for.
     """
 
     disks: list[list[Any]] = []
@@ -45,6 +50,8 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
     remote_node: str | None = None
     rate: int = 0
     force_params: bool = False
+    wait_for_sync: bool = True
+    ignore_capacity: bool = False
 
     @property
     def converts(self) -> bool:
@@ -54,21 +61,44 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
 
     def conversions(self, view: View) -> list[Conversion]:
         """Return what is to be done with each disk that is not there already."""
-        if not self.converts:
+        if not self.converts or self.mirroring(view):
             return []
-        disks = view.config.disks_of(self.instance(view))
-        found = [Conversion(disk, self._storage(view, disk)) for disk in disks]
+        instance = self.instance(view)
+        disks = view.config.disks_of(instance)
+        if self._mirrors(view) and not self.remote_node and disks:
+            self._check_second(view, instance)
+        second = self.remote_node or ""
+        found = [
+            Conversion(disk, self._storage(view, disk), second=second) for disk in disks
+        ]
         return [one for one in found if not one.is_there(view)]
+
+    def mirroring(self, view: View) -> Mirroring | None:
+        """Return how second copies come or go, if that is all that is asked for."""
+        if not self.converts:
+            return None
+        instance = self.instance(view)
+        disks = view.config.disks_of(instance)
+        wishes = tuple((disk, self._storage(view, disk)) for disk in disks)
+        if not disks or not all(is_in_place(*one) for one in wishes):
+            return None
+        return Mirroring(instance, wishes, self.remote_node or "", self.wait_for_sync)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks, and what conversions need."""
         yield from OnInstance.locks(self, view)
+        found = self.mirroring(view)
+        if found:
+            yield from found.locks(view)
         for one in self.conversions(view):
             yield from one.locks(view)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what new storage offers."""
         yield from OnInstance.questions(self, view)
+        mirroring = self.mirroring(view)
+        if mirroring:
+            yield from mirroring.questions(view)
         for one in self.conversions(view):
             yield from one.questions(view)
 
@@ -93,6 +123,10 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
             )
         if self.remote_node and not self._mirrors(view):
             raise BadInput("only mirrored disks have a second node", hint="drop -n")
+        mirroring = self.mirroring(view)
+        if mirroring:
+            mirroring.check(view, ignore_capacity=self.ignore_capacity)
+            return
         found = self.conversions(view)
         if not found:
             raise WrongState(_why_none(view, instance, self.disk_template or self.pool))
@@ -107,6 +141,13 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         facts = template_named(template).capabilities.facts
         return facts.mirror is Mirror.INTERNAL
 
+    def _check_second(self, view: View, instance: Instance) -> None:
+        if copies.secondary(view.config, instance) is None:
+            raise BadInput(
+                f"instance {instance.name} has no second node for mirrored disks",
+                hint="name one: -n NODE",
+            )
+
     def _check_idle(self) -> None:
         given = {"ext_params": self.ext_params, "rate": self.rate}
         given["remote_node"] = self.remote_node
@@ -119,6 +160,9 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
 
     def conversion_warnings(self, view: View) -> Iterator[str]:
         """Say which nodes will not reach the new volumes."""
+        mirroring = self.mirroring(view)
+        if mirroring:
+            yield from mirroring.warnings(view)
         told = (
             line
             for one in self.conversions(view)

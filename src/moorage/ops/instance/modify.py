@@ -22,18 +22,22 @@ from moorage.model import (
     Disk,
     Instance,
     Node,
+    Pair,
     apply,
     hvparams,
+    pair_of,
     successor,
 )
 from moorage.model import change as changes
 from moorage.ops import (
     conversion,
+    conversion_tasks,
     copies,
     disk_spec,
     identity,
     node_tasks,
     osparams,
+    pairs,
     placement,
     policy,
     pools,
@@ -78,8 +82,6 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         Forget removed disks without destroying their data.
     ignore_ipolicy
         Whether the policy of the node group does not count.
-    ignore_capacity
-        Whether it may get more memory or larger disks than there is room for.
     """
 
     op_id = "OP_INSTANCE_SET_PARAMS"
@@ -99,13 +101,11 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         bool, Moot("what can be plugged is plugged at once")
     ] = False
     keep_disks: bool = False
-    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = True
     force: Annotated[bool, Moot("only people are asked")] = False
     force_variant: Annotated[
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
     ignore_ipolicy: bool = False
-    ignore_capacity: bool = False
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
         True
     )
@@ -236,6 +236,10 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         made = self._made(view, node)
         if made:
             yield Claim(node=node.uuid, rooms=made)
+            yield from pairs.claims(map(pair_of, self._new(view)))
+        mirroring = self.mirroring(view)
+        if mirroring:
+            yield from mirroring.claims(view)
         if self._gets_memory(view):
             yield memory.claim(view, self._with_memory(view))
 
@@ -296,8 +300,11 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
                 gone.append(disk)
         yield from sorted(changes, key=_acts)
         yield from self._rest(view)
-        if self.converts:
-            yield from conversion.tasks(view, self.conversions(view), self.rate)
+        mirroring = self.mirroring(view)
+        if mirroring:
+            yield from mirroring.tasks(view)
+        elif self.converts:
+            yield from conversion_tasks.convert(view, self.conversions(view), self.rate)
         for disk in gone:
             yield from self._destroyed(view, disk)
 
@@ -327,7 +334,14 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         check_index(instance, slot)
         wanted = self._wish(view, mod)
         index = len(instance.disks) if slot == -1 else slot
-        disk = disk_spec.bear(view, wanted, node, index=index, instance=instance.name)
+        disk = disk_spec.bear(
+            view,
+            wanted,
+            node,
+            index=index,
+            instance=instance.name,
+            pair=self._pair(view, wanted, node),
+        )
         disk = with_fields(disk, epoch=1)
         if not wanted.adopt:
             yield from node_tasks.verify(config, disk, node)
@@ -342,6 +356,26 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         yield commit(what, change, config.before(change))
         if hot:
             yield node_tasks.plug(instance, disk, node, index)
+        if self.wait_for_sync and (hot or instance.disks_active):
+            yield from copies.wait(config, disk, node)
+
+    def _pair(self, view: View, wanted: disk_spec.DiskSpec, node: Node) -> Pair | None:
+        """Return who keeps a new mirrored disk: the nodes that keep the others."""
+        peer = copies.secondary(view.config, self.instance(view))
+        if peer is None and pairs.is_mirrored(wanted.template):
+            raise BadInput(
+                f"instance {self.instance_name} has no secondary node for a mirrored "
+                "disk",
+                hint=f"gnt-disk add -t {wanted.template} -n {node.name}:OTHER ..., and "
+                "attach it",
+            )
+        return pairs.wanted(view, wanted.template, node, peer)
+
+    def _new(self, view: View) -> list[Disk]:
+        """Return the disks that it makes."""
+        after = _after(view, list(self.tasks(view))).config
+        found = after.disks_of(after.instance(self.instance(view).uuid))
+        return [disk for disk in found if disk.uuid not in view.config.objects]
 
     def _rest(self, view: View) -> Iterator[Task]:
         instance = self.instance(view)

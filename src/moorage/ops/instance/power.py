@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from moorage import backend
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.jobs.unread import Idle, Moot, Unsupported
+from moorage.jobs.unread import Idle, Unsupported
 from moorage.model import Change, Claim, Disk, Instance, Node, hvparams, successor
 from moorage.ops import copies, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
@@ -100,7 +100,12 @@ def _seen(view: View, instance: Instance, *, active: bool) -> Iterator[Disk]:
 
 
 def start_tasks(
-    view: View, instance: Instance, node: Node, *, remember: bool = True
+    view: View,
+    instance: Instance,
+    node: Node,
+    *,
+    remember: bool = True,
+    alone: bool = False,
 ) -> Iterator[Task]:
     """Yield the tasks that bring a guest up.
 
@@ -110,10 +115,12 @@ def start_tasks(
         As it is to run.
     remember
         Whether it is to run from now on; or else only until it stops.
+    alone
+        Whether it is to run although second copies of its disks cannot follow.
     """
     disks = view.config.disks_of(instance)
     held = holds(view, instance)
-    yield from attach_all(view, disks, node, held=held)
+    yield from attach_all(view, disks, node, held=held, alone=alone)
     yield node_tasks.start(view.config, instance, disks, node)
     yield from started(view, view.config.instance(instance.uuid), remember=remember)
 
@@ -206,13 +213,13 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         Leave on record what it was: a guest that ends is not missed.
     ignore_offline_nodes
         Where the node is marked offline, record only that it should run.
+    force
+        Start it although the second copy of a mirrored disk cannot follow.
     """
 
     op_id = "OP_INSTANCE_STARTUP"
 
-    force: Annotated[bool, Moot("no disk has a second copy that could be missing")] = (
-        False
-    )
+    force: bool = False
     startup_paused: Annotated[bool, Unsupported("a guest begins to run at once")] = (
         False
     )
@@ -260,8 +267,8 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
             yield from _wake(view, instance, node)
             yield from started(view, instance, remember=not self.no_remember)
         else:
-            now = self.as_it_runs(view)
-            yield from start_tasks(view, now, node, remember=not self.no_remember)
+            now, kept = self.as_it_runs(view), not self.no_remember
+            yield from start_tasks(view, now, node, remember=kept, alone=self.force)
 
 
 class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
@@ -325,12 +332,18 @@ def _is_off(view: View, instance: Instance) -> bool:
 
 
 class InstanceReboot(Starting, frozen=True, kw_only=True):
-    """Reboot an instance: in place, or (``full``) with a new process and its disks."""
+    """Reboot an instance: in place, or (``full``) with a new process and its disks.
+
+    Attributes
+    ----------
+    ignore_secondaries
+        Start it although the second copy of a mirrored disk cannot follow.
+    """
 
     op_id = "OP_INSTANCE_REBOOT"
 
     reboot_type: Literal["soft", "hard", "full"] = "hard"
-    ignore_secondaries: Annotated[bool, Moot("there are no secondaries")] = False
+    ignore_secondaries: bool = False
     shutdown_timeout: float = PATIENCE
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -339,13 +352,15 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
         node = view.config.node(instance.primary_node)
         disks = view.config.disks_of(instance)
         if not runs(view, instance):
-            yield from start_tasks(view, instance, node)
+            alone = self.ignore_secondaries
+            yield from start_tasks(view, instance, node, alone=alone)
         elif self.reboot_type == "full":
             yield node_tasks.stop(
                 view.config, instance, disks, node, self.shutdown_timeout
             )
             yield from detach_all(view, instance, node)
-            yield from attach_all(view, disks, node)
+            alone = self.ignore_secondaries
+            yield from attach_all(view, disks, node, alone=alone)
             yield node_tasks.start(view.config, instance, disks, node)
         else:
             yield Run(
@@ -362,12 +377,14 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
     ----------
     ignore_size
         Take devices that have another size than their records say.
+    wait_for_sync
+        Whether the job lasts until both copies of mirrored disks are the same.
     """
 
     op_id = "OP_INSTANCE_ACTIVATE_DISKS"
 
     ignore_size: bool = False
-    wait_for_sync: Annotated[bool, Moot("no template mirrors a disk by itself")] = False
+    wait_for_sync: bool = False
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs."""
@@ -388,13 +405,17 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
             view, disks, node, held=held, ignore_size=self.ignore_size
         )
         yield from recorded(view, instance, instance.admin_state, active=True)
+        for disk in disks if self.wait_for_sync else ():
+            yield from copies.wait(view.config, disk, node)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
         """Return node, slot and device or URI of each disk."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        found = []
-        for slot, where in zip(range(len(instance.disks)), results, strict=False):
+        found, at = [], 0
+        for slot, disk in enumerate(view.config.disks_of(instance)):
+            at += len(copies.peers(view.config, disk, node))  # they came first
+            where, at = results[at], at + 1
             uris = sorted((where or {}).get("uris", {}).values())
             reached = (where or {}).get("path") or next(iter(uris), "")
             found.append([node.name, f"disk/{slot}", reached])

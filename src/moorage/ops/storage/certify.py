@@ -216,7 +216,6 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
             "run": view.once("run", view.fresh)[-_WORD:],
             "params": self.params,
             "size": Mib(self.size),
-            "hypervisor": view.config.cluster.enabled_hypervisors[0],
         }
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:

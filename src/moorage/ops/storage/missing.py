@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks without a volume, and nodes that hold a disk which should not be there."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from moorage.errors import MoorageError
 from moorage.jobs import View
-from moorage.model import Config, Disk, Held, Node, NodeFacts, pair_of
+from moorage.model import Config, Disk, Held, Node, NodeFacts
+from moorage.ops import copies
 from moorage.ops.node_tasks import facts_on
 from moorage.storage import Reach, template_named
 
@@ -60,8 +61,12 @@ def missing(view: View, looks: Sequence[Look]) -> tuple[list[Missing], list[str]
     there = {key_of(look, volume) for look in looks for volume in look.listed.volumes}
     lost: list[Missing] = []
     empty: list[Look] = []
+    of_template: dict[str, list[Look]] = defaultdict(list)
+    for look in looks:
+        of_template[look.place.template].append(look)
     for disk in _settled(view):
-        found = [look for look in looks if _covers(view.config, look, disk)]
+        near = of_template[(disk.children or (disk,))[0].dev_type]
+        found = [look for look in near if _covers(view.config, look, disk)]
         if not found or not _is_proof(view.config, found, disk):
             continue
         if _is_there(disk, there):
@@ -105,7 +110,7 @@ def _covers(config: Config, look: Look, disk: Disk) -> bool:
     """Whether a disk would be in the list that a node told."""
     part = (disk.children or (disk,))[0]
     kind = kind_of(look.place)
-    if look.listed.problem or part.dev_type != look.place.template:
+    if look.listed.problem:
         return False
     if kind.capabilities.reach is not Reach.GROUP:
         near = look.node.uuid in disk.nodes
@@ -171,18 +176,17 @@ def _stray(view: View, node: Node, facts: NodeFacts, held: Held) -> Iterator[Str
     if not isinstance(disk, Disk):
         yield Stray(node, held, None, "the cluster knows no such disk", used)
         return
-    why = _elsewhere(view.config, disk, node)
+    why = misplaced(view.config, disk, node)
     if why:
         yield Stray(node, held, disk, why, used)
 
 
-def _elsewhere(config: Config, disk: Disk, node: Node) -> str:
+def misplaced(config: Config, disk: Disk, node: Node) -> str:
     """Return why a node should not hold a disk; empty if it may."""
     owner = config.owner(disk)
     if owner is None:
         return "it is attached to no instance"
-    pair = pair_of(disk)
-    if node.uuid in {owner.primary_node, *(pair.nodes if pair else ())}:
+    if node.uuid == owner.primary_node or copies.keeps(disk, node):
         return ""
     home = config.node(owner.primary_node).name
     return f"its instance {owner.name} is on node {home}"

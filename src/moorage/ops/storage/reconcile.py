@@ -101,11 +101,10 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes that run guests for their volumes, and what they hold."""
         for node in view.config.named(Node):
-            if node.offline:
-                continue
-            yield node_tasks.facts_on(node)
-            if node.vm_capable:
-                yield survey.ask(view.config, node, self.providers)
+            if not node.offline:
+                yield node_tasks.facts_on(node)
+        for _, question, _ in survey.ask(view.config, self.providers):
+            yield question
 
     def check(self, view: View) -> None:
         """Refuse nothing: any storage can be looked at. Look at it."""
@@ -126,11 +125,11 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
             if isinstance(about, Stray) and about.disk:
                 yield node_tasks.let_go(view.config, about.disk, about.node)
         put: list[Entity] = []
-        for repair, about in due:
+        for _, about in due:
             if isinstance(about, Found):
                 put.append(quarantined_volume(view, about))
             elif isinstance(about, Missing):
-                cause = f"job {view.job}: {repair.what}"
+                cause = f"job {view.job}: {_lost(about)}"
                 put.append(successor(about.disk, view.now, quarantine=cause))
         if put:
             change = Change(tuple(put))
@@ -198,10 +197,13 @@ def _to_quarantine(view: View, found: Found) -> Repair:
 
 
 def _to_suspend(one: Missing) -> Repair:
-    nodes = ", ".join(node.name for node in one.nodes)
-    volume = survey.shown(one.disk.volumes[0])
-    what = f"quarantine disk {one.disk.label}: no volume {volume} on {nodes}"
+    what = f"quarantine disk {one.disk.label}: {_lost(one)}"
     return Repair(do=SUSPEND, what=what, disk=one.disk.uuid)
+
+
+def _lost(one: Missing) -> str:
+    nodes = ", ".join(node.name for node in one.nodes)
+    return f"there is no volume {survey.shown(one.disk.volumes[0])} on {nodes}"
 
 
 def _to_detach(one: Stray) -> Repair:
@@ -296,7 +298,7 @@ def _volume(view: View, found: Found) -> dict[str, Any]:
     if found.state == BUSY:
         why = "a job works on it"
     if found.state == UNKNOWN and isinstance(known, Disk):
-        why = f"disk {known.label} has its volume by that name on another node"
+        why = f"disk {known.label} has its volume by that name elsewhere"
     return {
         "state": found.state,
         "template": found.place.template,

@@ -79,25 +79,25 @@ def unit_of(place: Place) -> tuple[str, str]:
 # -- asking ----------------------------------------------------------------------------
 
 
-def ask(config: Config, node: Node, providers: Sequence[str]) -> Ask[list[Listed]]:
-    """Ask a node which volumes there are in each place that it is to list."""
-    places = tuple(asked_of(config, node, providers))
-    return Ask(node.uuid, ListVolumes(places=places))
-
-
-def asked_of(config: Config, node: Node, providers: Sequence[str]) -> list[Place]:
-    """Return the places that a node is to list.
+def ask(
+    config: Config, providers: Sequence[str]
+) -> Iterator[tuple[Node, Ask[list[Listed]], tuple[Place, ...]]]:
+    """Yield each node that is to list volumes, the question, and the places in it.
 
     What all nodes of a group see, the first of them list; a provider may keep volumes
     on one node alone.
     """
-    group = config.group(node.group)
-    first = online(config, group)[:TRIED]
-    return [
-        place
-        for place in listable(config, group, providers)
-        if node in first or is_local(place) or kind_of(place).capabilities.provider
-    ]
+    for group in config.named(NodeGroup):
+        places, nodes = listable(config, group, providers), online(config, group)
+        own = [place for place in places if _is_of_a_node(place)]
+        for number, node in enumerate(nodes):
+            asked = tuple(places if number < TRIED else own)
+            yield node, Ask(node.uuid, ListVolumes(places=asked)), asked
+
+
+def _is_of_a_node(place: Place) -> bool:
+    """Whether each node may see other volumes in a place."""
+    return is_local(place) or kind_of(place).capabilities.provider
 
 
 def listable(
@@ -153,13 +153,8 @@ def is_local(place: Place) -> bool:
 
 def looks(view: View, providers: Sequence[str]) -> list[Look]:
     """Return what the nodes told; why not, where one could not."""
-    config = seen(view).earlier
     found = []
-    for node in config.named(Node):
-        if node.offline or not node.vm_capable:
-            continue
-        question = ask(config, node, providers)
-        asked = question.call.places if isinstance(question.call, ListVolumes) else ()
+    for node, question, asked in ask(seen(view).earlier, providers):
         try:
             told: Iterable[Listed] = view.answer(question) or ()
         except MoorageError as error:
@@ -200,19 +195,34 @@ def volumes(view: View, found: Iterable[Look]) -> list[Found]:
             key = key_of(look, volume)
             told.setdefault(key, (look.place, volume))
             seen_by[key][look.node.uuid] = look.node
-    known = _owners(view)
-    elsewhere = {volume: disk for (_, volume), disk in known.items()}
-    states = {
-        key: _state(view, known, elsewhere, key, *about) for key, about in told.items()
-    }
+    known = _Known.of(view)
+    states = {key: _state(view, known, key, *about) for key, about in told.items()}
     return [
         Found(key, *told[key], tuple(seen_by[key].values()), *states[key])
         for key in sorted(told)
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The disks, by their volumes and by the names of those; and names that are busy.
+
+    They are those of before and after the nodes were asked.
+    """
+
+    volumes: dict[Key, str]
+    names: dict[str, str]
+    busy: frozenset[str]
+
+    @classmethod
+    def of(cls, view: View) -> "_Known":
+        owners = _owners(view)
+        names = {name_of(volume): disk for (_, volume), disk in owners.items()}
+        return cls(owners, names, frozenset(map(name_of, seen(view).busy)))
+
+
 def _owners(view: View) -> dict[Key, str]:
-    """Return the disks by their volumes, of before and after the nodes were asked."""
+    """Return the disks by their volumes."""
     both = (seen(view).earlier, view.config)
     return {
         key: disk.uuid
@@ -223,36 +233,35 @@ def _owners(view: View) -> dict[Key, str]:
 
 
 def _state(
-    view: View,
-    known: dict[Key, str],
-    elsewhere: dict[LogicalId, str],
-    key: Key,
-    place: Place,
-    volume: Volume,
+    view: View, known: _Known, key: Key, place: Place, volume: Volume
 ) -> tuple[str, str]:
     """Return what a volume is, and the disk that it is or was of.
 
-    One that bears the name of a disk's volume on another node may be that very volume,
-    where the storage of nodes is not as separate as their records say: it is not ours
-    to touch.
+    One that bears the name of a disk's volume may be that very volume, where storages
+    are not as separate as their records say: a directory in another one's, or of
+    another node. It is not ours to touch.
     """
-    sight = seen(view)
-    if key in known:
-        return REFERENCED, known[key]
-    if key[1] in elsewhere:
-        return UNKNOWN, elsewhere[key[1]]
-    former = sight.former(key[1])
-    if key[1] in sight.busy:
+    name, former = name_of(key[1]), seen(view).former(key[1])
+    if key in known.volumes:
+        return REFERENCED, known.volumes[key]
+    if name in known.names:
+        return UNKNOWN, known.names[name]
+    if name in known.busy:
         return BUSY, former
     if former or _looks_ours(view.config, place, volume):
         return FORGOTTEN, former
     return UNKNOWN, ""
 
 
+def name_of(logical_id: LogicalId) -> str:
+    """Return the name of a volume, without the directory that it is in."""
+    return logical_id[-1].rpartition("/")[2]
+
+
 def _looks_ours(config: Config, place: Place, volume: Volume) -> bool:
     if kind_of(place).is_ours(volume):
         return True
-    name = str(volume.logical_id[-1]).rpartition("/")[2]
+    name = name_of(as_text(volume.logical_id))
     return any(
         naming.could_be(pool.volume_name, pool.name, name)
         for pool in config.all(StoragePool)

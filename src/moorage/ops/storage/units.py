@@ -21,6 +21,11 @@ def unit_of(cluster: Cluster, disk: Disk) -> Named:
     return kind.unit_template(), key
 
 
+def names_its_place(disk: Disk) -> bool:
+    """Whether a disk's parameters say where it is, and not the cluster's settings."""
+    return bool(template_named(disk.dev_type).unit_key({}, disk.params))
+
+
 def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Named:
     """Return the unit that a disk of a template will be in.
 

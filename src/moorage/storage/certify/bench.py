@@ -265,11 +265,16 @@ class Bench:
         Raises
         ------
         Broken
-            If it is neither.
+            If there is neither.
         """
+        if where.path:
+            return where.path
         uri = where.uris.get(self.site.hypervisor)
-        if where.path or not uri:
-            return where.path or ""
+        if not uri:
+            raise Broken(
+                f"it has neither a device nor a URI for {self.site.hypervisor}: "
+                f"{', '.join(sorted(where.uris))}"
+            )
         try:
             return image_name(uri)
         except MoorageError as error:

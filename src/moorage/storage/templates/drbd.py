@@ -122,9 +122,16 @@ class Drbd(Template):
         resource = yield from self._shown(disk)
         if resource.disk:
             return Outcome.UNCHANGED
-        for child in disk.children:
-            yield from self._plain.create(child)
-        yield from self.initialise(disk)
+        made: list[Disk] = []
+        try:
+            for child in disk.children:
+                outcome = yield from self._plain.create(child)
+                made += [child] if outcome is Outcome.CHANGED else []
+            yield from self.initialise(disk)
+        except Failed:
+            for child in made:
+                yield from self._plain.remove(child)
+            raise
         return Outcome.CHANGED
 
     def remove(self, disk: Disk) -> Steps:
@@ -329,12 +336,10 @@ class Drbd(Template):
     def restore(self, disk: Disk) -> Steps:
         """Put the old volumes back, and remove what took their place."""
         kept = yield from self._are_kept(disk)
-        if not kept:
-            return Outcome.UNCHANGED
         resource = yield from self._shown(disk)
-        if resource.disk:
+        if kept and resource.disk:
             yield _setup("detach", f"{self._minor(disk)}")
-        for child in disk.children:
+        for child in disk.children if kept else ():
             aside = yield from self._plain.there(_aside(child))
             if aside:
                 yield from self._plain.remove(child)

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from moorage.errors import BadInput, Failed
@@ -32,14 +33,14 @@ from .ext import plain
 
 _MIB = 1024 * 1024
 _DRIVER = "rbd"
-_POOL = "rbd"
-"""The pool of those who name none, as in Ganeti."""
 _ABSENT = 2
 """The exit status for what is not there."""
 _PATIENCE = "10"
 """Seconds to look for a cluster that may be down."""
 _NOTE = "note"
 """The key of the note beside an image."""
+
+_Doing = Generator[Command, Output, None]
 
 
 class Rbd(Template):
@@ -68,22 +69,22 @@ class Rbd(Template):
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
+        if not _pool(born.params):
+            raise BadInput(
+                f"no Ceph pool is configured for disk template '{cls.name}'",
+                hint="gnt-cluster modify -D rbd:pool=NAME",
+            )
         return (_DRIVER, born.name(cls.name))
 
     @classmethod
     def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters; the pool is always one of them."""
+        """Return the parameters; names of Ceph's are plain ones."""
         kept = super().parameters(given)
         checked_access(kept)
-        for name in ("pool", "user-id"):
-            if not _is_plain(kept.get(name, _POOL)):
+        for name in {"pool", "user-id"} & kept.keys():
+            if not _is_plain(kept[name]):
                 raise BadInput(f"'{kept[name]}' is not a {name} of Ceph's")
-        return {"pool": _POOL} | kept
-
-    @classmethod
-    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what may be preset for disks to come; nothing is added."""
-        return {key: cls.parameters(given)[key] for key in given}
+        return kept
 
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
@@ -165,22 +166,39 @@ class Rbd(Template):
 
     def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
         """Make a clone of a snapshot that nobody sees, which goes with the clone."""
-        copy = yield from self._look(disk, name)
-        if copy is None:
-            yield from self._clone(disk, name)
-            copy = yield from self._there(disk, name)
-        if copy["size"] < size * _MIB:
-            yield self._resize(disk, name, size)
+        if (yield from self._look(disk, name)) is None:
+            try:
+                yield from self._clone(disk, name, size)
+            except Failed:
+                half = ("rm", "--no-progress", _image(disk, name))
+                yield replace(self._rbd(disk, *half), check=False)
+                drop = ("snap", "rm", "--no-progress", f"{_image(disk)}@{name}")
+                yield replace(self._rbd(disk, *drop), check=False)
+                raise
+        else:
+            yield from self._finish(disk, name, size)
         return Outcome.CHANGED
 
-    def _clone(self, disk: Disk, name: str) -> Generator[Command, Output, None]:
-        told = yield self._asked(disk, "snap", "ls", _image(disk))
+    def _clone(self, disk: Disk, name: str, size: Mib) -> _Doing:
         source = f"{_image(disk)}@{name}"
-        if name not in {one["name"] for one in json.loads(told.stdout or "[]")}:
+        if not (yield from self._has_snapshot(disk, name)):
             yield self._rbd(disk, "snap", "create", "--no-progress", source)
         form = ("--rbd-default-clone-format", "2")
         yield self._rbd(disk, "clone", *form, source, _image(disk, name))
-        yield self._rbd(disk, "snap", "rm", "--no-progress", source)
+        yield from self._finish(disk, name, size)
+
+    def _finish(self, disk: Disk, name: str, size: Mib) -> _Doing:
+        """Hide the snapshot of a clone, and make the clone as large as it is to be."""
+        if (yield from self._has_snapshot(disk, name)):
+            source = f"{_image(disk)}@{name}"
+            yield self._rbd(disk, "snap", "rm", "--no-progress", source)
+        copy = yield from self._there(disk, name)
+        if copy["size"] < size * _MIB:
+            yield self._resize(disk, name, size)
+
+    def _has_snapshot(self, disk: Disk, name: str) -> Generator[Command, Output, bool]:
+        told = yield self._asked(disk, "snap", "ls", _image(disk))
+        return name in {one["name"] for one in json.loads(told.stdout or "[]")}
 
     def setinfo(self, disk: Disk, text: str) -> Steps:
         """Keep the note in the image's metadata."""
@@ -196,6 +214,9 @@ class Rbd(Template):
         """Ask the cluster for the pool."""
         params = self.site.params
         pool = _pool(params)
+        if not pool:
+            why = "no Ceph pool is set: gnt-cluster modify -D rbd:pool=NAME"
+            return (Need(kind="pool", name="", problem=why),)
         words = ("namespace", "ls", pool, "--format", "json")
         try:
             yield Command(("rbd", *_options(params), *words), reads=True)
@@ -206,6 +227,8 @@ class Rbd(Template):
     def room(self) -> Surveying:
         """Ask the cluster for the pool; a node that reaches none has no such unit."""
         params = self.site.params
+        if not _pool(params):  # nobody said that there is Ceph
+            return ()
         ask = ("--connect-timeout", _PATIENCE, "df", "--format", "json")
         try:
             told = yield Command(("ceph", *_options(params), *ask), reads=True)
@@ -282,7 +305,7 @@ class Rbd(Template):
 
 
 def _pool(params: Mapping[str, Any]) -> str:
-    return str(params.get("pool") or _POOL)
+    return str(params.get("pool") or "")
 
 
 def _image(disk: Disk, name: str = "") -> str:

@@ -16,29 +16,7 @@ _LEAST: Final = 0.00005
 _WIDTH: Final = 120
 _TWIN: Final = "_forth"
 
-MEANINGS: Final = {
-    "free_mem_cv": "spread of free memory",
-    "free_disk_cv": "spread of free disk",
-    "n1_cnt": "instances where N+1 fails",
-    "reserved_mem_cv": "spread of memory kept for failover",
-    "offline_all_cnt": "instances on offline nodes",
-    "offline_pri_cnt": "primaries on offline nodes",
-    "vcpu_ratio_cv": "spread of virtual CPUs per CPU",
-    "cpu_load_cv": "spread of CPU load",
-    "mem_load_cv": "spread of memory load",
-    "disk_load_cv": "spread of disk load",
-    "net_load_cv": "spread of network load",
-    "pri_tags_score": "exclusion tags that meet on a node",
-    "spindles_cv": "spread of spindle use",
-    "free_mem_cv_forth": "spread of free memory, with planned",
-    "free_disk_cv_forth": "spread of free disk, with planned",
-    "vcpu_ratio_cv_forth": "spread of virtual CPUs, with planned",
-    "spindles_cv_forth": "spread of spindle use, with planned",
-    "location_score": "locations shared or missed",
-    "location_exclusion_score": "exclusion tags that meet in a location",
-    "reserved_mem_rtotal": "memory kept for failover",
-}
-"""What each metric says, in words; "planned" are forthcoming instances."""
+_MEANINGS: Final = {metric.name: metric.meaning for metric in METRICS}
 
 Row = tuple[str, str, float, float]
 """Words, name, and what a metric adds to the score before and after."""
@@ -71,7 +49,7 @@ def _folded(parts: Iterable[tuple[str, float, float]]) -> list[Row]:
         both = found.get(name + _TWIN) == (old, new)
         times = 2 if both else 1
         title = f"{name}, {_TWIN}" if both else name
-        made.append((MEANINGS[name], title, old * times, new * times))
+        made.append((_MEANINGS[name], title, old * times, new * times))
     return made
 
 

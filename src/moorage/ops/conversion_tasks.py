@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tasks that bring disks to other storage, or copy them.
+
+A disk keeps its uuid, name, slot and tags; its record gets the new volume in one
+commit, with the next epoch. Until then the new volume is a disk that the journal knows,
+afterwards the old one is a disk that belongs to nobody, and is removed. So whatever
+breaks, the disk has the old volume or the new one, and no volume is without a record.
+
+While the guest runs it writes to both. It stands still from the moment when it is
+switched until the commit: it never writes to a volume that is not on record.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from moorage.errors import WrongState
+from moorage.jobs import Run, Task, View, commit
+from moorage.model import Change, Disk, Instance, Node
+from moorage.protocol import (
+    CopyDisk,
+    DropMirror,
+    KillPrograms,
+    MirrorDisk,
+    SettleMirror,
+    SwitchMirror,
+)
+from moorage.storage.templates.ext import metadata, plain
+
+from . import copies, node_tasks
+from .conversion import Conversion, targets
+from .liveness import holds, runs
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A disk on its way: the volumes, and where both are attached."""
+
+    view: View
+    disk: Disk
+    target: Disk
+    node: Node
+    adopted: bool
+    rate: int
+
+    @property
+    def owner(self) -> Instance | None:
+        """The instance that has the disk."""
+        return self.view.config.owner(self.disk)
+
+    @property
+    def live(self) -> bool:
+        """Whether a guest writes to the disk."""
+        return self.owner is not None and runs(self.view, self.owner)
+
+    @property
+    def held(self) -> bool:
+        """Whether the node has the disk attached, and keeps it so."""
+        return self.owner is not None and holds(self.view, self.owner)
+
+    def make(self) -> Iterator[Task]:
+        """Yield what makes the new volume, and attaches it."""
+        config, disk, target, node = self.view.config, self.disk, self.target, self.node
+        if not self.adopted:
+            yield from node_tasks.verify(config, target, node)
+            yield from copies.create(config, target, node)
+        yield from copies.attach(config, target, node)
+        note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")
+        yield node_tasks.setinfo(config, target, node, note)
+
+    def fill(self) -> Iterator[Task]:
+        """Yield what makes the volumes equal; at rest, nothing is attached then."""
+        config, disk, target, node = self.view.config, self.disk, self.target, self.node
+        if self.live:
+            yield self.mirror()
+            return
+        if not self.held:
+            yield from copies.attach(config, disk, node)
+        yield copy(self.view, disk, target, node, self.rate)
+        yield from copies.detach(config, target, node)
+        yield from copies.detach(config, disk, node)
+
+    def mirror(self) -> Run:
+        """Return the task that mirrors a running guest's disk until both are equal."""
+        guest, told = self.guest(), node_tasks.of_disk(self.view.config, self.target)
+        given_up = DropMirror(**told, guest=guest.uuid, of=self.disk.uuid)
+        return Run(
+            what=f"mirror disk {self.disk.label} of {guest.name} on {self.node.name}",
+            node=self.node.uuid,
+            do=MirrorDisk(
+                **node_tasks.of_guest(guest),
+                disk=self.disk,
+                slot=guest.disks.index(self.disk.uuid),
+                to=self.target,
+                rate=self.rate,
+            ),
+            undo=given_up,
+        )
+
+    def guest(self) -> Instance:
+        """Return the instance that has the disk."""
+        if self.owner is None:
+            raise WrongState(f"disk {self.disk.label} belongs to nobody")
+        return self.owner
+
+    def switch(self) -> Iterator[Task]:
+        """Yield what gives a running guest the new volume; DropMirror undoes it."""
+        if self.live:
+            guest = self.guest()
+            yield Run(
+                what=f"switch disk {self.disk.label} of {guest.name}",
+                node=self.node.uuid,
+                do=SwitchMirror(
+                    **node_tasks.of_guest(guest),
+                    disk=self.disk,
+                    slot=guest.disks.index(self.disk.uuid),
+                    to=self.target,
+                ),
+            )
+
+    def after(self) -> tuple[Disk, Disk]:
+        """Return the disk with its new volume, and the old volume as nobody's disk."""
+        view, disk = self.view, self.disk
+        epoch = disk.epoch + 1
+        new = replace(
+            self.target,
+            uuid=disk.uuid,
+            serial_no=disk.serial_no + 1,
+            ctime=disk.ctime,
+            mtime=view.now,
+            name=disk.name,
+            tags=disk.tags,
+            epoch=epoch,
+        )
+        old = replace(
+            disk,
+            uuid=view.fresh(),
+            serial_no=1,
+            ctime=view.now,
+            mtime=view.now,
+            name=None,
+            cname=disk.known_as,
+            tags=(),
+            last_node=self.node.uuid,
+            epoch=epoch,
+        )
+        return new, old
+
+    def settle(self, new: Disk, old: Disk) -> Iterator[Task]:
+        """Yield what lets the guest, or its node, have the new volume for good."""
+        config, node = self.view.config, self.node
+        if self.live:
+            guest = self.guest()
+            yield Run(
+                what=f"let {guest.name} go on with disk {new.label}",
+                node=node.uuid,
+                do=SettleMirror(
+                    **node_tasks.of_guest(guest),
+                    disk=new,
+                    slot=guest.disks.index(new.uuid),
+                    to=self.target,
+                ),
+                tolerant=True,
+                patient=True,
+            )
+            yield from copies.detach(config, old, node, tolerant=True)
+        elif self.held:
+            for again in copies.attach(config, new, node, held=True):
+                yield replace(again, tolerant=True)
+
+    def clear(self, old: Disk) -> Iterator[Task]:
+        """Yield the end of the old volume; one that cannot be removed stays visible."""
+        config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
+        hint = f"the disk has its new volume; the old one is disk {old.uuid}"
+        for removed in copies.remove(config, old, self.node, hint=hint):
+            where = config.node(removed.node).name
+            yield replace(removed, what=f"remove {whose} on {where}")
+        what = f"forget {whose}"
+        yield commit(what, Change((), (old,)), {}, final=True)
+
+
+def copy(view: View, source: Disk, target: Disk, node: Node, rate: int = 0) -> Run:
+    """Return the task that copies all data of one disk at rest to another one."""
+    return Run(
+        what=f"copy disk {source.label} on {node.name}",
+        node=node.uuid,
+        do=CopyDisk(**node_tasks.of_disk(view.config, source), to=target, rate=rate),
+        undo=KillPrograms(objects=(target.uuid,)),
+    )
+
+
+def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator[Task]:
+    """Yield the tasks that convert disks of one instance, or one of nobody.
+
+    The commit is the point of no return, for all of them together.
+    """
+    steps = [
+        Step(
+            view=view,
+            disk=one.disk,
+            target=target,
+            node=one.worker(view),
+            adopted=one.wanted.adopt is not None,
+            rate=rate,
+        )
+        for one, target in zip(all_of, targets(view, all_of), strict=True)
+    ]
+    for step in steps:
+        made = f"the new volume of disk {step.disk.label}"
+        for task in (*step.make(), *step.fill()):
+            yield _about(task, step.target, made)
+    for step in steps:
+        yield from step.switch()
+    pairs = [step.after() for step in steps]
+    change = Change(tuple(disk for pair in pairs for disk in pair))
+    told = ", ".join(f"{new.label} in {new.dev_type}" for new, _ in pairs)
+    what = f"record disk {told}"
+    yield commit(what, change, view.config.before(change), final=True)
+    for step, (new, old) in zip(steps, pairs, strict=True):
+        whose = f"the old volume of disk {new.label}"
+        for task in step.settle(new, old):
+            yield _about(task, old, whose)
+    for step, (_, old) in zip(steps, pairs, strict=True):
+        yield from step.clear(old)
+
+
+def _about(task: Task, volume: Disk, words: str) -> Task:
+    """Return a task that calls a volume without a name what it is."""
+    return replace(task, what=task.what.replace(f"disk {volume.label}", words))

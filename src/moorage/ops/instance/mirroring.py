@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A second copy for disks that have none, and back: nothing is copied by the way.
+
+A mirrored disk's data is a volume like any other. So the volume of a disk becomes the
+first copy of a mirrored one where it lies, and what is left when the second copy goes
+is a disk again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.model import Change, Claim, Disk, Instance, Node, pair_of, successor
+from moorage.model.pair import META_SIZE
+from moorage.ops import copies, node_tasks, pairs, placement
+from moorage.ops.disk_spec import DiskSpec, parameters
+from moorage.ops.instance.base import home
+from moorage.ops.liveness import holds, runs
+from moorage.ops.node_tasks import of_disk
+from moorage.ops.storage.units import Named, occupied, unit_of
+from moorage.protocol import BeginMirror, RemoveDisk
+from moorage.storage.templates import template_named
+from moorage.units import Mib
+
+
+def is_in_place(disk: Disk, wanted: DiskSpec) -> bool:
+    """Whether a disk gets or loses its second copy, and its data stays where it is."""
+    kind, to = template_named(disk.dev_type), wanted.kind
+    gets = pairs.is_mirrored(to.name) and to.unit_template() == disk.dev_type
+    loses = pair_of(disk) is not None and kind.unit_template() == to.name
+    return (gets or loses) and wanted.pool is None and not wanted.adopt
+
+
+@dataclass(frozen=True, slots=True)
+class Mirroring:
+    """All disks of an instance that get a second copy, or lose it.
+
+    Attributes
+    ----------
+    peer
+        Name of the node that is to keep second copies; empty when they go.
+    waits
+        Whether the job lasts until both copies are the same.
+    """
+
+    instance: Instance
+    wishes: tuple[tuple[Disk, DiskSpec], ...]
+    peer: str
+    waits: bool
+
+    @property
+    def gains(self) -> bool:
+        """Whether second copies come, or else go."""
+        return any(pairs.is_mirrored(wanted.template) for _, wanted in self.wishes)
+
+    def _peer(self, view: View) -> Node:
+        if not self.peer:
+            raise BadInput("mirrored disks need a second node", hint="name it: -n NODE")
+        return view.config.node(self.peer)
+
+    def _home(self, view: View) -> Node:
+        return view.config.node(self.instance.primary_node)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Share the second node."""
+        if self.gains:
+            yield Lock("node", self._peer(view).uuid, shared=True)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the second node for its room."""
+        if self.gains:
+            yield placement.room_on(view.config, self._peer(view))
+
+    def check(self, view: View, *, ignore_capacity: bool) -> None:
+        """Refuse while the disks are in use, and a node that cannot take copies."""
+        node, name = home(view.config, self.instance), self.instance.name
+        if runs(view, self.instance) or holds(view, self.instance):
+            raise WrongState(
+                f"the disks of instance {name} are in use: their second copies come "
+                "and go while it is down",
+                hint=f"gnt-instance shutdown {name}",
+            )
+        if not self.gains:
+            return
+        peer = self._peer(view)
+        pairs.check_apart(node, peer)
+        if peer.offline or peer.drained or not peer.vm_capable:
+            raise WrongState(f"node {peer.name} is offline, drained or not vm_capable")
+        view.answer(placement.room_on(view.config, peer))
+        if not ignore_capacity:
+            what = f"the second copies of instance {name}'s disks"
+            placement.check_room_for(view, what, peer, self._rooms(view))
+
+    def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
+        return tuple(
+            (unit_of(view.config.cluster, disk), occupied(wanted.template, disk.size))
+            for disk, wanted in self.wishes
+        )
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room and the numbers of second copies."""
+        if self.gains:
+            yield Claim(node=self._peer(view).uuid, rooms=self._rooms(view))
+            yield from pairs.claims(map(pair_of, self._made(view)))
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which copies stay, for their node is off."""
+        for disk, _ in self.wishes if not self.gains else ():
+            yield from copies.left_behind(view.config, disk)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make second copies, or remove them."""
+        return self._doubled(view) if self.gains else self._halved(view)
+
+    # -- second copies come ------------------------------------------------------------
+
+    def _made(self, view: View) -> list[Disk]:
+        made: list[Disk] = []
+        for disk, wanted in self.wishes:
+            pair = pairs.chosen(view, self._home(view), self._peer(view), made)
+            group, name = disk.logical_id
+            given = parameters(
+                view.config, wanted, view.config.group(self._home(view).group)
+            )
+            params = wanted.kind.parameters(given)
+            where = (str(params.get("metavg") or group), f"{name}_meta")
+            data = Disk(
+                uuid=f"{disk.uuid}-data",
+                dev_type=disk.dev_type,
+                logical_id=disk.logical_id,
+                size=disk.size,
+                nodes=pair.nodes,
+            )
+            size = Mib(META_SIZE)
+            meta = replace(data, uuid=f"{disk.uuid}-meta", logical_id=where, size=size)
+            new = successor(
+                disk,
+                view.now,
+                dev_type=wanted.template,
+                logical_id=pair.logical_id,
+                nodes=pair.nodes,
+                children=(data, meta),
+                params=params,
+                epoch=disk.epoch + 1,
+            )
+            made.append(new)
+        return made
+
+    def _doubled(self, view: View) -> Iterator[Task]:
+        config, node, peer = view.config, self._home(view), self._peer(view)
+        made = self._made(view)
+        for new in made:
+            yield node_tasks.create(config, new, peer)
+            yield node_tasks.create(config, new.children[1], node)
+            yield Run(
+                what=f"let the data of disk {new.label} on {node.name} count",
+                node=node.uuid,
+                do=BeginMirror(**of_disk(config, new)),
+            )
+        change = Change(tuple(made))
+        what = f"record {peer.name} as the secondary node of {self.instance.name}"
+        yield commit(what, change, config.before(change))
+        for new in made if self.waits else ():
+            yield copies.follow(config, new, peer)
+            yield copies.follow(config, new, node)
+            yield from copies.wait(config, new, node, firm=True)
+            yield from copies.detach(config, new, node)
+
+    # -- second copies go --------------------------------------------------------------
+
+    def _halved(self, view: View) -> Iterator[Task]:
+        """Yield the end of second copies, once DRBD has said that the first is good."""
+        config, node = view.config, self._home(view)
+        disks = [disk for disk, _ in self.wishes]
+        for disk in disks:
+            yield from copies.attach(config, disk, node, alone=True)
+            yield from copies.detach(config, disk, node)
+        change = Change(tuple(self._single(view, *one) for one in self.wishes))
+        what = f"record that the disks of {self.instance.name} have one copy"
+        yield commit(what, change, config.before(change), final=True)
+        for disk in disks:
+            left = replace(disk, epoch=disk.epoch + 1)
+            for peer in copies.peers(config, disk, node):
+                yield _removed(view, left, peer)
+            yield _removed(view, disk.children[1], node)
+
+    def _single(self, view: View, disk: Disk, wanted: DiskSpec) -> Disk:
+        group = view.config.group(self._home(view).group)
+        return successor(
+            disk,
+            view.now,
+            dev_type=wanted.template,
+            logical_id=disk.children[0].logical_id,
+            nodes=(self.instance.primary_node,),
+            children=(),
+            params=wanted.kind.parameters(parameters(view.config, wanted, group)),
+            epoch=disk.epoch + 1,
+        )
+
+
+def _removed(view: View, disk: Disk, node: Node) -> Run:
+    return Run(
+        what=f"remove volume {disk.volume} on {node.name}",
+        node=node.uuid,
+        do=RemoveDisk(**of_disk(view.config, disk)),
+        tolerant=True,
+        final=True,
+    )

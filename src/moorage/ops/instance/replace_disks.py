@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance replace-disks``: one of the two copies of mirrored disks is made anew.
+
+The copy that stays is the source. What is replaced is kept until the new copy is the
+same, unless somebody is in a hurry (``early_release``).
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Lock, Question, Run, Task, View, commit
+from moorage.model import Change, Claim, Disk, Node, pair_of, successor
+from moorage.model.facts import UP_TO_DATE
+from moorage.ops import copies, node_tasks, pairs, placement
+from moorage.ops.instance.base import find_disk, home
+from moorage.ops.instance.power import OnInstance
+from moorage.ops.liveness import holds
+from moorage.ops.node_tasks import of_disk
+from moorage.ops.storage.units import Named, occupied, unit_of
+from moorage.protocol import (
+    AttachDisk,
+    DetachDisk,
+    ReleaseCopy,
+    RemoveDisk,
+    RenewCopy,
+    RestoreCopy,
+)
+
+PRIMARY, SECONDARY = "replace_on_primary", "replace_on_secondary"
+NEW, AUTO = "replace_new_secondary", "replace_auto"
+Mode = Literal[
+    "replace_on_primary",
+    "replace_on_secondary",
+    "replace_new_secondary",
+    "replace_auto",
+]
+
+
+class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
+    """Make one copy of an instance's mirrored disks anew.
+
+    Attributes
+    ----------
+    mode
+        Which copy: that on the primary or the secondary node, in new volumes there; or
+        the second one on another node; or (``replace_auto``) the one that is bad.
+    disks
+        Slots, names or uuids of the disks; all of them when empty. A new secondary node
+        gets all.
+    remote_node, iallocator
+        The new secondary node, or who chooses it; there is only ``hail``.
+    early_release
+        Whether the old copy goes before the new one is the same.
+    ignore_capacity
+        Whether the new node may have less room than the copies take.
+    """
+
+    op_id = "OP_INSTANCE_REPLACE_DISKS"
+    plans = True
+
+    mode: Mode = "replace_auto"
+    disks: list[int | str] = []
+    remote_node: str | None = None
+    iallocator: str | None = None
+    early_release: bool = False
+    ignore_capacity: bool = False
+
+    # -- what is meant -----------------------------------------------------------------
+
+    def wanted(self, view: View) -> list[Disk]:
+        """Return the disks."""
+        config, instance = view.config, self.instance(view)
+        found = [find_disk(config, instance, one) for one in self.disks]
+        mirrored = [
+            disk
+            for disk in found or config.disks_of(instance)
+            if pairs.is_mirrored(disk.dev_type)
+        ]
+        if not mirrored or (found and len(mirrored) < len(found)):
+            raise NotSupported(
+                f"instance {instance.name} has no mirrored disks that are asked for: "
+                "there is no copy to replace",
+                instance=instance.name,
+            )
+        return mirrored
+
+    def _secondary(self, view: View) -> Node:
+        """Return the node that keeps the second copies now."""
+        instance = self.instance(view)
+        found = copies.secondary(view.config, instance)
+        if found is None:
+            raise NotSupported(f"instance {instance.name} has no secondary node")
+        return found
+
+    def place(self, view: View) -> Node:
+        """Return the node whose copy is made anew; of a new secondary, that node."""
+        primary = view.config.node(self.instance(view).primary_node)
+        if self.mode == PRIMARY:
+            return primary
+        if self.mode == SECONDARY:
+            return self._secondary(view)
+        if self.mode == NEW:
+            return self._new(view)
+        return self._bad(view, primary, self._secondary(view))
+
+    def _new(self, view: View) -> Node:
+        if self.remote_node:
+            return view.config.node(self.remote_node)
+        return view.once("secondary", lambda: self._chosen(view))
+
+    def _chosen(self, view: View) -> Node:
+        return placement.new_secondary(view, self.instance(view), self.hosts(view))
+
+    def _bad(self, view: View, *nodes: Node) -> Node:
+        """Return the node whose copy of some disk is not good."""
+        found = [one for one in nodes if self._is_bad(view, one)]
+        if len(found) == 1:
+            return found[0]
+        name = self.instance(view).name
+        raise WrongState(
+            f"both copies of disks of instance {name} are bad: there is no source"
+            if found
+            else f"the copies of all disks of instance {name} are good, or cannot be "
+            "seen while the disks are not active",
+            hint="-s makes the second copies anew, -p those on the primary node",
+        )
+
+    def _is_bad(self, view: View, node: Node) -> bool:
+        for disk in self.wanted(view):
+            found = pairs.state(view, disk, node)
+            if found and found.disk != UP_TO_DATE and not found.copying:
+                return True
+        return False
+
+    def hosts(self, view: View) -> list[Node]:
+        """Return the nodes that may become the secondary one."""
+        config, instance = view.config, self.instance(view)
+        primary = config.node(instance.primary_node)
+        hosts = placement.hosts(config, [config.group(primary.group)])
+        return [n for n in hosts if n not in (primary, self._secondary(view))]
+
+    # -- what is asked and refused -----------------------------------------------------
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share the nodes that may be concerned."""
+        yield from OnInstance.locks(self, view)
+        for node in self._candidates(view):
+            yield Lock("node", node.uuid, shared=True)
+
+    def _candidates(self, view: View) -> list[Node]:
+        if self.mode != NEW:
+            return []
+        return [self._new(view)] if self.remote_node else self.hosts(view)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask how the copies are, and what room the others have."""
+        yield from OnInstance.questions(self, view)
+        yield from pairs.ask(view.config, self.wanted(view))
+        if self.mode == NEW:
+            primary = view.config.node(self.instance(view).primary_node)
+            group = view.config.group(primary.group)
+            yield from placement.ask_room(view.config, view.config.nodes_in(group))
+
+    def check(self, view: View) -> None:
+        """Refuse where no good copy stays, or the new node cannot take one."""
+        self._check_words()
+        OnInstance.check(self, view)
+        primary = home(view.config, self.instance(view))
+        secondary, place = self._secondary(view), self.place(view)
+        if self.mode == NEW:
+            self._check_new(view, place)
+        elif secondary.offline:
+            raise WrongState(
+                f"node {secondary.name} is marked offline: its copies cannot be made "
+                "anew, nor be a source",
+                hint=f"gnt-instance replace-disks -I hail {self.instance_name}",
+            )
+        source = secondary if place == primary else primary
+        if holds(view, self.instance(view)):
+            pairs.check_good(view, self.wanted(view), source)
+
+    def _check_words(self) -> None:
+        placement.check_allocator(self.iallocator)
+        chooses = bool(self.remote_node) + bool(self.iallocator)
+        if self.mode == NEW and chooses != 1:
+            raise BadInput(
+                "a new secondary node is named, or chosen by the allocator",
+                hint="-n NODE, or -I hail",
+            )
+        if self.mode != NEW and chooses:
+            raise BadInput("a node is named for a new secondary node only")
+        if self.mode in (NEW, AUTO) and self.disks:
+            raise BadInput("disks are named with -p or -s only")
+
+    def _check_new(self, view: View, node: Node) -> None:
+        instance = self.instance(view)
+        if node == self._secondary(view) or node.uuid == instance.primary_node:
+            raise WrongState(
+                f"node {node.name} keeps a copy of instance {instance.name}'s disks "
+                "already",
+                hint="-s makes the copies there anew",
+            )
+        pairs.check_apart(view.config.node(instance.primary_node), node)
+        if node.offline or node.drained or not node.vm_capable:
+            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+        view.answer(placement.room_on(view.config, node))
+        if not self.ignore_capacity:
+            what = f"the copies of instance {instance.name}'s disks"
+            placement.check_room_for(view, what, node, self._rooms(view))
+
+    def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
+        cluster = view.config.cluster
+        return tuple(
+            (unit_of(cluster, disk), occupied(disk.dev_type, disk.size))
+            for disk in self.wanted(view)
+        )
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room and the numbers of the new copies."""
+        yield Claim(node=self.place(view).uuid, rooms=self._rooms(view))
+        if self.mode == NEW:
+            node = self.place(view).uuid
+            found = (pair_of(new) for _, new in self._repaired(view))
+            minors = tuple(pair.minor(node) for pair in found if pair)
+            yield Claim(node=node, minors=minors)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which copies stay where they are, for their node is off."""
+        if self.mode == NEW:
+            for disk in self.wanted(view):
+                yield from copies.left_behind(view.config, disk)
+
+    # -- what is done ------------------------------------------------------------------
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the copies, wait until they are the same, and remove the old ones."""
+        if self.mode == NEW:
+            yield from self._moved(view)
+        else:
+            yield from self._renewed(view)
+
+    def _renewed(self, view: View) -> Iterator[Task]:
+        """Yield new volumes on a node, in the place of its old ones."""
+        config, instance, place = view.config, self.instance(view), self.place(view)
+        primary = config.node(instance.primary_node)
+        active, disks = holds(view, instance), self.wanted(view)
+        for disk in disks:
+            source = next(iter(copies.others(config, disk, place)))
+            if not active:
+                yield copies.follow(config, disk, source)
+                # Where its volumes are lost, it cannot; what takes it back is for both.
+                yield copies.follow(config, disk, place, tolerant=True)
+            yield Run(
+                what=f"make the copy of disk {disk.label} on {place.name} anew",
+                node=place.uuid,
+                do=RenewCopy(**of_disk(config, disk)),
+                undo=RestoreCopy(**of_disk(config, disk)),
+                lasting=True,
+            )
+        waits = [
+            one
+            for disk in disks
+            for one in copies.wait(config, disk, primary, firm=not self.early_release)
+        ]
+        gone = [self._released(view, disk, place) for disk in disks]
+        yield from (*gone, *waits) if self.early_release else (*waits, *gone)
+        if not active:
+            for disk in disks:
+                yield from copies.detach(config, disk, primary, tolerant=True)
+
+    def _released(self, view: View, disk: Disk, node: Node) -> Run:
+        return Run(
+            what=f"remove the old copy of disk {disk.label} on {node.name}",
+            node=node.uuid,
+            do=ReleaseCopy(**of_disk(view.config, disk)),
+            tolerant=True,
+            final=True,
+        )
+
+    def _repaired(self, view: View) -> list[tuple[Disk, Disk]]:
+        """Return each disk as it is, and with its second copy on the new node."""
+        config, made = view.config, list[tuple[Disk, Disk]]()
+        primary = config.node(self.instance(view).primary_node)
+        for disk in self.wanted(view):
+            beside = [new for _, new in made]
+            pair = pairs.moved(view, disk, primary, self.place(view), beside)
+            new = successor(
+                disk,
+                view.now,
+                logical_id=pair.logical_id,
+                nodes=pair.nodes,
+                children=tuple(replace(c, nodes=pair.nodes) for c in disk.children),
+            )
+            made.append((disk, new))
+        return made
+
+    def _moved(self, view: View) -> Iterator[Task]:
+        """Yield second copies on another node; the first ones turn to them."""
+        config, instance, to = view.config, self.instance(view), self.place(view)
+        primary, active = config.node(instance.primary_node), holds(view, instance)
+        found = self._repaired(view)
+        for _, new in found:
+            yield node_tasks.create(config, new, to)
+        change = Change(tuple(new for _, new in found))
+        what = f"record {to.name} as the secondary node of {instance.name}"
+        yield commit(what, change, config.before(change))
+        for old, new in found:
+            yield from self._turned(view, old, new, active=active)
+        waits = [
+            one
+            for _, new in found
+            for one in copies.wait(config, new, primary, firm=not self.early_release)
+        ]
+        gone = [one for old, _ in found for one in self._dropped(view, old)]
+        yield from (*gone, *waits) if self.early_release else (*waits, *gone)
+        if not active:
+            for _, new in found:
+                yield from copies.detach(config, new, primary, tolerant=True)
+
+    def _turned(
+        self, view: View, old: Disk, new: Disk, *, active: bool
+    ) -> Iterator[Task]:
+        """Yield what lets a first copy be followed by the new second one."""
+        config, to = view.config, self.place(view)
+        primary = config.node(self.instance(view).primary_node)
+        secondary = self._secondary(view)
+        if active and not secondary.offline:
+            yield Run(
+                what=f"detach the old copy of disk {old.label} on {secondary.name}",
+                node=secondary.uuid,
+                do=DetachDisk(**of_disk(config, old)),
+                undo=AttachDisk(**of_disk(config, old)),
+                tolerant=True,
+            )
+        yield copies.follow(config, new, to)
+        if not active:
+            yield copies.follow(config, new, primary)
+            return
+        yield Run(
+            what=f"let disk {old.label} on {primary.name} be copied to {to.name}",
+            node=primary.uuid,
+            do=AttachDisk(**of_disk(config, new)),
+            undo=AttachDisk(**of_disk(config, old)),
+        )
+
+    def _dropped(self, view: View, old: Disk) -> Iterator[Run]:
+        """Yield the removal of an old second copy, if its node is there."""
+        secondary = self._secondary(view)
+        if not secondary.offline:
+            yield Run(
+                what=f"remove the old copy of disk {old.label} on {secondary.name}",
+                node=secondary.uuid,
+                do=RemoveDisk(**of_disk(view.config, old)),
+                tolerant=True,
+                final=True,
+            )

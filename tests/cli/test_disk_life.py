@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Disks without an instance, and storage against records, typed at a master."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+import yaml
+
+from moorage.testing.cluster import ClusterBuilder
+from moorage.testing.served import Served, served
+
+LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
+PAIR = ("node2", "node3", 11000, 0, 0, "secret")
+Types = Callable[..., str]
+
+
+@pytest.fixture
+def sim() -> Iterator[Served]:
+    builder = ClusterBuilder().instance("web1")
+    builder.disk("m1", "drbd", logical_id=PAIR, nodes=("node2", "node3"), params={})
+    builder.instance("web2", "node2", ("m1",))
+    with served(builder) as found:
+        yield found
+
+
+@pytest.fixture
+def types(typed, sim: Served) -> Types:
+    def types_(line: str, status: int = 0) -> str:
+        screen = typed(line, **sim.environ)
+        assert screen.status == status, screen.err
+        return screen.out if status == 0 else screen.out + screen.err
+
+    return types_
+
+
+@pytest.mark.requirement("S3-04", "S3-13", "S3-53", "S3-54")
+def test_every_verb_on_a_disk_that_no_instance_has(types: Types) -> None:
+    """Made, shown, changed, named anew, grown, copied, tagged and removed."""
+    types("gnt-disk add -t ext -p san -s 1G -D tier=ssd data1")
+    assert types("gnt-disk list --no-headers -o name,status data1") == (
+        "data1 detached\n"
+    )
+    types("gnt-disk modify --mode ro -D tier=hdd data1")
+    types("gnt-disk rename data1 data2")
+    types("gnt-disk grow data2 1G")
+    types("gnt-disk snapshot data2 --name copy")
+    types("gnt-disk add-tags data2 gold")
+    (told,) = yaml.safe_load(types("gnt-disk info data2"))
+    assert (told["Size"], told["Access mode"], told["Tags"]) == ("2.0G", "ro", "gold")
+    assert told["Parameters"]["tier"] == "hdd"
+    assert told["State"] == "detached"
+    for name in ("data2", "copy"):
+        types(f"gnt-disk remove -f {name}")
+    assert types("gnt-disk list --no-headers -o name") == "m1\n"
+
+
+@pytest.mark.requirement("S3-14")
+def test_an_attached_disk_is_not_removed(types: Types) -> None:
+    types("gnt-disk add -t ext -p san -s 1G data1")
+    types("gnt-disk attach data1 web1")
+    told = types("gnt-disk remove -f data1", status=1)
+    assert "Cannot remove disk data1. Disk is attached to instance web1" in told
+    types("gnt-disk detach data1")
+    types("gnt-disk remove -f data1")
+
+
+@pytest.mark.requirement("S3-12")
+def test_an_instances_nodes_are_those_of_its_disks(types: Types) -> None:
+    shown = types("gnt-instance list --no-headers --separator=: -o name,pnode,snodes")
+    assert shown == "web1:node1:\nweb2:node2:node3\n"
+    types("gnt-disk detach m1")
+    shown = types("gnt-instance list --no-headers --separator=: -o name,pnode,snodes")
+    assert shown == "web1:node1:\nweb2:node2:\n"
+
+
+@pytest.mark.requirement("S3-23")
+def test_verify_has_nothing_against_detached_disks(types: Types) -> None:
+    types("gnt-instance remove -f --keep-disks web2")
+    types("gnt-disk forget -f --reason 'it was none' m1")
+    types("gnt-disk add -t ext -p san -s 1G data1")
+    found = json.loads(types("gnt-cluster verify --json"))
+    assert (found["errors"], found["warnings"]) == ([], [])
+    assert found["checked"]["disks"] == 1
+
+
+@pytest.mark.requirement("S3-27")
+def test_an_instance_goes_and_its_disks_stay(types: Types) -> None:
+    types("gnt-disk add -t ext -p san -s 1G data1")
+    types("gnt-disk attach data1 web1")
+    types("gnt-instance remove -f --keep-disks web1")
+    shown = types("gnt-disk list --no-headers -o name,status,instance data1")
+    assert shown == "data1 detached -\n"
+
+
+# -- gnt-storage reconcile -------------------------------------------------------------
+
+
+@pytest.fixture
+def drifted(types: Types, sim: Served) -> str:
+    """Lose a volume, and have one that nobody knows; return the lost one's name."""
+    types("gnt-instance remove -f --keep-disks web2")
+    types("gnt-disk forget -f --reason 'it was none' m1")
+    for name in ("data1", "data2"):
+        types(f"gnt-disk add -t ext -p san -s 64M {name}")
+
+    async def drift(cluster) -> str:
+        san = cluster.nodes.san
+        lost = cluster.config.disk("data1").volume
+        san.volumes[LOST] = san.volumes.pop(lost)
+        return str(lost)
+
+    return sim.inside(drift)
+
+
+def test_a_plan_is_shown_and_nothing_is_done(types: Types, drifted: str) -> None:
+    out = types("gnt-storage reconcile", status=1).splitlines()
+    assert out[0].split()[:3] == ["State", "Storage", "Volume"]
+    assert out[1].split()[:4] == ["forgotten", "ext", f"san/{LOST}", "64M"]
+    assert out[2].split()[:3] == ["missing", "-", f"san/{drifted}"]
+    assert out[3:5] == ["1 forgotten, 1 missing, 1 referenced", "Plan:"]
+    assert out[5] == (
+        f"  - make a disk in quarantine of volume san/{LOST}: its name is of our kind, "
+        "and no disk is known to be in it"
+    )
+    lost = f"there is no volume san/{drifted} on node1, node2, node3"
+    assert out[6:] == [f"  - quarantine disk data1: {lost}"]
+    assert types("gnt-disk list --no-headers -o name,status") == (
+        "data1 detached\ndata2 detached\n"
+    )
+
+
+def test_the_plan_is_done_when_somebody_agrees(types: Types, drifted: str) -> None:
+    del drifted
+    told = types("gnt-storage reconcile --apply", status=1)
+    assert "nobody is here to be asked: Carry out these 2 steps?" in told
+    assert types("gnt-storage reconcile --apply --yes").endswith("The plan is done\n")
+    shown = types("gnt-disk list --no-headers -o name,status")
+    assert shown == "data1 quarantined\ndata2 detached\n-     quarantined\n"
+    out = types("gnt-storage reconcile")
+    assert out.endswith("There is nothing to do\n")
+
+
+def test_programs_get_all_of_it(types: Types, drifted: str) -> None:
+    found = json.loads(types("gnt-storage reconcile --json --all", status=1))
+    assert sorted(found) == [
+        "attached",
+        "counts",
+        "doubts",
+        "missing",
+        "plan",
+        "storages",
+        "volumes",
+    ]
+    assert {one["state"] for one in found["volumes"]} == {"forgotten", "referenced"}
+    assert [one["do"] for one in found["plan"]] == ["quarantine", "suspend"]
+    assert found["missing"][0]["volume"] == f"san/{drifted}"
+    done = json.loads(types("gnt-storage reconcile --json --apply --yes"))
+    assert len(done["plan"]) == 2
+    assert json.loads(types("gnt-storage reconcile --json"))["plan"] == []
+
+
+def test_what_was_found_is_adopted(types: Types, drifted: str) -> None:
+    del drifted
+    types(f"gnt-disk adopt -t ext -p san --name mine {LOST}")
+    types("gnt-disk attach mine web1")
+    shown = types("gnt-disk list --no-headers -o name,size,instance mine")
+    assert shown == "mine 64M web1\n"
+    told = types(f"gnt-disk adopt --name other {LOST}", status=1)
+    assert "say where the volume is" in told

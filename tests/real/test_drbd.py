@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Mirrored disks with real LVM and DRBD, on two nodes that are guests."""
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.real
+
+ADD = "-t drbd --disk 0:size=16M,name=root --no-install --no-wait-for-sync"
+
+
+def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
+    a, b = hamlet.nodes
+    hamlet.type(f"gnt-instance add {ADD} -n {a.name}:{b.name} web")
+    hamlet.type("gnt-instance activate-disks --wait-for-sync web")
+    a.run("dd if=/dev/urandom of=/dev/drbd0 bs=1M count=4 oflag=direct")
+    told = a.run("md5sum < /dev/drbd0")
+
+    hamlet.type("gnt-instance migrate -f web")
+    assert "Secondary/Primary" in a.run("cat /proc/drbd")
+    assert b.run("md5sum < /dev/drbd0") == told
+    refused = a.run("drbdsetup primary 0 2>&1 || true")
+    assert "Multiple primaries not allowed" in refused
+
+    hamlet.type("gnt-instance replace-disks -s web")
+    hamlet.type("gnt-instance grow-disk web 0 8M")
+    hamlet.type("gnt-instance failover -f web")
+    assert a.run("head -c 16M /dev/drbd0 | md5sum") == told
+    assert a.run("blockdev --getsize64 /dev/drbd0").strip() == str(24 << 20)
+
+    hamlet.type("gnt-instance shutdown web")
+    assert "cs:" not in a.run("cat /proc/drbd") + b.run("cat /proc/drbd")
+    hamlet.type("gnt-instance modify -t plain web")
+    assert list(hamlet.volumes(1)) == []
+    (volume,) = hamlet.volumes(0)
+    assert a.run(f"head -c 16M /dev/{volume} | md5sum") == told
+    hamlet.type("gnt-instance remove -f web")
+    assert hamlet.volumes(0) == {}
