@@ -10,6 +10,7 @@ from io import StringIO
 import pytest
 
 from moorage.cli import (
+    gnt_backup,
     gnt_cluster,
     gnt_debug,
     gnt_disk,
@@ -40,6 +41,7 @@ PROGRAMS = [
         gnt_job,
         gnt_node,
         gnt_os,
+        gnt_backup,
         gnt_storage,
     )
 ]

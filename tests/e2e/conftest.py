@@ -40,7 +40,12 @@ class Reference:
         differences = seen.differences(side)
         if any("Warning" in str(entry[3]) for op in job.ops for entry in op.log):
             leftover = ("attached ", "held ")  # it says so, and nobody uses it
-            differences = [one for one in differences if not one.startswith(leftover)]
+            half = (".new/", ".old/")  # of an export: listed, and no export
+            differences = [
+                one
+                for one in differences
+                if not one.startswith(leftover) and not any(x in one for x in half)
+            ]
         told = _left(job)
         differences = [
             one for one in differences if not any(name in one for name in told)

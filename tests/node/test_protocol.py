@@ -10,6 +10,7 @@ from msgspec.structs import fields
 from moorage.jobs import Run
 from moorage.model import Config, Disk, Instance
 from moorage.model.apply import apply
+from moorage.model.export import Dump, Export, Form
 from moorage.node.verbs import VERBS
 from moorage.ops import node_tasks
 from moorage.protocol import (
@@ -24,11 +25,15 @@ from moorage.protocol import (
 from moorage.testing.cluster import ClusterBuilder
 
 DISK = Disk(uuid="d", dev_type="file", logical_id=("file", "/f/d"), size=64, epoch=4)
+DUMP = Dump(file="disk0", form=Form.RAW, size=64)
 GIVEN: dict[Any, Any] = {
     Disk: DISK,
     tuple[Disk, ...]: (DISK,),
     str: "x",
     tuple[str, ...]: ("x",),
+    Dump: DUMP,
+    tuple[Dump, ...]: (DUMP,),
+    Export: Export(name="x", dumps=(DUMP,)),
 }
 EVERY = {name_of(kind): kind for kind in declared()}
 

@@ -1,96 +1,137 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Disks that have a URI only, as files: by the real storage daemon, over FUSE."""
+"""Exports with the real programs: what is torn, tampered with, too large or killed."""
 
-import asyncio
+import json
 import os
 import subprocess
-import sys
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from moorage.errors import Failed
-from moorage.node.exports import Exports
-from moorage.node.scripts import Scripts
-
 pytestmark = pytest.mark.real
-MIB = 1024 * 1024
-_HANGING = """
-import asyncio, sys
-from pathlib import Path
-from moorage.node.exports import Exports
-from moorage.node.scripts import Scripts
 
-async def main(top):
-    exports = Exports(top / "exports", Scripts(top / "scripts"))
-    async with exports.served(f"file:{top}/image", writable=True) as path:
-        print(path, flush=True)
-        await asyncio.sleep(600)
-
-asyncio.run(main(Path(sys.argv[1])))
-"""
+ADD = (
+    "gnt-instance add -t sharedfile --disk 0:size=8M --disk 1:size=4M --no-install"
+    " --no-start --no-nics -n node1"
+)
 
 
-@pytest.fixture
-def top(tmp_path: Path) -> Path:
-    with (tmp_path / "image").open("wb") as image:
-        image.truncate(8 * MIB)
-    return tmp_path
+def folder(town: Any, name: str) -> Path:
+    return Path(town.path / "export" / "node1" / name)
 
 
-def mounts(top: Path) -> list[str]:
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    return [line for line in lines if f"{top}/" in line]
+def images(town: Any, name: str) -> list[Path]:
+    return [Path(town.stage.disk(one)["logical_id"][1]) for one in town.disks(name)]
 
 
-def started(top: Path) -> Exports:
-    return Exports(top / "exports", Scripts(top / "scripts"))
+def filled(town: Any, name: str) -> list[str]:
+    """Make an instance, write to its disks, and return their checksums."""
+    town.type(f"{ADD} {name}")
+    for image in images(town, name):
+        with image.open("r+b") as file:
+            file.write(os.urandom(1 << 20))
+    return sums(images(town, name))
 
 
-@pytest.mark.requirement("S0-72")
-async def test_a_uri_is_a_file_of_the_same_size_meanwhile(top: Path) -> None:
-    uri = f"file:{top}/image"
-    async with started(top).served(uri, writable=True) as path:
-        assert Path(path).stat().st_size == 8 * MIB
-        with Path(path).open("r+b") as file:  # noqa: ASYNC230 - a test may block
-            file.seek(MIB)
-            file.write(b"hello")
-    assert (top / "image").read_bytes()[MIB : MIB + 5] == b"hello"
-    assert mounts(top) == []
-    assert list((top / "exports").iterdir()) == []
+def sums(files: list[Path]) -> list[str]:
+    return [sha256(one.read_bytes()).hexdigest() for one in files]
 
 
-async def test_one_that_is_only_read_cannot_be_written(top: Path) -> None:
-    async with started(top).served(f"file:{top}/image", writable=False) as path:
-        with pytest.raises(OSError, match=r"denied|permitted|Read-only|Bad file"):
-            os.pwrite(os.open(path, os.O_RDWR), b"x", 0)
+def test_what_comes_back_is_what_was_there(quay: Any) -> None:
+    before = filled(quay, "web1")
+    quay.type("gnt-backup export --compress web1")
+    at = folder(quay, "web1")
+    told = json.loads((at / "manifest.json").read_text())
+    assert [dump["form"] for dump in told["dumps"]] == ["qcow2", "qcow2"]
+    assert at.stat().st_mode & 0o077 == 0
+    quay.type("gnt-backup verify web1")
+    quay.type("gnt-backup import --src-dir web1 --disk 1:size=16M web2")
+    new = images(quay, "web2")
+    assert sums(new[:1]) == before[:1]
+    assert new[1].stat().st_size == 16 << 20
+    assert sha256(new[1].read_bytes()[: 4 << 20]).hexdigest() == before[1]
+    quay.type("gnt-backup export --format ganeti web1")  # in the place of the other
+    names = sorted(one.name for one in at.iterdir())
+    assert names == ["config.ini", "disk0.raw", "disk1.raw", "manifest.json"]
+    assert sums([at / "disk0.raw", at / "disk1.raw"]) == before
+    (at / "manifest.json").unlink()  # as Ganeti would have it
+    quay.type("gnt-backup import --src-dir web1 web3")
+    assert sums(images(quay, "web3")) == before
+    quay.type("gnt-backup remove -f web1")
+    assert list(at.parent.iterdir()) == []
 
 
-async def test_what_cannot_be_reached_is_told(top: Path) -> None:
-    with pytest.raises(Failed, match=r"cannot be served as a file: .*No such file"):
-        async with started(top).served(f"file:{top}/nothing", writable=True):
-            raise AssertionError
-    assert list((top / "exports").iterdir()) == []
+def test_a_dump_that_is_not_whole_is_not_restored(quay: Any) -> None:
+    filled(quay, "web1")
+    volumes = quay.stage.volumes()
+    quay.type("gnt-backup export web1")
+    dump = folder(quay, "web1") / "disk1.qcow2"
+    kept = dump.read_bytes()
+    for torn, said in (
+        (kept[: len(kept) // 2], "bytes"),
+        (kept[:-1] + bytes([kept[-1] ^ 1]), "checksum"),
+        (b"", "bytes"),
+    ):
+        dump.write_bytes(torn)
+        assert said in quay.refused("gnt-backup import --src-dir web1 web2")
+        assert quay.stage.volumes() == volumes
+    quay.refused("gnt-backup verify web1")
+    dump.unlink()
+    dump.symlink_to("/etc/shadow")
+    assert "import" not in quay.refused("gnt-backup import --src-dir web1 web2")
+    assert quay.stage.volumes() == volumes
 
 
-async def test_an_agent_that_was_killed_leaves_nothing_behind(top: Path) -> None:
-    """Its daemon ends, and its mount is taken away, when the next one starts."""
-    words = (sys.executable, "-c", _HANGING, str(top))
-    agent = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE)
-    assert agent.stdout
-    path = (await agent.stdout.readline()).decode().strip()
-    pid = int(Path(f"{path}.pid").read_text())
-    agent.kill()
-    await agent.wait()
-    assert mounts(top)
-    scripts = Scripts(top / "scripts")
-    Exports(top / "exports", scripts)
-    assert mounts(top) == []
-    for _ in range(600):
-        state = Path(f"/proc/{pid}/stat")
-        if not state.exists() or ") Z " in state.read_text():
-            break
-        await asyncio.sleep(0.05)
-    else:
-        raise AssertionError
-    assert list((top / "exports").iterdir()) == []
+def test_an_image_that_names_another_file_is_not_read(quay: Any) -> None:
+    """Whoever can write a dump can write its manifest, too; root must not obey it."""
+    filled(quay, "web1")
+    quay.type("gnt-backup export web1")
+    at = folder(quay, "web1")
+    dump, secret = at / "disk1.qcow2", quay.path / "secret"
+    secret.write_bytes(b"secret" * 100000)
+    make = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", secret]
+    subprocess.check_call([*make, dump, "4M"])
+    told = json.loads((at / "manifest.json").read_text())
+    told["dumps"][1] |= {"bytes": dump.stat().st_size, "sha256": sums([dump])[0]}
+    (at / "manifest.json").write_text(json.dumps(told))
+    said = quay.refused("gnt-backup import --src-dir web1 web2")
+    assert "names another file" in said
+
+
+def test_a_full_file_system_leaves_the_older_export(quay: Any) -> None:
+    filled(quay, "web1")
+    root = quay.path / "export" / "node1"
+    root.mkdir(parents=True, exist_ok=True)
+    subprocess.check_call(["mount", "-t", "tmpfs", "-o", "size=4m", "none", root])
+    try:
+        quay.type("gnt-backup export web1")
+        kept = sorted((one.name, one.stat().st_mtime) for one in root.rglob("*"))
+        said = quay.refused("gnt-backup export web1")
+        assert "No space left" in said or "manifest" in said
+        assert sorted((o.name, o.stat().st_mtime) for o in root.rglob("*")) == kept
+        quay.type("gnt-backup verify web1")
+    finally:
+        subprocess.check_call(["umount", root])
+
+
+def test_a_job_that_is_cancelled_ends_the_copying(quay: Any) -> None:
+    filled(quay, "web1")
+    image = images(quay, "web1")[0]
+    image.write_bytes(os.urandom(image.stat().st_size))
+    quay.type("gnt-backup export --rate 1M --submit web1")
+    (*_, job) = [row["id"] for row in quay.ask("gnt-job list -o id")]
+    draft = Path(f"{folder(quay, 'web1')}.new")
+    while not (draft / "disk0.qcow2").exists():
+        assert status(quay, job) in ("queued", "waiting", "running")
+    quay.type(f"gnt-job cancel {job}")
+    while (now := status(quay, job)) in ("running", "canceling"):
+        pass
+    assert now != "success"
+    assert list(draft.parent.iterdir()) == []
+
+
+def status(town: Any, job: int) -> str:
+    (row,) = town.ask(f"gnt-job list -o status {job}")
+    return str(row["status"])

@@ -150,7 +150,8 @@ class CancelJob(Method, frozen=True):
         """Cancel, and end the script that the job waits for, if asked to."""
         done, text = await at.engine.cancel(self.job)
         job = at.engine.queue.working.get(self.job)
-        if self.kill and job and (done or job.current.undoing):
+        ends = job and (self.kill or job_kill.breakable(job))
+        if job and ends and (done or job.current.undoing):
             ended = await job_kill.kill(at, job)
             if ended and not done:
                 return [True, f"{text}; the script that it waited for is ended"]

@@ -14,7 +14,7 @@ from moorage.protocol import GetAuthority
 from .cluster_info import cluster_info, config_value
 from .luxi_method import Fields, Method
 from .query import Sources, fields_of, old_style, query
-from .query.live import ask
+from .query.live import ask, ask_exports
 
 
 class Query(Method, frozen=True):
@@ -71,6 +71,25 @@ class QueryGroups(_OldQuery, frozen=True):
     """Return values of node groups."""
 
     resource = "group"
+
+
+class QueryExports(Method, frozen=True):
+    """Return the names of the exports of each node; False for one that is silent."""
+
+    nodes: list[str] | None = None
+    locking: bool = False
+
+    async def answer(self, at: Sources) -> dict[str, list[str] | bool]:
+        """Ask every node."""
+        config, told = at.truth.config, await ask_exports(at)
+        wanted = {config.node(name).uuid for name in self.nodes or ()} or set(told)
+        return {
+            config.node(uuid).name: False
+            if isinstance(said, MoorageError)
+            else [one.name for one in said if not one.problem]
+            for uuid, said in told.items()
+            if uuid in wanted
+        }
 
 
 class QueryClusterInfo(Method, frozen=True):
@@ -139,6 +158,7 @@ QUERIES: tuple[type[Method], ...] = (
     QueryInstances,
     QueryNodes,
     QueryGroups,
+    QueryExports,
     QueryClusterInfo,
     QueryConfigValues,
     QueryTags,

@@ -20,6 +20,7 @@ PROGRAMS = (
     "gnt_instance",
     "gnt_disk",
     "gnt_storage",
+    "gnt_backup",
     "gnt_job",
     "gnt_os",
     "gnt_debug",

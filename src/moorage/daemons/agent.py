@@ -19,7 +19,7 @@ from moorage.node.agent import Agent
 from moorage.node.exports import Exports
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
-from moorage.node.images import LIST, Images
+from moorage.node.images import EXPORTS, LIST, Images
 from moorage.node.keys import Keys, forget
 from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
@@ -52,6 +52,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         Ganeti's list of the directories that image files may be kept in, one a line;
         root writes it, and no master can. Where there is none, two are allowed:
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
+    export_dir
+        Where exports of this node lie, ``gnt-backup``'s; no master can change it.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -62,6 +64,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
+    export_dir: str = EXPORTS
     san: str = ""
 
 
@@ -217,7 +220,12 @@ def _parts(
         san = San.in_directory(Path(settings.san))
         return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
-    images = Images(name, Path(settings.file_storage_paths), [places.root])
+    images = Images(
+        name,
+        Path(settings.file_storage_paths),
+        [places.root],
+        settings.export_dir,
+    )
     scripts = _scripts(places)
     machine = LocalMachine(
         places.logs,

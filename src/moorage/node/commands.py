@@ -11,8 +11,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TypeVar
@@ -212,23 +212,44 @@ async def _start(
     more: Mapping[str, str],
 ) -> asyncio.subprocess.Process:
     try:
-        return await asyncio.create_subprocess_exec(
-            *map(handed.word, command.argv),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            cwd=command.cwd or "/",
-            env={"PATH": PATH, "LC_ALL": "C", **_handed(command.env, handed), **more},
-            start_new_session=True,
-            pass_fds=handed.descriptors,
-            umask=_UMASK,
-            preexec_fn=note,
-        )
+        with _piped(command, handed, out) as (source, target):
+            return await asyncio.create_subprocess_exec(
+                *map(handed.word, command.argv),
+                stdin=source,
+                stdout=target,
+                stderr=err,
+                cwd=command.cwd or "/",
+                env={
+                    "PATH": PATH,
+                    "LC_ALL": "C",
+                    **_handed(command.env, handed),
+                    **more,
+                },
+                start_new_session=True,
+                pass_fds=handed.descriptors,
+                umask=_UMASK,
+                preexec_fn=note,
+            )
     except OSError as error:
         raise CommandFailed(
             f"{_title(command)} cannot be run: {error.strerror} ({error.filename})",
             argv=list(command.argv),
         ) from error
+
+
+@contextmanager
+def _piped(
+    command: Command, handed: Handed, out: IO[bytes]
+) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """Open what a command reads and writes by its standard input and output."""
+    with ExitStack() as stack:
+        source = handed.word(command.stdin) if command.stdin else os.devnull
+        read = stack.enter_context(open(source, "rb"))  # noqa: PTH123
+        if not command.stdout:
+            yield read, out
+            return
+        target = handed.word(command.stdout)
+        yield read, stack.enter_context(open(target, "wb"))  # noqa: PTH123
 
 
 def _handed(env: Mapping[str, str], handed: Handed) -> dict[str, str]:

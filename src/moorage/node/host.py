@@ -54,6 +54,9 @@ class Machine(Protocol):
     def allowed_directories(self) -> tuple[str, ...] | None:
         """Return the only directories for image files; None if all are allowed."""
 
+    def exports_directory(self) -> str:
+        """Return the directory of this node's exports; it need not be there."""
+
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
 

@@ -30,6 +30,8 @@ UNLISTED = ("/srv/ganeti/file-storage", "/srv/ganeti/shared-file-storage")
 """What is allowed where there is no list: Ganeti's own places for image files.
 
 Nothing else is kept there, and nobody makes them by chance."""
+EXPORTS = "/srv/ganeti/export"
+"""Ganeti's directory of exports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,22 @@ class Images:
         directories of the system.
     state
         Directories of Moorage itself, which never hold images.
+    exports
+        The directory of the node's exports, which is opened in the same way. It needs
+        no line in the list, and no disk is put there for that.
     """
 
-    def __init__(self, node: str, listed: Path, state: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        node: str,
+        listed: Path,
+        state: Sequence[Path] = (),
+        exports: str = EXPORTS,
+    ) -> None:
         self._node = node
         self._listed = listed
         self._state = state
+        self.exports = exports
 
     def allowed(self) -> tuple[str, ...]:
         """Return the directories that the node allows; none if its list is no good."""
@@ -159,6 +171,8 @@ class Images:
         The directory is the administrator's word: links that lead to it are followed.
         """
         pure = PurePosixPath(path)
+        if pure.is_relative_to(self.exports) and ".." not in pure.parts:
+            return Path(self.exports).resolve(), str(pure.relative_to(self.exports))
         allowed = self._directories()
         around = [one for one in allowed if pure.is_relative_to(one)]
         if not around or ".." in pure.parts:

@@ -118,6 +118,10 @@ class LocalMachine:
         """Return the directories that image files may be kept in."""
         return self._images.allowed()
 
+    def exports_directory(self) -> str:
+        """Return the directory of this node's exports."""
+        return self._images.exports
+
     def providers(self) -> list[Provider]:
         """Return every entry of the ExtStorage search path."""
         return self._providers.scan()

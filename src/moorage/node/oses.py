@@ -5,6 +5,7 @@ An OS definition is a directory of scripts that put a system on an instance's di
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,30 @@ def command(
         images=_images(install),
         progress=Progress(f"OS {label}: {action}", variable=PROGRESS),
     )
+
+
+def transfer(
+    action: str, found: Mapping[str, Os], install: Install, index: int
+) -> Command:
+    """Return the command that moves the data of one disk: ``export`` or ``import``.
+
+    Raises
+    ------
+    NotFound, BadInput, Failed
+        As :func:`create` does.
+    """
+    script = command(action, found, install)
+    where, word = install.disks[index].where, action.upper()
+    uri = where.uris.get(install.hypervisor.lower())
+    told = {
+        f"{word}_INDEX": f"{index}",
+        f"{word}_DISK_PATH": where.path,
+        f"{word}_DISK_URI": uri,
+        f"{word}_DEVICE": where.path or uri,
+        "EXP_SIZE_FD": "2",  # what it says there is for its log
+    }
+    more = {name: value for name, value in told.items() if value}
+    return replace(script, env={**script.env, **more})
 
 
 def _images(install: Install) -> dict[str, Opened]:

@@ -11,12 +11,11 @@ from moorage.jobs import COMMON, Operation
 from moorage.jobs.unread import check_unread
 from moorage.model.misfit import misfit
 
-from . import cluster, disk, group, instance, node, pool, storage, tags
+from . import backup, cluster, disk, group, instance, node, pool, storage, tags
 
+FLOORS = (backup, cluster, disk, group, instance, node, pool, storage, tags)
 OPERATIONS: dict[str, type[Operation]] = {
-    operation.op_id: operation
-    for floor in (cluster, disk, group, instance, node, pool, storage, tags)
-    for operation in floor.OPERATIONS
+    operation.op_id: operation for floor in FLOORS for operation in floor.OPERATIONS
 }
 """Every operation by its opcode."""
 
@@ -37,8 +36,9 @@ def parse(opcode: dict[str, Any]) -> Operation:
         hint = f"did you mean {close[0]}?" if close else ""
         raise BadInput(f"there is no operation '{name}'", hint=hint)
     own = {key: value for key, value in opcode.items() if key not in COMMON}
+    kind = backup.MODES.get((name, str(own.get("mode"))), OPERATIONS[name])
     try:
-        operation = convert(own, OPERATIONS[name])
+        operation = convert(own, kind)
     except ValidationError as error:
         raise BadInput(f"{name}: {misfit(error, 'the opcode')}") from None
     check_unread(operation)

@@ -70,21 +70,38 @@ def verify(view: View, instance: Instance, node: Node) -> Run:
 
 def install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
     """Return the task that puts the system on the disks."""
+    return Run(
+        what=f"install {instance.os} on {instance.name}",
+        node=node.uuid,
+        do=InstallSystem(**told(view, instance, disks, node)),
+    )
+
+
+class OfSystem(node_tasks.OfWhole):
+    """What every script of an OS that works on disks is told."""
+
+    disks: tuple[Disk, ...]
+    os: str
+    osparams: dict[str, Any]
+    beparams: dict[str, Any]
+    secondaries: tuple[str, ...]
+    ctime: float
+    mtime: float
+
+
+def told(view: View, instance: Instance, disks: list[Disk], node: Node) -> OfSystem:
+    """Return what a script of the instance's OS is told on a node."""
     config = view.config
     full = node_tasks.beparams(config, instance)
     uuids = {uuid for disk in disks for uuid in disk.nodes} - {node.uuid}
     others = sorted(config.node(uuid).name for uuid in uuids)
-    return Run(
-        what=f"install {instance.os} on {instance.name}",
-        node=node.uuid,
-        do=InstallSystem(
-            **node_tasks.of_whole(config, instance),
-            disks=tuple(disks),
-            os=instance.os,
-            osparams=filled(config, instance.os, instance.osparams),
-            beparams={**full, "memory": full["maxmem"]},
-            secondaries=tuple(others),
-            ctime=instance.ctime,
-            mtime=instance.mtime,
-        ),
-    )
+    return {
+        **node_tasks.of_whole(config, instance),
+        "disks": tuple(disks),
+        "os": instance.os,
+        "osparams": filled(config, instance.os, instance.osparams),
+        "beparams": {**full, "memory": full["maxmem"]},
+        "secondaries": tuple(others),
+        "ctime": instance.ctime,
+        "mtime": instance.mtime,
+    }

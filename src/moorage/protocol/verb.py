@@ -51,6 +51,9 @@ class Verb(
         Seconds that the answer may take.
     long
         Whether the answer grows with what a node has.
+    breakable
+        Whether it may be broken off at any moment, for undoing takes back whatever came
+        of it: then a job that is cancelled does not wait for its end.
     lapsed
         Whether the node's certificate may be over, if its key is the one that is known.
     """
@@ -58,6 +61,7 @@ class Verb(
     reads: ClassVar[bool] = False
     limit: ClassVar[float] = SLOW
     long: ClassVar[bool] = False
+    breakable: ClassVar[bool] = False
     lapsed: ClassVar[bool] = False
 
     @property

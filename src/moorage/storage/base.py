@@ -159,6 +159,9 @@ class Command:
         Seconds that it may last; None for the usual limit of the node.
     whole
         Whether all that it prints is wanted; else the first MiB of it is.
+    stdin, stdout
+        Image files, of those in `images`, that it reads and writes by its standard
+        input and output; empty for none.
     """
 
     argv: tuple[str, ...]
@@ -172,6 +175,8 @@ class Command:
     progress: Progress | None = None
     limit: float | None = None
     whole: bool = False
+    stdin: str = ""
+    stdout: str = ""
 
 
 @dataclass(frozen=True, slots=True)

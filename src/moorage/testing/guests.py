@@ -2,7 +2,7 @@
 """A simulated hypervisor: guests are records, and nobody may write to a disk twice."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, GuestState
-from moorage.node.hypervisors.base import Drive, GuestSpec
-from moorage.protocol import Door, Moved, Report
+from moorage.node.hypervisors.base import Drive, GuestSpec, Target
+from moorage.protocol import Door, Moved, Report, Writing
 
-from . import contents
+from . import contents, exports
 from .storage import San
 
 
@@ -163,6 +163,30 @@ class SimHypervisor:
         known = self._san.guests[f"{self._node} {uuid}"].get("mirrors", {})
         found: dict[str, Any] | None = known.get(disk)
         return found
+
+    async def dump(
+        self,
+        uuid: str,
+        targets: Sequence[Target],
+        writing: Writing,
+        report: Report,
+    ) -> None:
+        """Copy what drives hold into files that are there."""
+        del writing
+        guest = await self._there(uuid)
+        drives = self._san.guests[f"{self._node} {uuid}"]["drives"]
+        for target in targets:
+            if target.disk not in guest.disks:
+                raise Failed(f"guest {guest.name} has no disk {target.disk}")
+            report(50, 100, "MiB", "copy the running guest's disks")
+            held = exports.contents(self._san, self._node, drives[target.disk])
+            key = self._san.key(self._node, target.path)
+            self._san.files[key] |= held
+
+    async def end_dump(self, uuid: str) -> bool:
+        """Do nothing: copying takes no time."""
+        del uuid
+        return False
 
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits."""

@@ -12,7 +12,8 @@ from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from .storage import MIB, PROVIDERS_DIR, San
+from . import exports
+from .storage import EXPORTS_DIR, MIB, PROVIDERS_DIR, San
 
 Refuse = Callable[[str, Command], bool]
 """Whether a command fails on a node."""
@@ -66,6 +67,8 @@ class SimMachine:
         Programs and modules of the kernel that are not there.
     served
         Every URI that was made a file, in order.
+    exports
+        The directory of exports; each node has its own one there.
     serves
         Whether it can do that.
     """
@@ -83,6 +86,7 @@ class SimMachine:
         self.allowed: tuple[str, ...] | None = None
         self.lacking: set[str] = set()
         self.served: list[str] = []
+        self.exports = EXPORTS_DIR
         self.serves = True
         self._san = san
         self._memory = memory
@@ -100,7 +104,7 @@ class SimMachine:
                 f"{title} failed (exited with exit code 1): it was told to"
             )
         if command.cwd.startswith("/sim/os"):
-            return Output()
+            return exports.os_script(self._san, self.node, command)
         if command.argv[:2] == ("stat", "--file-system"):
             return self._file_system(command.argv[-1].removesuffix("/."))
         if command.argv[:2] == ("test", "-d") and command.argv[-1] in self.missing:
@@ -143,6 +147,10 @@ class SimMachine:
     def allowed_directories(self) -> tuple[str, ...] | None:
         """Return the only directories for image files."""
         return self.allowed
+
+    def exports_directory(self) -> str:
+        """Return the directory of this node's exports."""
+        return self.exports
 
     def providers(self) -> list[Provider]:
         """Return what is installed."""

@@ -37,6 +37,7 @@ async def harbour(directory: Path) -> SimCluster:
     web1 runs on node1 with two disks (``sharedfile`` and ``ext``), web2 on node2
     without any, web3 is down on node3 with one; *spare* and *user* belong to nobody.
     The storage pool *nas* is connected to their node group, *idle* to none.
+    An export of web3 lies on node3.
     """
     cluster = await SimCluster.start(directory)
     san = cluster.nodes.san
@@ -52,6 +53,7 @@ async def harbour(directory: Path) -> SimCluster:
     for records in (san.volumes, san.files):
         for name in records:
             records[name] = records[name] | {"data": f"written to {name}"}
+    await cluster.run("OP_BACKUP_EXPORT", instance_name="web3")
     return cluster
 
 
@@ -205,6 +207,10 @@ def _modified(instance: str, name: str, disks: list[Any], **more: Any) -> Scenar
     return _on(instance, "OP_INSTANCE_SET_PARAMS", name, disks=disks, **more)
 
 
+def _exported(instance: str, name: str, **fields: Any) -> Scenario:  # noqa: ANN401
+    return _on(instance, "OP_BACKUP_EXPORT", name, **fields)
+
+
 SCENARIOS = (
     *_POOLS,
     _created("create", os_type="tiny"),
@@ -273,6 +279,10 @@ SCENARIOS = (
     _on("web1", "OP_INSTANCE_REBOOT", reboot_type="full"),
     _on("web3", "OP_INSTANCE_ACTIVATE_DISKS"),
     _on("web1", "OP_INSTANCE_ACTIVATE_DISKS"),
+    _exported("web1", "export over snapshots", target_node="node2"),
+    _exported("web1", "export while it runs", shutdown=False),
+    _on("web9", "OP_INSTANCE_CREATE", "import", mode="import", src_path="web3"),
+    _on("web3", "OP_BACKUP_REMOVE", "remove the export of"),
     _modified("web1", "several changes", _SEVERAL),
     _modified("web1", "two removed", _TWO),
     _modified("web1", "two forgotten", _TWO, keep_disks=True),

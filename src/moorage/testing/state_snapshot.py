@@ -15,9 +15,10 @@ from moorage.model.change import KIND_OF, encode
 
 from . import contents
 from .cluster import SimCluster
-from .storage import San
+from .storage import EXPORTS_DIR, San
 
-_PARTS = ("objects", "volumes", "attached", "mirrors", "guests", "data", "held")
+_STORED = ("volumes", "attached", "mirrors", "data", "held", "exports")
+_PARTS = ("objects", "guests", *_STORED)
 _LEFT_OUT = ("serial_no", "mtime", "epoch", "last_node")
 
 
@@ -42,6 +43,8 @@ class Picture:
     held
         Uuids of the disks that each node's agent holds; with both epochs where it
         holds one by another epoch than the record's.
+    exports
+        Length of each file of an export by node and path.
     """
 
     objects: dict[str, Any]
@@ -51,6 +54,7 @@ class Picture:
     guests: dict[str, Any]
     data: dict[str, str]
     held: dict[str, list[str]]
+    exports: dict[str, int]
 
     @property
     def known(self) -> set[str]:
@@ -109,7 +113,9 @@ async def picture(cluster: SimCluster) -> Picture:
     """Return the picture of a cluster where nothing is under way."""
     await cluster.nodes.settle()
     san = cluster.nodes.san
-    files = {san.known_as(key): one for key, one in san.files.items()}
+    exported = {key: one for key, one in san.files.items() if EXPORTS_DIR in key}
+    others = {key: one for key, one in san.files.items() if key not in exported}
+    files = {san.known_as(key): one for key, one in others.items()}
     return Picture(
         objects=_objects(cluster.config),
         volumes={name: one["size"] for name, one in san.volumes.items()}
@@ -127,6 +133,7 @@ async def picture(cluster: SimCluster) -> Picture:
             for name, node in cluster.nodes.nodes.items()
             if node.powered
         },
+        exports={key: one["size"] for key, one in exported.items()},
     )
 
 

@@ -17,7 +17,7 @@ from moorage.model import Device
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import contents
+from . import exports
 from .drbd import Drbd
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
@@ -29,6 +29,8 @@ GLUSTER_DIR = "/gluster"
 """Where nodes mount volumes of Gluster."""
 SHARED_DIR = "/shared"
 """Files below it are one and the same on every node."""
+EXPORTS_DIR = "/sim/export"
+"""Where the exports of each node are."""
 PROVIDERS_DIR = "/sim/extstorage"
 """Where simulated providers are said to be."""
 
@@ -298,6 +300,8 @@ class San:
 
     def _test(self, node: str, operands: list[str], command: Command) -> Output:
         kind, path = command.argv[1], operands[-1]
+        if kind == "-d" and PurePosixPath(path).is_relative_to(EXPORTS_DIR):
+            return Output(code=0 if self._beneath(node, path) else 1)
         if kind == "-d":
             return Output()
         if kind == "-b":
@@ -332,11 +336,17 @@ class San:
 
     def _rm(self, node: str, operands: list[str], _command: Command) -> Output:
         keys = [self.key(node, path) for path in operands]
+        keys += [key for path in operands for key in self._beneath(node, path)]
         gone = [key for key in keys if self.files.pop(key, None) is not None]
         return Output("".join(f"removed '{key}'\n" for key in gone))
 
     def _copy(self, node: str, operands: list[str], command: Command) -> Output:
         source, target = (self.key(node, path) for path in operands[-2:])
+        inside = self._beneath(node, operands[-2])
+        for key in inside:
+            self.files[key.replace(source, target, 1)] = self.files.pop(key)
+        if inside:
+            return Output()
         if source not in self.files:
             return Output(f"no such file: {source}", 1)
         self.files[target] = dict(self.files[source])
@@ -344,8 +354,10 @@ class San:
             del self.files[source]
         return Output()
 
-    def _find(self, node: str, operands: list[str], _command: Command) -> Output:
+    def _find(self, node: str, operands: list[str], command: Command) -> Output:
         root = operands[0]
+        if "d" in command.argv:
+            return exports.find(self, node, operands, command)
         front = self.key(node, root)
         found = [
             f"{file['size']} {key.removeprefix(f'{front}/')}\0"
@@ -362,13 +374,10 @@ class San:
         ceph = Rbd(node, self.volumes, self.attached)
         return ceph.answer(PurePosixPath(command.argv[0]).name, command.argv)
 
-    def _qemu_img(self, node: str, operands: list[str], command: Command) -> Output:
-        """Copy between any two volumes that are there, or tell how large one is."""
-        if operands[0] == "convert":
-            return contents.copied(self, node, *operands[-2:])
-        name = self.volume_at(command.argv[-1])
-        size = int(self.volumes[name]["size"]) * MIB if name else 0
-        return Output(json.dumps({"virtual-size": size}), 0 if name else 1)
+    def _beneath(self, node: str, path: str) -> list[str]:
+        """Return the keys of the files in a directory; an empty one is none."""
+        root = self.key(node, path)
+        return [key for key in self.files if key.startswith(f"{root}/")]
 
     def _qemu_io(self, _node: str, _operands: list[str], command: Command) -> Output:
         """Write a pattern to a volume, or look whether it is there."""
@@ -401,7 +410,6 @@ def _operands(command: Command) -> list[str]:
 
 _Tool = Callable[[San, str, list[str], Command], Output]
 _TOOLS: dict[str, _Tool] = {
-    "qemu-img": San._qemu_img,  # noqa: SLF001
     "qemu-io": San._qemu_io,  # noqa: SLF001
     "test": San._test,  # noqa: SLF001
     "stat": San._stat,  # noqa: SLF001
@@ -419,4 +427,9 @@ _TOOLS: dict[str, _Tool] = {
     "blockdev": San._blockdev,  # noqa: SLF001
     **dict.fromkeys(PROGRAMS, San._lvm),  # noqa: SLF001
     **dict.fromkeys(("rbd", "ceph"), San._rbd),  # noqa: SLF001
+    "sync": San._nothing,  # noqa: SLF001
+    "qemu-img": exports.qemu_img,
+    "printf": exports.printf,
+    "cat": exports.cat,
+    "sha256sum": exports.digest,
 }

@@ -10,18 +10,20 @@ from typing import Any
 from moorage.errors import BadInput, NotFound
 
 from .disk import DISK
+from .export import EXPORT
 from .field import Cell, Field, Resource, cell
 from .group import GROUP
 from .instance import INSTANCE
 from .job import JOB, LOCK
-from .live import Sources, ask
+from .live import Sources, ask, ask_exports
 from .node import NODE
 from .pool import POOL
 from .qfilter import Filter
 from .select import Selection, check_known
 from .snapshot import Snapshot
 
-RESOURCES = {one.name: one for one in (DISK, GROUP, INSTANCE, JOB, LOCK, NODE, POOL)}
+_ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NODE, POOL)
+RESOURCES = {one.name: one for one in _ALL}
 """Everything that can be queried, by its name."""
 
 Answer = tuple[list[Field], list[list[Cell]]]
@@ -127,6 +129,8 @@ async def _answer(
     fields = [resource.find(one) for one in wanted]
     selection = Selection(resource, qfilter)
     scene = sources.scene()
+    if resource.fetches:
+        scene.exports = await ask_exports(sources)
     check_known(resource, scene, qfilter)
     found = selection.first(scene)
     if selection.needs_live or any(field.live for field in fields):

@@ -158,6 +158,8 @@ class Resource:
         thousands.
     absent
         Returns the error about a key's value that nothing has.
+    fetches
+        Whether the objects themselves are what nodes say: exports.
     """
 
     name: str
@@ -173,6 +175,7 @@ class Resource:
     absent: Callable[[Snapshot, Hashable], MoorageError] = lambda _scene, value: (
         NotFound(f"'{value}' is not known")
     )
+    fetches: bool = False
 
     def find(self, name: str) -> Field:
         """Return a field; one of kind ``unknown`` if there is none."""

@@ -5,16 +5,19 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.jobs import Engine, Nodes
 from moorage.model import Config, Node, NodeFacts
+from moorage.model.export import Export
 from moorage.ops.storage.directories import places
-from moorage.protocol import GetFacts
+from moorage.protocol import GetFacts, ListExports, Verb
 from moorage.store import ConfigStore
 
 from .snapshot import Snapshot
 
+T = TypeVar("T")
 Facts = dict[str, NodeFacts | MoorageError]
 
 
@@ -79,9 +82,15 @@ def _call(config: Config, node: Node, *, room: bool, brief: bool) -> GetFacts:
     return GetFacts(places=where, brief=brief)
 
 
-async def _ask(
-    sources: Sources, node: Node, call: GetFacts
-) -> NodeFacts | MoorageError:
+async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:
+    """Return the exports of every node that is not marked offline."""
+    nodes = [one for one in sources.truth.config.named(Node) if not one.offline]
+    call = ListExports()
+    answers = await asyncio.gather(*(_ask(sources, node, call) for node in nodes))
+    return {node.uuid: said for node, said in zip(nodes, answers, strict=True)}
+
+
+async def _ask(sources: Sources, node: Node, call: Verb[T]) -> T | MoorageError:
     try:
         async with asyncio.timeout(sources.patience):
             return await sources.nodes.call(node, call, sources.truth.term, _silent)

@@ -10,6 +10,7 @@ from typing import Any
 from moorage.errors import MoorageError
 from moorage.jobs import Job
 from moorage.model import Config, Disk, GuestState, Instance, NodeFacts
+from moorage.model.export import Export
 
 RUNNING = frozenset({"running", "paused"})
 """States of a guest that may write to its disks."""
@@ -31,6 +32,8 @@ class Snapshot:
     facts
         What nodes said, by uuid; an error where one failed to say. Nodes that were
         not asked, and nodes that are marked offline, are not in it.
+    exports
+        Likewise the exports that lie on nodes.
     """
 
     config: Config
@@ -38,6 +41,7 @@ class Snapshot:
     locks: Callable[[], list[dict[str, Any]]] = list
     progress: Progress = lambda _number: None
     facts: Mapping[str, NodeFacts | MoorageError] = field(default_factory=dict)
+    exports: Mapping[str, list[Export] | MoorageError] = field(default_factory=dict)
 
     @cached_property
     def guests(self) -> dict[str, list[tuple[str, GuestState]]]:

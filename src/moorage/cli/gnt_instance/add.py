@@ -42,23 +42,23 @@ def add(call: Call) -> int:
     )
     memory = call.option("backend_parameters") or {}
     own = {key: value for key, value in memory.items() if value != "default"}
-    nodes = perform(
+    placed = perform(
         call,
         "OP_INSTANCE_CREATE",
         instance_name=name,
         mode="create",
         disks=_disks(call),
-        nics=_nics(call),
+        nics=cards(call),
         beparams=own,
         **fields,
-        **_nodes(call),
-        **_guest(call),
+        **nodes(call),
+        **guest(call),
         **_switches(call),
         **overridden(call),
         **unwaited(call),
     )
-    if nodes and not call.option("node"):
-        chosen = ", ".join(nodes)
+    if placed and not call.option("node"):
+        chosen = ", ".join(placed)
         call.terminal.print(
             f"Selected nodes for instance {name} via iallocator hail: {chosen}"
         )
@@ -77,7 +77,14 @@ _DIGITS = 2
 """Of the largest number of a card that is worth asking the master about."""
 
 
-def _nics(call: Call) -> list[dict[str, Any]]:
+def cards(call: Call) -> list[dict[str, Any]]:
+    """Return the network cards that ``--net`` describes.
+
+    Raises
+    ------
+    BadInput
+        If a number is none, or stands twice.
+    """
     given = call.option("net")
     if call.option("no_nics"):
         if given:
@@ -95,7 +102,8 @@ def _nics(call: Call) -> list[dict[str, Any]]:
     return [found.get(number, {}) for number in range(max(found, default=-1) + 1)]
 
 
-def _nodes(call: Call) -> dict[str, Any]:
+def nodes(call: Call) -> dict[str, Any]:
+    """Return the nodes that ``-n`` names; raise `BadInput` if ``-I`` is there, too."""
     node = call.option("node")
     if node and call.option("iallocator"):
         raise BadInput("-n names the node, -I chooses one: only one of these goes")
@@ -104,7 +112,7 @@ def _nodes(call: Call) -> dict[str, Any]:
     return {**found, "snode": secondary} if colon else found
 
 
-def _guest(call: Call) -> dict[str, Any]:
+def guest(call: Call) -> dict[str, Any]:
     """Return hypervisor, its parameters, and those of the operating system."""
     found: dict[str, Any] = {}
     if call.option("hypervisor_parameters"):

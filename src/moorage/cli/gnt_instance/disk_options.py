@@ -70,10 +70,10 @@ def _new_disk(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput(f"{word} has a size and is adopted: only one of these goes")
     if "size" not in keys and "adopt" not in keys:
         raise BadInput(f"{word} has no size", hint="--disk N:size=10G")
-    return _values(word, keys)
+    return described(word, keys)
 
 
-def _values(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+def described(word: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     """Return a disk's keys as the master takes them: MiB, and texts for providers."""
     found = {key: str(value) for key, value in keys.items() if value is not None}
     found.update({key: "default" for key, value in keys.items() if value is None})
@@ -146,7 +146,7 @@ def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> Change:
         return action, which, _new_disk(word, keys)
     if action == "modify" and not keys:
         raise BadInput(f"nothing to modify in {word}", hint="--disk N:modify,mode=ro")
-    return action, which, _values(word, keys)
+    return action, which, described(word, keys)
 
 
 def _sought(keys: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,14 @@ Every verb is idempotent. A hypervisor keeps what it must remember in its run di
 so an agent that was killed and started again finds its guests.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct, field
 
 from moorage.model import Accelerator, GuestState
 from moorage.model.uidpool import STANDARD, UidPool
-from moorage.protocol import Door, Moved, Report
+from moorage.protocol import Door, Moved, Report, Writing
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -41,6 +42,24 @@ class Drive(Struct, frozen=True, kw_only=True):
     where: Where
     userspace: bool = False
     mode: str = "rw"
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """Where a copy of a drive goes.
+
+    Attributes
+    ----------
+    disk
+        Uuid of the disk.
+    path
+        Of an image file that is there.
+    form
+        ``raw`` or ``qcow2``.
+    """
+
+    disk: str
+    path: str
+    form: str
 
 
 class Card(Struct, frozen=True, kw_only=True):
@@ -139,6 +158,21 @@ class Hypervisor(Protocol):
 
     async def drop_mirror(self, uuid: str, disk: str) -> None:
         """Give a mirror up, switched or not: the guest goes on with what it had."""
+
+    async def dump(
+        self,
+        uuid: str,
+        targets: Sequence[Target],
+        writing: Writing,
+        report: Report,
+    ) -> None:
+        """Copy drives of a running guest into files, all as they are at one moment."""
+
+    async def end_dump(self, uuid: str) -> bool:
+        """End such copying, if it goes on; its :meth:`dump` fails then.
+
+        Returns whether there was any; a guest that is not here has none.
+        """
 
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits for a migration; return where to send it."""

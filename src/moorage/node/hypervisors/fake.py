@@ -6,17 +6,17 @@ their number. The rules are those of real guests, down to the order in a migrati
 source is marked as moved before the destination runs, so that no moment has two.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from moorage.errors import Failed
+from moorage.errors import Failed, NotSupported
 from moorage.model import Accelerator, GuestState
-from moorage.protocol import Door, Moved, Report
+from moorage.protocol import Door, Moved, Report, Writing
 
-from .base import Drive, GuestSpec
+from .base import Drive, GuestSpec, Target
 
 _SCHEME = "fake:"
 _SUFFIX = ".json"
@@ -178,6 +178,22 @@ class Fake:
         _write(self._file(guest.uuid), replace(record, guest=guest))
 
     # -- migration ----------------------------------------------------------------
+
+    async def dump(
+        self,
+        uuid: str,
+        targets: Sequence[Target],
+        writing: Writing,
+        report: Report,
+    ) -> None:
+        """Refuse: these guests have no data."""
+        del uuid, targets, writing, report
+        raise NotSupported("guests of the fake hypervisor have no data to copy")
+
+    async def end_dump(self, uuid: str) -> bool:
+        """Do nothing: nothing is copied."""
+        del uuid
+        return False
 
     async def incoming(self, spec: GuestSpec) -> Door:
         """Prepare a guest that waits; its place is the directory, as ``fake:DIR``."""

@@ -3,6 +3,7 @@
 
 from moorage.protocol import name_of
 
+from .backup import VERBS as BACKUP_VERBS
 from .certify import VERBS as CERTIFY_VERBS
 from .context import NodeContext
 from .copying import VERBS as COPYING_VERBS
@@ -20,6 +21,7 @@ VERBS = {
     for kind, function in (
         *DISK_VERBS,
         *COPYING_VERBS,
+        *BACKUP_VERBS,
         *GUEST_VERBS,
         *FACT_VERBS,
         *MIRROR_VERBS,

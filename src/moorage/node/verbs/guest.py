@@ -143,7 +143,7 @@ async def console(at: NodeContext, args: FindConsole, _report: Report) -> str:
 async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> None:
     """Let an OS definition look at its parameters."""
     places = [at.where(disk) for disk in args.disks]
-    await oses.verify(oses.usable(at.machine.oses()), _told(at, args, places), at.run)
+    await oses.verify(oses.usable(at.machine.oses()), told_of(at, args, places), at.run)
 
 
 async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
@@ -151,11 +151,11 @@ async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     async with AsyncExitStack() as stack:
         local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
         places = [await stack.enter_async_context(one) for one in local]
-        told = _told(at, args, places)
+        told = told_of(at, args, places)
         await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
 
 
-def _told(
+def told_of(
     at: NodeContext, args: WithSystem[None], places: Sequence[Where]
 ) -> oses.Install:
     """Return what an OS script is told.

@@ -33,9 +33,15 @@ async def tidy(at: NodeContext, args: TidyNode, _report: Report) -> None:
 async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:
     """End the programs that earlier steps run on some objects; return how many.
 
+    The copying that a guest's QEMU does for a dump counts as one.
+
     Their verbs fail, and are undone as any other that failed.
     """
-    return at.machine.kill(args.objects)
+    ended = at.machine.kill(args.objects)
+    for hypervisor in at.hypervisors.values():
+        for uuid in args.objects:
+            ended += await hypervisor.end_dump(uuid)
+    return ended
 
 
 VERBS = (

@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Claim, Node, NodeGroup, Pair
+from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops import copies, disk_spec, node_tasks, pairs, placement, pools
 from moorage.ops.disk_access import online, only_group
 from moorage.ops.storage.units import Named, has_room
@@ -192,9 +192,15 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             yield from node_tasks.verify(view.config, disk, node)
             yield from copies.create(view.config, disk, node)
         yield from copies.attach(view.config, disk, node)
+        yield from self.put_on(view, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
         yield from copies.detach(view.config, disk, node)
         yield commit(f"record disk {disk.label}", Change((disk,)), {})
+
+    def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
+        """Yield what puts data on the disk, which is attached on the node."""
+        del view, disk, node
+        return iter(())
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""

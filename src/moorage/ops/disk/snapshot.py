@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from moorage.errors import NotSupported
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Node
+from moorage.model import Change, Claim, Config, Disk, Node
 from moorage.ops import copies, node_tasks, placement, pools
 from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_access import can, check_provider, providers, template, worker
@@ -60,13 +60,10 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         if self.new_name:
             check_unused(view.config, check_disk_name(self.new_name))
         check_sound(disk)
-        if not can(disk, Can.SNAPSHOT):
-            raise NotSupported(
-                f"disk {disk.label} takes no snapshots: template "
-                f"'{disk.dev_type}' has none",
-                disk=disk.uuid,
-            )
-        self._check_worker(view, disk)
+        owner = view.config.owner(disk)
+        if owner:
+            check_known(view, owner)
+        check_takes_snapshots(view, disk, self._where(view, disk)[0])
         if not self.ignore_capacity:
             node, _ = self._where(view, disk)
             made = [_room(view, disk)]
@@ -83,20 +80,10 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         """Make the copy, then let the cluster know it."""
         config, disk = view.config, view.config.disk(self.disk)
         node, active = self._where(view, disk)
-        copy = self._copy(view, disk, node)
+        copy = replace(copy_of(view, disk, node), name=self.new_name)
         if not active:
             yield from copies.attach(config, disk, node)
-        yield Run(
-            what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
-            node=node.uuid,
-            do=SnapshotDisk(
-                **node_tasks.of_disk(config, disk),
-                name=snapshot_name(copy.uuid),
-                to=copy.size,
-            ),
-            undo=UnmakeDisk(**node_tasks.of_disk(config, copy)),
-            lasting=True,
-        )
+        yield take(config, disk, copy, node)
         if not active:
             yield from copies.detach(config, disk, node)
         yield commit(f"record disk {copy.label}", Change((copy,)), {})
@@ -109,41 +96,6 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         node = view.config.node(owner.primary_node)
         return node, owner.disks_active or runs(view, owner)
 
-    def _check_worker(self, view: View, disk: Disk) -> None:
-        owner = view.config.owner(disk)
-        if owner:
-            check_known(view, owner)
-        node, _ = self._where(view, disk)
-        check_provider(view, disk, node)
-        if not template(disk).capabilities.provider:
-            return
-        name = str(disk.logical_id[0])
-        provider = usable(providers(view, node))[name]
-        if "snapshot" not in provider.optional:
-            raise NotSupported(
-                f"ExtStorage provider '{name}' takes no snapshots: it has no script "
-                "'snapshot'",
-                disk=disk.uuid,
-            )
-
-    def _copy(self, view: View, disk: Disk, node: Node) -> Disk:
-        uuid = view.fresh()
-        volume = snapshot_name(uuid)
-        return replace(
-            disk,
-            uuid=uuid,
-            serial_no=1,
-            name=self.new_name,
-            cname=volume,
-            logical_id=template(disk).snapshot_id(disk, volume),
-            epoch=0,
-            last_node=node.uuid,
-            quarantine=None,
-            ctime=view.now,
-            mtime=view.now,
-            tags=(),
-        )
-
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""
         del view
@@ -153,6 +105,67 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 def _room(view: View, disk: Disk) -> tuple[Named, int]:
     """Return what the copy takes: the unit of its disk, and as much."""
     return unit_of(view.config.cluster, disk), disk.size
+
+
+def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
+    """Raise `Refused` unless the disk's template, and its provider on a node, do.
+
+    Raises
+    ------
+    NotSupported
+        If there are no snapshots of such a disk.
+    """
+    if not can(disk, Can.SNAPSHOT):
+        raise NotSupported(
+            f"disk {disk.label} takes no snapshots: template '{disk.dev_type}' has "
+            "none",
+            disk=disk.uuid,
+        )
+    check_provider(view, disk, node)
+    if not template(disk).capabilities.provider:
+        return
+    name = str(disk.logical_id[0])
+    if "snapshot" not in usable(providers(view, node))[name].optional:
+        raise NotSupported(
+            f"ExtStorage provider '{name}' takes no snapshots: it has no script "
+            "'snapshot'",
+            disk=disk.uuid,
+        )
+
+
+def copy_of(view: View, disk: Disk, node: Node) -> Disk:
+    """Return the disk that a snapshot of another one is to be; it has no name."""
+    uuid = view.fresh()
+    volume = snapshot_name(uuid)
+    return replace(
+        disk,
+        uuid=uuid,
+        serial_no=1,
+        name=None,
+        cname=volume,
+        logical_id=template(disk).snapshot_id(disk, volume),
+        epoch=0,
+        last_node=node.uuid,
+        quarantine=None,
+        ctime=view.now,
+        mtime=view.now,
+        tags=(),
+    )
+
+
+def take(config: Config, disk: Disk, copy: Disk, node: Node) -> Run:
+    """Return the task that takes a snapshot; undone by removing it."""
+    return Run(
+        what=f"take snapshot {copy.label} of disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=SnapshotDisk(
+            **node_tasks.of_disk(config, disk),
+            name=snapshot_name(copy.uuid),
+            to=copy.size,
+        ),
+        undo=UnmakeDisk(**node_tasks.of_disk(config, copy)),
+        lasting=True,
+    )
 
 
 def snapshot_name(uuid: str) -> str:

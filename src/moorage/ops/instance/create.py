@@ -117,6 +117,8 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
     conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
         True
     )
+    src_node: Annotated[str | None, Unsupported("mode 'create' reads no export")] = None
+    src_path: Annotated[str | None, Unsupported("mode 'create' reads no export")] = None
     force_variant: Annotated[
         bool, Unsupported("an OS has the variants that its list names")
     ] = False
@@ -418,8 +420,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
                 yield from copies.create(config, disk, node)
             yield from copies.attach(config, disk, node)
             yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
-        if self._installs():
-            yield osparams.install(view, instance, disks, node)
+        yield from self.put_on(view, instance, disks, node)
         yield from self._done(view, instance, disks)
 
     def _done(
@@ -440,6 +441,13 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         yield commit(f"record {instance.name}", Change((*disks, instance)), {})
         if self.start and self.wait_for_sync:
             yield from waits
+
+    def put_on(
+        self, view: View, instance: Instance, disks: list[Disk], node: Node
+    ) -> Iterator[Task]:
+        """Yield what puts data on the disks, which are attached on the node."""
+        if self._installs():
+            yield osparams.install(view, instance, disks, node)
 
     def _instance(self, view: View, node: str, disks: list[Disk]) -> Instance:
         cluster = view.config.cluster

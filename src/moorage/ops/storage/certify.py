@@ -14,8 +14,8 @@ from msgspec import convert, field, to_builtins
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Node, Provider
+from moorage.ops import disk_spec
 from moorage.ops.disk_access import providers
-from moorage.ops.disk_spec import checked_size
 from moorage.ops.node_tasks import providers_on
 from moorage.protocol import ClearProvider, DigestProvider, TryProvider
 from moorage.storage.certify import (
@@ -140,7 +140,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse what cannot be certified."""
-        checked_size(self.size)
+        disk_spec.checked_size(self.size)
         known = {one.name for one in CHECKS}
         unknown = sorted(set(self.checks) - known)
         if unknown:

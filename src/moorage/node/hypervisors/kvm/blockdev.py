@@ -50,6 +50,11 @@ def filter_name(disk: str) -> str:
     return f"m-{_short(disk)}"
 
 
+def dump_name(disk: str) -> str:
+    """Return the name of the node that a copy of the disk is written through."""
+    return f"t-{_short(disk)}"
+
+
 def _short(disk: str) -> str:
     return re.sub("[^0-9A-Za-z]", "", disk)[-_NAME:]
 

@@ -4,6 +4,7 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import Parameters, parameters
 from moorage.model.standstill import NO_ANSWER
-from moorage.node.hypervisors.base import Drive, GuestSpec
-from moorage.protocol import Door, Moved, Report
+from moorage.node.hypervisors.base import Drive, GuestSpec, Target
+from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
     accelerator,
     consoles,
+    dumping,
     hotplug,
     migration,
     mirror,
@@ -342,6 +344,27 @@ class Kvm:
     async def drop_mirror(self, uuid: str, disk: str) -> None:
         """Give a mirror up, switched or not: the guest goes on with what it had."""
         await mirror.drop(partial(conversation, self._home(uuid)), disk)
+
+    # -- dumps --------------------------------------------------------------------
+
+    async def dump(
+        self,
+        uuid: str,
+        targets: Sequence[Target],
+        writing: Writing,
+        report: Report,
+    ) -> None:
+        """Copy drives of a running guest into files, all as they are at one moment."""
+        talk = partial(conversation, self._home(uuid))
+        await dumping.dump(talk, targets, writing, self._images, report)
+
+    async def end_dump(self, uuid: str) -> bool:
+        """End such copying, if it goes on; its :meth:`dump` fails then."""
+        home = self._home(uuid)
+        if not home.is_guest() or not home.has_process():
+            return False
+        async with conversation(home) as monitor:
+            return await dumping.end(monitor)
 
     # -- migration ----------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import shutil
 import socket
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -156,6 +157,24 @@ class _Opener:
         name = f"{self.prefix}{descriptor}"
         self.found.connections[name] = descriptor
         return name
+
+
+@contextmanager
+def opened_file(images: Images | None, path: str) -> Iterator[int]:
+    """Open an image file that QEMU is to write, until it has its descriptor.
+
+    Raises
+    ------
+    Failed
+        If it cannot be opened.
+    """
+    if images is None:
+        raise Failed(f"{path} cannot be opened: no image file can, here")
+    found = images.open(path, os.O_RDWR)
+    try:
+        yield found
+    finally:
+        os.close(found)
 
 
 def _opened(path: str, flags: int) -> int:

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Exports as queries show them: what nodes say that lies in their directories."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from moorage.errors import MoorageError, NotFound
+from moorage.model import Node, nice
+from moorage.model.export import Export
+
+from .field import Field, Missing, Resource
+from .snapshot import Snapshot
+
+_MIB = 1024 * 1024
+
+
+class Lying(NamedTuple):
+    """An export and the node that it lies on; without one, why nobody knows."""
+
+    node: Node
+    export: Export | None
+
+
+def _every(scene: Snapshot) -> Iterator[Lying]:
+    for node in scene.config.named(Node):
+        told = scene.exports.get(node.uuid, [])
+        if isinstance(told, MoorageError):
+            yield Lying(node, None)
+            continue
+        for one in told:
+            yield Lying(node, one)
+
+
+def _of(get: Callable[[Export], Any]) -> Callable[[Snapshot, Lying], Any]:
+    """Return the getter of something that is known of an export."""
+
+    def found(_scene: Snapshot, one: Lying) -> Any:  # noqa: ANN401
+        return Missing.NODATA if one.export is None else get(one.export)
+
+    return found
+
+
+def _named(scene: Snapshot, value: object) -> Iterable[Lying]:
+    return [one for one in _every(scene) if one.export and one.export.name == value]
+
+
+def _on(scene: Snapshot, value: object) -> Iterable[Lying]:
+    return [one for one in _every(scene) if one.node.name == value]
+
+
+def _disks(export: Export) -> list[list[Any]]:
+    return [[dump.file, dump.form.value, dump.size] for dump in export.dumps]
+
+
+def _state(export: Export) -> str:
+    return export.problem or "complete"
+
+
+EXPORT = Resource(
+    name="export",
+    fields=(
+        Field("node", "Node", "text", "Where it lies", lambda _s, one: one.node.name),
+        Field("export", "Export", "text", "Its name", _of(lambda one: one.name)),
+        Field(
+            "instance",
+            "Instance",
+            "text",
+            "The instance that was exported",
+            _of(lambda one: one.instance.name if one.instance else None),
+        ),
+        Field(
+            "made",
+            "Made",
+            "timestamp",
+            "When it was begun",
+            _of(lambda one: one.made or None),
+        ),
+        Field(
+            "size",
+            "Size",
+            "unit",
+            "What its dumps take",
+            _of(lambda one: -(-one.size // _MIB)),
+        ),
+        Field("disks", "Disks", "other", "File, format and size of each", _of(_disks)),
+        Field(
+            "moment",
+            "Moment",
+            "text",
+            "Whether the guest was down or running",
+            _of(lambda one: one.moment.value or None),
+        ),
+        Field("state", "State", "text", "Complete, or what is wrong", _of(_state)),
+        Field("uuid", "UUID", "text", "Identity", _of(lambda one: one.uuid or None)),
+    ),
+    every=_every,
+    order=lambda one: (
+        nice(one.node.name),
+        nice(one.export.name if one.export else ""),
+    ),
+    keys={"export": _named, "node": _on},
+    absent=lambda _scene, value: NotFound(f"there is no export '{value}'"),
+    fetches=True,
+)

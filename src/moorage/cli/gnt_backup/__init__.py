@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""gnt-backup: instances and disks, taken out of the cluster and brought back."""
+
+from moorage.cli.command import Program
+from moorage.cli.listing import Listing
+from moorage.cli.main import run
+
+from . import export, keeping, restore
+
+LISTING = Listing("export", ("node", "export"), ("export",))
+
+PROGRAM = Program(
+    "gnt-backup",
+    "export instances and disks, and import them",
+    (
+        export.COMMAND,
+        restore.COMMAND,
+        *LISTING.commands("gnt-backup", 'node == "node1"'),
+        *keeping.COMMANDS,
+    ),
+)
+
+
+def main() -> int:
+    """Run gnt-backup."""
+    return run(PROGRAM)

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on exports, and those that take the data of disks out and in."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from msgspec import json
+
+from moorage.errors import Failed, NotFound
+from moorage.model import Disk
+from moorage.model.export import Dump, Export, Form
+from moorage.node import oses
+from moorage.node.commands import drive
+from moorage.node.hypervisors.base import Target
+from moorage.protocol import (
+    BeginExport,
+    DropExport,
+    DumpDisk,
+    DumpGuest,
+    EndDump,
+    ListExports,
+    LoadDisk,
+    PublishExport,
+    RemoveExport,
+    Report,
+    RunExportScript,
+    RunImportScript,
+    SealExport,
+    VerifyExport,
+    WithSystem,
+    Writing,
+)
+from moorage.protocol.backup import PATIENCE
+from moorage.storage import Command, Opened, Outcome, Progress
+from moorage.storage.exports import Exports
+from moorage.storage.uri import image_name
+
+from .context import NodeContext
+from .guest import told_of
+
+
+def _exports(at: NodeContext) -> Exports:
+    return Exports(at.machine.exports_directory())
+
+
+async def listed(at: NodeContext, _args: ListExports, _report: Report) -> list[Export]:
+    """Return every export of this node."""
+    return await drive(_exports(at).every(), at.run)
+
+
+async def begin(at: NodeContext, args: BeginExport, _report: Report) -> None:
+    """Make an empty directory for an export that is to grow."""
+    await drive(_exports(at).begin(args.name), at.run)
+
+
+async def drop(at: NodeContext, args: DropExport, _report: Report) -> Outcome:
+    """Remove what grew of an export that will not be."""
+    return await drive(_exports(at).drop(args.name), at.run)
+
+
+async def seal(at: NodeContext, args: SealExport, report: Report) -> Export:
+    """Write the manifest, with length and checksum of each dump."""
+    steps = _exports(at).seal(args.name, args.export, args.filled)
+    return await drive(steps, at.runner(report))
+
+
+async def publish(at: NodeContext, args: PublishExport, _report: Report) -> Outcome:
+    """Give an export its name."""
+    return await drive(_exports(at).publish(args.name), at.run)
+
+
+async def remove(at: NodeContext, args: RemoveExport, _report: Report) -> Outcome:
+    """Delete an export."""
+    return await drive(_exports(at).remove(args.name), at.run)
+
+
+async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[str]:
+    """Return a sentence for each dump that is not what the manifest says.
+
+    Raises
+    ------
+    NotFound
+        If the export is not there, or another one has taken its place.
+    """
+    exports = _exports(at)
+    found = await drive(exports.read(args.name), at.run)
+    if args.uuid and found.uuid != args.uuid:
+        raise NotFound(f"export {args.name} on node {at.name} is another one by now")
+    steps = [exports.verified(args.name, dump) for dump in found.dumps]
+    told = [await drive(step, at.runner(report)) for step in steps]
+    return [one for one in told if one]
+
+
+# -- out -------------------------------------------------------------------------------
+
+
+async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
+    """Copy a disk that is attached here into an export."""
+    place = _place(at, args.disk, args.hypervisor)
+    target = _exports(at).growing(args.name, args.dump)
+    packed = ("-c",) if args.writing.compress else ()
+    await at.runner(report)(
+        Command(
+            (
+                *("qemu-img", "convert", "-p", "-f", "raw"),
+                *("-O", args.dump.form.value, *packed, *_rated(args.writing)),
+                *(place.word, target),
+            ),
+            images={**place.images, target: Opened.MADE},
+            progress=_progress(f"copy disk {args.disk.label}", args.dump),
+            limit=PATIENCE,
+        )
+    )
+
+
+async def dump_guest(at: NodeContext, args: DumpGuest, report: Report) -> None:
+    """Copy the disks of a running guest, all as they are at one moment."""
+    exports = _exports(at)
+    targets = list[Target]()
+    for disk, one in zip(args.disks, args.dumps, strict=True):
+        await at.run(exports.blank(args.export, one))
+        path = exports.growing(args.export, one)
+        targets.append(Target(disk=disk.uuid, path=path, form=one.form.value))
+    writing = args.writing
+    hypervisor = at.hypervisor(args.hypervisor)
+    await hypervisor.dump(args.uuid, tuple(targets), writing, report)
+
+
+async def end_dump(at: NodeContext, args: EndDump, _report: Report) -> Outcome:
+    """End the copying of a guest's disks, if it goes on."""
+    await at.hypervisor(args.hypervisor).end_dump(args.uuid)
+    return Outcome.CHANGED
+
+
+async def dump_by_os(at: NodeContext, args: RunExportScript, report: Report) -> None:
+    """Let the export script of the OS dump one disk."""
+    target = _exports(at).growing(args.export, args.dump)
+    async with _script(at, "export", args, args.index) as script:
+        images = {**script.images, target: Opened.MADE}
+        await at.runner(report)(
+            replace(script, stdout=target, images=images, limit=PATIENCE)
+        )
+
+
+# -- in --------------------------------------------------------------------------------
+
+
+async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
+    """Write a dump to a disk that is attached here, once it is seen to be whole.
+
+    Raises
+    ------
+    Failed
+        If it is not.
+    """
+    source = await _whole(at, args.name, args.dump, report)
+    place = _place(at, args.disk, args.hypervisor)
+    form = args.dump.form.value
+    await at.runner(report)(
+        Command(
+            (
+                *("qemu-img", "convert", "-p", "-n", "-f", form, "-O", "raw"),
+                # What is written is on the storage when it ends.
+                *("-t", "writeback", *_rated(args.writing), source, place.word),
+            ),
+            images={**place.images, source: Opened.FILE},
+            progress=_progress(f"restore disk {args.disk.label}", args.dump),
+            limit=PATIENCE,
+        )
+    )
+
+
+async def load_by_os(at: NodeContext, args: RunImportScript, report: Report) -> None:
+    """Let the import script of the OS write one disk.
+
+    Raises
+    ------
+    Failed
+        If the dump is not whole.
+    """
+    source = await _whole(at, args.export, args.dump, report)
+    async with _script(at, "import", args, args.index) as script:
+        images = {**script.images, source: Opened.FILE}
+        await at.runner(report)(
+            replace(script, stdin=source, images=images, limit=PATIENCE)
+        )
+
+
+async def _whole(at: NodeContext, name: str, one: Dump, report: Report) -> str:
+    """Return the path of a dump that is as it was exported, and stands on its own."""
+    exports = _exports(at)
+    problem = await drive(exports.verified(name, one), at.runner(report))
+    path = exports.dump(name, one)
+    if not problem and one.form is Form.QCOW2:
+        problem = _dependent(one, (await at.run(_info(path))).stdout)
+    if problem:
+        raise Failed(problem, hint=f"gnt-backup verify {name}", export=name)
+    return path
+
+
+def _info(path: str) -> Command:
+    return Command(
+        ("qemu-img", "info", "-f", "qcow2", "--output=json", path),
+        images={path: Opened.FILE},
+        reads=True,
+    )
+
+
+def _dependent(one: Dump, told: str) -> str:
+    """Return why an image must not be read: it names other files of this node."""
+    found: dict[str, Any] = json.decode(told)
+    special = found.get("format-specific", {}).get("data", {})
+    if "backing-filename" in found or "data-file" in special:
+        return f"dump {one.file} names another file: it is not what was exported"
+    if found.get("virtual-size", 0) > one.size << 20:
+        return f"dump {one.file} is larger than the {one.size} MiB of its disk"
+    return ""
+
+
+# -- parts -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A disk as `qemu-img` gets it: a word, and what of it is an image file."""
+
+    word: str
+    images: Mapping[str, Opened] = field(default_factory=dict)
+
+
+def _place(at: NodeContext, disk: Disk, hypervisor: str) -> _Place:
+    where = at.where(disk)
+    found = where.for_hypervisor(hypervisor, userspace=False)
+    if found != where.path:
+        return _Place(image_name(found))
+    return _Place(found, {} if where.block else {found: Opened.FILE})
+
+
+def _rated(writing: Writing) -> tuple[str, ...]:
+    return ("-r", f"{writing.rate}M") if writing.rate else ()
+
+
+def _progress(note: str, one: Dump) -> Progress:
+    return Progress(note, total=one.size, unit="MiB")
+
+
+@asynccontextmanager
+async def _script(
+    at: NodeContext, action: str, args: WithSystem[None], index: int
+) -> AsyncIterator[Command]:
+    """Yield the command of an OS script that moves the data of one disk."""
+    async with AsyncExitStack() as stack:
+        local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
+        places = [await stack.enter_async_context(one) for one in local]
+        install = told_of(at, args, places)
+        known = oses.usable(at.machine.oses())
+        yield oses.transfer(action, known, install, index)
+
+
+VERBS = (
+    ListExports.done_by(listed),
+    BeginExport.done_by(begin),
+    DropExport.done_by(drop),
+    SealExport.done_by(seal),
+    PublishExport.done_by(publish),
+    RemoveExport.done_by(remove),
+    VerifyExport.done_by(verify),
+    DumpDisk.done_by(dump),
+    DumpGuest.done_by(dump_guest),
+    EndDump.done_by(end_dump),
+    RunExportScript.done_by(dump_by_os),
+    LoadDisk.done_by(load),
+    RunImportScript.done_by(load_by_os),
+)
+"""Every verb on exports."""

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-backup export --disk`` and ``import --disk-only``: a disk alone."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from msgspec import field
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs.unread import Unsupported
+from moorage.model import Claim, Disk, Instance, Node
+from moorage.model.export import Export, Form, Moment, name_of_disk
+from moorage.ops import disk_spec, node_tasks, placement
+from moorage.ops.disk.add import DiskAdd
+from moorage.ops.disk.grow import grow_locks
+from moorage.ops.disk_access import (
+    ask_candidates,
+    ask_reach,
+    candidates,
+    check_reach,
+    worker,
+)
+from moorage.ops.disk_names import hold_names
+from moorage.ops.instance.base import ask
+from moorage.ops.liveness import check_known, holds, runs
+from moorage.ops.quarantine import check_sound
+from moorage.protocol import Writing
+
+from . import dumps
+from .dumps import Format
+from .restore import as_before, load
+from .source import Source
+
+
+class DiskExport(Operation, frozen=True, kw_only=True):
+    """Export a disk; one of a running guest is copied while it runs.
+
+    Attributes
+    ----------
+    target_node
+        Where the export is to lie; where the disk is, if it names none.
+    compressed
+        Whether the dump is compressed.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    op_id = "OP_DISK_EXPORT"
+
+    disk: str
+    target_node: str | None = None
+    compressed: bool = False
+    rate: int = 0
+    format: Annotated[
+        str, Unsupported("Ganeti knows no export of a disk alone", ("qcow2",))
+    ] = Format.QCOW2
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk with its instance, and the export; share the nodes."""
+        disk = view.config.disk(self.disk)
+        yield from grow_locks(view, disk)
+        for node in self._nodes(view):
+            yield Lock("node", node.uuid, shared=True)
+            yield dumps.hold(node, name_of_disk(disk))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether a guest runs with it, and who can work on it."""
+        config, disk = view.config, view.config.disk(self.disk)
+        owner = config.owner(disk)
+        if owner:
+            yield from ask(owner)
+        else:
+            yield from ask_candidates(config, disk)
+        for node in self._nodes(view):
+            yield from ask_reach(config, [disk], node)
+
+    def _nodes(self, view: View) -> list[Node]:
+        """Return the nodes where the export may come to lie."""
+        config, disk = view.config, view.config.disk(self.disk)
+        if self.target_node:
+            return [config.node(self.target_node)]
+        owner = config.owner(disk)
+        return [config.node(owner.primary_node)] if owner else candidates(config, disk)
+
+    def target(self, view: View) -> Node:
+        """Return the node where the export is to lie."""
+        disk = view.config.disk(self.disk)
+        if self.target_node or view.config.owner(disk):
+            return self._nodes(view)[0]
+        return worker(view, disk)
+
+    def check(self, view: View) -> None:
+        """Refuse what nobody reaches, or writes to elsewhere."""
+        disk = view.config.disk(self.disk)
+        dumps.checked_rate(self.rate)
+        name_of_disk(disk)
+        check_sound(disk)
+        owner = view.config.owner(disk)
+        if owner:
+            check_known(view, owner)
+        node = self.target(view)
+        if node.offline:
+            raise WrongState(f"node {node.name} is marked offline", node=node.name)
+        if owner and runs(view, owner) and node.uuid != owner.primary_node:
+            home = view.config.node(owner.primary_node).name
+            raise NotSupported(
+                f"disk {disk.label} is in use by {owner.name} on node {home}, where "
+                f"its QEMU copies it: nothing carries it to node {node.name}",
+                hint=f"-n {home}",
+            )
+        check_reach(view, disk, node)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Copy the disk; then the export gets its name."""
+        config, disk, node = view.config, view.config.disk(self.disk), self.target(view)
+        owner = config.owner(disk)
+        live = owner is not None and runs(view, owner)
+        dump = dumps.dump_of(disk, 0, Form.QCOW2)
+        moment = Moment.RUNNING if live else Moment.DOWN
+        export = dumps.begun(view, name_of_disk(disk), node, (dump,), moment)
+        writing = Writing(compress=self.compressed, rate=self.rate)
+        yield dumps.begin(export.name, node)
+        if owner and live:
+            yield dumps.copy_running(export, owner, [disk], node, writing)
+        else:
+            held = self._held(view, owner, node)
+            if not held:
+                yield from dumps.attached(config, disk, node)
+            yield dumps.copy(config, export.name, disk, dump, node, writing)
+            if not held:
+                yield from dumps.detached(config, disk, node)
+        yield from dumps.finish(export, node)
+
+    @staticmethod
+    def _held(view: View, owner: Instance | None, node: Node) -> bool:
+        """Whether the disk is attached on the node already."""
+        if owner is None or node.uuid != owner.primary_node:
+            return False
+        return holds(view, owner)
+
+    def result(self, view: View, results: Sequence[Any]) -> str:
+        """Return the name of the export."""
+        del results
+        return name_of_disk(view.config.disk(self.disk))
+
+
+class RestoredDisk(DiskAdd, frozen=True, kw_only=True):
+    """The making of a disk, with what an export has of it."""
+
+    export: Export
+    rate: int = 0
+
+    def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
+        """Yield the task that writes the dump, once it is seen to be whole."""
+        (dump,) = self.export.dumps
+        yield load(view, self.export, dump, disk, node, self.rate)
+
+
+class DiskImport(Operation, frozen=True, kw_only=True):
+    """Make a disk from the export of one; what is not said, the export says.
+
+    Attributes
+    ----------
+    params
+        What else describes the disk: mode, pool, parameters of its template.
+    node
+        Where it is made; where the export lies, if it names none.
+    src_node
+        Where the export lies; the only node that has it, if it names none.
+    src_path
+        Its name, or its directory.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    op_id = "OP_DISK_IMPORT"
+    plans = True
+
+    name: str
+    src_path: str
+    src_node: str | None = None
+    node: str | None = None
+    disk_template: str | None = None
+    size: int | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    ignore_capacity: bool = False
+    rate: int = 0
+
+    @property
+    def source(self) -> Source:
+        """The export."""
+        return Source(path=self.src_path, node=self.src_node, wanted=self.node)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the name; share the export, and the nodes that may have it."""
+        yield from self.source.hold(view.config)
+        yield from hold_names(disk_spec.checked_name(self.name))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask for the export, and for all that making a disk may ask for."""
+        config = view.config
+        yield from self.source.ask(config)
+        nodes = [
+            one for one in config.named(Node) if one.vm_capable and not one.offline
+        ]
+        yield from placement.ask_room(config, nodes)
+        for node in nodes:
+            yield node_tasks.providers_on(node.uuid)
+
+    def whole(self, view: View) -> RestoredDisk:
+        """Return the request with all that the export says."""
+        return view.once("restored", lambda: self._completed(view))
+
+    def _completed(self, view: View) -> RestoredDisk:
+        node, export = self.source.find(view)
+        if len(export.dumps) != 1 or export.instance:
+            raise BadInput(
+                f"export {export.name} is of an instance",
+                hint=f"gnt-backup import --src-dir {export.name} NAME",
+            )
+        asked = self.params | ({"size": self.size} if self.size else {})
+        told = as_before(export.dumps[0], asked, self.disk_template, "the disk")
+        fields = {key: told.pop(key) for key in ("size", "mode", "pool") if key in told}
+        template = told.pop("dev_type", None)
+        return RestoredDisk(
+            name=self.name,
+            disk_template=template,
+            node=node.name,
+            params=told,
+            ignore_capacity=self.ignore_capacity,
+            export=export,
+            rate=self.rate,
+            **fields,
+        )
+
+    def check(self, view: View) -> None:
+        """Refuse what the export cannot give, and what no disk could be."""
+        dumps.checked_rate(self.rate)
+        self.whole(view).check(view)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim its room."""
+        return self.whole(view).claims(view)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which nodes of the group will not reach it."""
+        return self.whole(view).warnings(view)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the volume, put the dump on it, record the disk."""
+        return self.whole(view).tasks(view)
+
+    def result(self, view: View, results: Sequence[Any]) -> str:
+        """Return the uuid."""
+        return self.whole(view).result(view, results)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What operations on exports share: what is dumped, and the tasks that do it."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput
+from moorage.jobs import Ask, Lock, Run, Task, View
+from moorage.model import Config, Disk, Instance, Node
+from moorage.model.export import Dump, Export, Exported, Form, Moment
+from moorage.ops import copies, node_tasks, osparams
+from moorage.protocol import (
+    BeginExport,
+    DropExport,
+    DumpDisk,
+    DumpGuest,
+    EndDump,
+    ListExports,
+    PublishExport,
+    RunExportScript,
+    SealExport,
+    Writing,
+)
+
+
+class Format(StrEnum):
+    """What an export looks like."""
+
+    QCOW2 = "qcow2"
+    """Images that QEMU reads everywhere, and a manifest."""
+    GANETI = "ganeti"
+    """What Ganeti's import reads: its ``config.ini``, and what the OS's script says."""
+
+
+def hold(node: Node, name: str, *, shared: bool = False) -> Lock:
+    """Return the lock on an export of a node."""
+    return Lock("disk", f"export {node.uuid} {name}", shared=shared)
+
+
+def exports_on(node: Node) -> Ask[list[Export]]:
+    """Ask a node for its exports."""
+    return Ask(node.uuid, ListExports())
+
+
+def checked_format(word: str, *, compressed: bool) -> Format:
+    """Return a format.
+
+    Raises
+    ------
+    BadInput
+        If there is no such format, or it cannot be compressed.
+    """
+    known = {one.value: one for one in Format}
+    if word not in known:
+        raise BadInput(f"an export's format is {' or '.join(known)}, not '{word}'")
+    if compressed and known[word] is not Format.QCOW2:
+        raise BadInput(f"dumps in the format '{word}' are not compressed")
+    return known[word]
+
+
+def checked_rate(rate: int) -> int:
+    """Return MiB a second; raise `BadInput` if they are none."""
+    if not 0 <= rate < 1 << 20:
+        raise BadInput(f"a rate is a number of MiB a second, not {rate}")
+    return rate
+
+
+def dump_of(disk: Disk, slot: int, form: Form) -> Dump:
+    """Return the dump of a disk; how long it is, nobody knows yet."""
+    return Dump(
+        file=f"disk{slot}.{'dump' if form is Form.OS else form}",
+        form=form,
+        size=disk.size,
+        dev_type=disk.dev_type,
+        params=disk.params,
+        name=disk.name,
+        mode=disk.mode,
+    )
+
+
+def described(instance: Instance) -> Exported:
+    """Return what a manifest says of an instance."""
+    return Exported(
+        name=instance.name,
+        os=instance.os,
+        hypervisor=instance.hypervisor,
+        hvparams=instance.hvparams,
+        beparams=instance.beparams,
+        osparams=instance.osparams,
+        nics=instance.nics,
+        tags=instance.tags,
+    )
+
+
+def begun(
+    view: View, name: str, node: Node, dumps: tuple[Dump, ...], moment: Moment
+) -> Export:
+    """Return a new export."""
+    return Export(
+        name=name,
+        uuid=view.fresh(),
+        made=view.now,
+        cluster=view.config.cluster.cluster_name,
+        node=node.name,
+        moment=moment,
+        dumps=dumps,
+    )
+
+
+# -- tasks -----------------------------------------------------------------------------
+
+
+def begin(name: str, node: Node) -> Run:
+    """Return the task that begins an export; undone with all that grew of it."""
+    return Run(
+        what=f"begin export {name} on {node.name}",
+        node=node.uuid,
+        do=BeginExport(name=name),
+        undo=DropExport(name=name),
+        lasting=True,
+    )
+
+
+def finish(
+    export: Export, node: Node, filled: dict[str, dict[str, object]] | None = None
+) -> Iterator[Task]:
+    """Yield the tasks that make an export whole, and remove the one it replaces."""
+    name = export.name
+    yield Run(
+        what=f"write checksums and manifest of export {name} on {node.name}",
+        node=node.uuid,
+        do=SealExport(name=name, export=export, filled=filled or {}),
+    )
+    yield Run(
+        what=f"publish export {name} on {node.name}",
+        node=node.uuid,
+        do=PublishExport(name=name),
+        final=True,
+    )
+    yield tidy(name, node)
+
+
+def tidy(name: str, node: Node) -> Run:
+    """Return the task that gives back the room of what is no export any more."""
+    return Run(
+        what=f"remove what is left beside export {name} on {node.name}",
+        node=node.uuid,
+        do=DropExport(name=name),
+        tolerant=True,
+    )
+
+
+def copy(
+    config: Config, name: str, disk: Disk, dump: Dump, node: Node, writing: Writing
+) -> Run:
+    """Return the task that copies an attached disk into an export."""
+    return Run(
+        what=f"dump disk {disk.label} to export {name} on {node.name}",
+        node=node.uuid,
+        do=DumpDisk(
+            **node_tasks.of_disk(config, disk), name=name, dump=dump, writing=writing
+        ),
+    )
+
+
+def copy_by_os(
+    view: View, export: Export, instance: Instance, disks: list[Disk], node: Node
+) -> Iterator[Run]:
+    """Yield the tasks in which the OS's export script dumps attached disks."""
+    for index, dump in enumerate(export.dumps):
+        yield Run(
+            what=f"let OS {instance.os} dump disk {index} to export {export.name}",
+            node=node.uuid,
+            do=RunExportScript(
+                **osparams.told(view, instance, disks, node),
+                export=export.name,
+                index=index,
+                dump=dump,
+            ),
+        )
+
+
+def copy_running(
+    export: Export, instance: Instance, disks: list[Disk], node: Node, writing: Writing
+) -> Run:
+    """Return the task that copies the disks of a guest that runs."""
+    guest = node_tasks.of_guest(instance)
+    return Run(
+        what=f"dump the disks of running {instance.name} to export {export.name}",
+        node=node.uuid,
+        do=DumpGuest(
+            **guest,
+            disks=tuple(disks),
+            export=export.name,
+            dumps=export.dumps,
+            writing=writing,
+        ),
+        undo=EndDump(**guest),
+    )
+
+
+def attached(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Yield the tasks that attach a disk to be read.
+
+    It is not opened, but for one that the cluster mirrors: else nobody can read it.
+    """
+    if copies.keeps(disk, node):
+        yield from copies.attach(config, disk, node)
+    else:
+        yield node_tasks.attach(config, disk, node, opened="")
+
+
+def detached(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
+    """Yield the tasks that let go of a disk that was read."""
+    for task in copies.detach(config, disk, node):
+        yield replace(task, undo=None)

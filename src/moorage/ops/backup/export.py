@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-backup export``: the data of an instance's disks, all of one moment."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs.unread import Unsupported
+from moorage.model import Change, Disk, Instance, Node, hvparams
+from moorage.model.export import Export, Form, Moment
+from moorage.ops import node_tasks, osparams
+from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
+from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.instance.power import PATIENCE, OnInstance
+from moorage.ops.instance.remove import InstanceRemove
+from moorage.ops.liveness import holds, runs
+from moorage.protocol import Writing
+
+from . import dumps
+from .dumps import Format
+
+
+class Way(Enum):
+    """How the data come to be of one moment."""
+
+    AS_IS = auto()
+    """The guest is down already."""
+    SNAPSHOT = auto()
+    """The guest is shut down for as long as snapshots take."""
+    ASLEEP = auto()
+    """The guest is down while its disks are copied."""
+    LIVE = auto()
+    """The guest runs, and its QEMU keeps what was there when the copying began."""
+
+
+class BackupExport(OnInstance, frozen=True, kw_only=True):
+    """Export an instance.
+
+    Attributes
+    ----------
+    target_node
+        Where the export is to lie; the instance's own node if it names none.
+    shutdown
+        Whether a guest that runs is shut down, for as long as the snapshots take.
+    long_sleep
+        Whether it stays down until its disks are copied; then nothing takes snapshots.
+    remove_instance
+        Whether the instance is removed when the export is whole.
+    ignore_remove_failures
+        Whether it then goes although its storage fails.
+    format
+        ``qcow2``, or ``ganeti`` for what Ganeti's import reads.
+    compressed
+        Whether the dumps are compressed.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    op_id = "OP_BACKUP_EXPORT"
+
+    target_node: str | None = None
+    shutdown: bool = True
+    shutdown_timeout: float = PATIENCE
+    long_sleep: bool = False
+    remove_instance: bool = False
+    ignore_remove_failures: bool = False
+    format: str = Format.QCOW2
+    compressed: bool = False
+    rate: int = 0
+    mode: Annotated[
+        str, Unsupported("an export goes to a node of this cluster", ("local",))
+    ] = "local"
+    compress: Annotated[
+        str, Unsupported("nothing is compressed on its way", ("none",))
+    ] = "none"
+    zero_free_space: Annotated[
+        bool, Unsupported("the guest's free space is not its host's business")
+    ] = False
+
+    # -- questions ------------------------------------------------------------------
+
+    def target(self, view: View) -> Node:
+        """Return the node where the export is to lie."""
+        home = self.instance(view).primary_node
+        return view.config.node(self.target_node or home)
+
+    def disks(self, view: View) -> list[Disk]:
+        """Return the instance's disks."""
+        return view.config.disks_of(self.instance(view))
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks, and the export; share the nodes."""
+        yield from OnInstance.locks(self, view)
+        node = self.target(view)
+        yield Lock("node", node.uuid, shared=True)
+        yield dumps.hold(node, self.instance(view).name)
+        if self.remove_instance:
+            yield from self._removal().locks(view)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and what its node and the target can do."""
+        yield from OnInstance.questions(self, view)
+        instance, node = self.instance(view), self.target(view)
+        for uuid in dict.fromkeys((instance.primary_node, node.uuid)):
+            yield from ask_reach(view.config, self.disks(view), view.config.node(uuid))
+        if self._by_os(view):
+            yield node_tasks.oses_on(node.uuid)
+        if self.remove_instance:
+            yield from self._removal().questions(view)
+
+    def _removal(self) -> InstanceRemove:
+        return InstanceRemove(
+            instance_name=self.instance_name,
+            ignore_failures=self.ignore_remove_failures,
+            shutdown_timeout=self.shutdown_timeout,
+        )
+
+    def _by_os(self, view: View) -> bool:
+        return self.format == Format.GANETI and bool(self.instance(view).os)
+
+    def _form(self, view: View) -> Form:
+        if self.format == Format.QCOW2:
+            return Form.QCOW2
+        return Form.OS if self._by_os(view) else Form.RAW
+
+    def way(self, view: View) -> Way:
+        """Return how the data come to be of one moment."""
+        if not runs(view, self.instance(view)):
+            return Way.AS_IS
+        if not self.shutdown:
+            return Way.LIVE
+        asleep = self.long_sleep or self.remove_instance
+        return Way.ASLEEP if asleep else Way.SNAPSHOT
+
+    # -- checks ---------------------------------------------------------------------
+
+    def check(self, view: View) -> None:
+        """Refuse what cannot be copied, or would not be of one moment."""
+        self._check_words()
+        OnInstance.check(self, view)
+        instance, node = self.instance(view), self.target(view)
+        if not instance.disks:
+            raise BadInput(f"instance {instance.name} has no disk to export")
+        if node.offline or not node.vm_capable:
+            raise WrongState(f"node {node.name} takes no exports", node=node.name)
+        self._check_way(view, instance, node)
+        if self._by_os(view):
+            osparams.check(view, node, instance.os, instance.osparams)
+        if self.remove_instance:
+            self._removal().check(view)
+
+    def _check_words(self) -> None:
+        dumps.checked_format(self.format, compressed=self.compressed)
+        dumps.checked_rate(self.rate)
+        if self.remove_instance and not self.shutdown:
+            raise BadInput(
+                "a guest that runs on while it is exported is not removed",
+                hint="leave --noshutdown out",
+            )
+        if self.long_sleep and not self.shutdown:
+            raise BadInput("--long-sleep and --noshutdown exclude each other")
+
+    def _check_way(self, view: View, instance: Instance, node: Node) -> None:
+        way = self.way(view)
+        home = view.config.node(instance.primary_node)
+        if way is Way.LIVE:
+            self._check_live(view, instance, node)
+            return
+        for disk in self.disks(view):
+            if way is Way.SNAPSHOT:
+                self._check_snapshots(view, disk, home)
+            check_reach(view, disk, node)
+
+    def _check_live(self, view: View, instance: Instance, node: Node) -> None:
+        if node.uuid != instance.primary_node:
+            home = view.config.node(instance.primary_node).name
+            raise NotSupported(
+                f"instance {instance.name} runs on node {home}, where its QEMU copies "
+                f"the disks: nothing carries them to node {node.name}",
+                hint=f"-n {home}",
+            )
+        if self._by_os(view):
+            raise NotSupported(
+                f"the export script of OS {instance.os} reads disks that nobody "
+                "writes to, and the guest runs",
+                hint="leave --noshutdown out, or take --format qcow2",
+            )
+
+    @staticmethod
+    def _check_snapshots(view: View, disk: Disk, home: Node) -> None:
+        try:
+            check_takes_snapshots(view, disk, home)
+        except NotSupported as refusal:
+            raise refusal.with_hint(
+                "--noshutdown copies while the guest runs; --long-sleep keeps it down "
+                "until its disks are copied"
+            ) from None
+
+    # -- tasks ----------------------------------------------------------------------
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Copy the disks; then the export gets its name, and there is no way back."""
+        export, node = self._export(view), self.target(view)
+        yield dumps.begin(export.name, node)
+        way = self.way(view)
+        if way is Way.LIVE:
+            yield dumps.copy_running(
+                export,
+                self.instance(view),
+                self.disks(view),
+                node,
+                self._writing(),
+            )
+        elif way is Way.SNAPSHOT:
+            yield from self._over_snapshots(view, export, node)
+        else:
+            yield from self._at_rest(view, export, node, stops=way is Way.ASLEEP)
+        yield from dumps.finish(export, node, self._filled(view))
+        yield from self._afterwards(view)
+
+    def _writing(self) -> Writing:
+        return Writing(compress=self.compressed, rate=self.rate)
+
+    def _export(self, view: View) -> Export:
+        """Return what the manifest will say; each view has one."""
+        return view.once("export", lambda: self._begun(view))
+
+    def _begun(self, view: View) -> Export:
+        instance, form = self.instance(view), self._form(view)
+        live = self.way(view) is Way.LIVE
+        made = dumps.begun(
+            view,
+            instance.name,
+            self.target(view),
+            tuple(
+                dumps.dump_of(disk, slot, form)
+                for slot, disk in enumerate(self.disks(view))
+            ),
+            Moment.RUNNING if live else Moment.DOWN,
+        )
+        return replace(made, instance=dumps.described(instance))
+
+    def _over_snapshots(self, view: View, export: Export, node: Node) -> Iterator[Task]:
+        """Yield the tasks that copy snapshots, while the guest runs again."""
+        config, instance = view.config, self.instance(view)
+        home = config.node(instance.primary_node)
+        yield self._stop(view, home)
+        for disk, copy in zip(self.disks(view), self._copies(view), strict=True):
+            yield take(config, disk, copy, home)
+        yield self._start(view, home)
+        copies = self._copies(view)
+        for copy in copies:
+            yield from dumps.attached(config, copy, node)
+        yield from self._copied(view, export, copies, node)
+        for copy in copies:
+            yield from dumps.detached(config, copy, node)
+
+    def _at_rest(
+        self, view: View, export: Export, node: Node, *, stops: bool
+    ) -> Iterator[Task]:
+        """Yield the tasks that copy the disks themselves, while nobody has them."""
+        config, instance = view.config, self.instance(view)
+        home, disks = config.node(instance.primary_node), self.disks(view)
+        there = holds(view, instance) and node == home
+        if stops:
+            yield self._stop(view, home)
+        for disk in disks:
+            if not there:
+                yield from dumps.attached(config, disk, node)
+        yield from self._copied(view, export, disks, node)
+        for disk in disks:
+            if not there:
+                yield from dumps.detached(config, disk, node)
+        if stops and not self.remove_instance:
+            yield self._start(view, home)
+
+    def _copied(
+        self, view: View, export: Export, disks: list[Disk], node: Node
+    ) -> Iterator[Task]:
+        name, instance = export.name, self.instance(view)
+        if self._by_os(view):
+            yield from dumps.copy_by_os(view, export, instance, disks, node)
+            return
+        for disk, one in zip(disks, export.dumps, strict=True):
+            yield dumps.copy(view.config, name, disk, one, node, self._writing())
+
+    def _stop(self, view: View, home: Node) -> Task:
+        instance, disks = self.instance(view), self.disks(view)
+        patience = self.shutdown_timeout
+        return node_tasks.stop(view.config, instance, disks, home, patience)
+
+    def _start(self, view: View, home: Node) -> Task:
+        """Return the start of the guest; what fails later does not stop it again."""
+        instance, disks = self.instance(view), self.disks(view)
+        return replace(node_tasks.start(view.config, instance, disks, home), undo=None)
+
+    def _copies(self, view: View) -> list[Disk]:
+        """Return the disks that the snapshots are to be driven as."""
+        home = view.config.node(self.instance(view).primary_node)
+        return view.once(
+            "copies", lambda: [copy_of(view, disk, home) for disk in self.disks(view)]
+        )
+
+    def _afterwards(self, view: View) -> Iterator[Task]:
+        """Yield what is left to do once the export is whole."""
+        instance = self.instance(view)
+        home = view.config.node(instance.primary_node)
+        if self.way(view) is Way.SNAPSHOT:
+            for copy in self._copies(view):
+                hint = f"gnt-disk remove {copy.uuid}"
+                yield node_tasks.remove(view.config, copy, home, hint=hint)
+                yield commit(f"forget snapshot {copy.label}", Change(), {})
+        if self.remove_instance:
+            yield from self._removal().tasks(view)
+
+    def _filled(self, view: View) -> dict[str, dict[str, Any]]:
+        """Return the parameters as Ganeti writes them, where it is to read them."""
+        if self.format != Format.GANETI:
+            return {}
+        config, instance = view.config, self.instance(view)
+        own = node_tasks.hvparams(config, instance)
+        return {
+            "hypervisor": hvparams.filled(instance.hypervisor, own),
+            "backend": node_tasks.beparams(config, instance),
+            "os": osparams.filled(config, instance.os, instance.osparams),
+        }
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say what a running guest's data are like, and what a removal leaves."""
+        if self.way(view) is Way.LIVE:
+            yield (
+                "the guest runs on: its file systems are copied as after a loss of "
+                "power, all disks at one moment"
+            )
+        if self.remove_instance:
+            yield from self._removal().warnings(view)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[Any]:
+        """Return whether the export is whole, and each of its disks, as Ganeti does."""
+        del results
+        return [True, [True] * len(self.instance(view).disks)]

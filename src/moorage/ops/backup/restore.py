@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-backup import``: an instance, made from an export of one.
+
+What the request does not say, the export does: disks with their sizes and templates,
+network cards, parameters. Then it is the making of an instance like any other, but for
+what is put on its disks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import asdict, replace
+
+from moorage import backend
+from moorage.errors import BadInput
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.jobs.unread import check_unread
+from moorage.model import Claim, Disk, Instance, Nic, Node, hvparams
+from moorage.model.export import Dump, Export, Exported, Form
+from moorage.model.hvparams import KVM
+from moorage.ops import disk_spec, node_tasks, osparams
+from moorage.ops.disk_names import hold_names
+from moorage.ops.instance.create import InstanceCreate
+from moorage.protocol import LoadDisk, RunImportScript, Writing
+
+from . import dumps
+from .source import Source
+
+_OWN = ("mac", "ip", "name")
+"""What a card is described by, besides its parameters."""
+
+
+class Restored(InstanceCreate, frozen=True, kw_only=True):
+    """The making of an instance, its disks with what an export has of them.
+
+    Attributes
+    ----------
+    export
+        What lies on the node where the instance is made.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    export: Export
+    rate: int = 0
+
+    def put_on(
+        self, view: View, instance: Instance, disks: list[Disk], node: Node
+    ) -> Iterator[Task]:
+        """Yield the tasks that write the dumps, each once it is seen to be whole."""
+        export = self.export
+        for index, (disk, dump) in enumerate(zip(disks, export.dumps, strict=True)):
+            if dump.form is Form.OS:
+                told = osparams.told(view, instance, disks, node)
+                yield Run(
+                    what=f"let OS {instance.os} import disk {index} from {export.name}",
+                    node=node.uuid,
+                    do=RunImportScript(
+                        **told, export=export.name, index=index, dump=dump
+                    ),
+                )
+            else:
+                yield load(view, export, dump, disk, node, self.rate)
+
+
+def load(
+    view: View, export: Export, dump: Dump, disk: Disk, node: Node, rate: int
+) -> Run:
+    """Return the task that writes a dump to an attached disk."""
+    return Run(
+        what=f"restore disk {disk.label} from {dump.file} of export {export.name}",
+        node=node.uuid,
+        do=LoadDisk(
+            **node_tasks.of_disk(view.config, disk),
+            name=export.name,
+            dump=dump,
+            writing=Writing(rate=rate),
+        ),
+    )
+
+
+def as_before(
+    dump: Dump, given: Mapping[str, Any], template: str | None, what: str
+) -> dict[str, Any]:
+    """Return the description of a disk: as asked for, and else as it was.
+
+    Parameters
+    ----------
+    template
+        For a disk that is asked for in none, and in no storage pool.
+
+    Raises
+    ------
+    BadInput
+        If the dump does not fit in it.
+    """
+    if given.get("adopt"):
+        raise BadInput(f"{what}: what is imported adopts nothing")
+    size = given.get("size") or dump.size
+    if isinstance(size, int) and size < dump.size:
+        raise BadInput(
+            f"{what} has {dump.size} MiB in the export, not {size}",
+            hint=f"size={dump.size}M, or leave the size out",
+        )
+    if given.get("pool"):
+        return {"mode": dump.mode, **given, "size": size}
+    wanted = given.get("dev_type") or template or dump.dev_type
+    kept = dump.params if wanted == dump.dev_type else {}
+    return {"mode": dump.mode, **kept, **given, "dev_type": wanted, "size": size}
+
+
+class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
+    """``OP_INSTANCE_CREATE`` in mode ``import``.
+
+    Attributes
+    ----------
+    src_node
+        Where the export lies; the only node that has it, if it names none.
+    src_path
+        Its name, or its directory; empty for the name of the instance.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    mode: str = "import"
+    src_node: str | None = None
+    src_path: str | None = None
+    rate: int = 0
+
+    @property
+    def source(self) -> Source:
+        """The export."""
+        return Source(
+            path=self.src_path or self.instance_name,
+            node=self.src_node,
+            wanted=self.pnode,
+        )
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the name; share the export, and the nodes that may have it."""
+        yield Lock("instance", self.instance_name)
+        yield from self.source.hold(view.config)
+        for given in self.disks:
+            yield from hold_names(disk_spec.checked_name(given.get("name")))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask for the export, and for all that making an instance may ask for."""
+        known = replace(self, disks=[])
+        yield from InstanceCreate.questions(known, view)
+        yield from self.source.ask(view.config)
+        for node in self.source.readers(view.config):
+            yield node_tasks.oses_on(node.uuid)
+        for node in view.config.named(Node):
+            if node.vm_capable and not node.offline:
+                yield node_tasks.providers_on(node.uuid)
+
+    # -- what it comes to -----------------------------------------------------------
+
+    def whole(self, view: View) -> Restored:
+        """Return the request with all that the export says."""
+        return view.once("restored", lambda: self._completed(view))
+
+    def _completed(self, view: View) -> Restored:
+        node, export = self.source.find(view)
+        told = export.instance
+        if told is None:
+            raise BadInput(
+                f"export {export.name} is of a disk alone",
+                hint="gnt-backup import --disk-only",
+            )
+        if self.iallocator or self.group_name:
+            raise BadInput(
+                "an instance is imported where its export lies: leave -I out"
+            )
+        by_os = any(dump.form is Form.OS for dump in export.dumps)
+        asked = {
+            name: getattr(self, name)
+            for name in InstanceCreate.__struct_fields__
+            if name not in ("src_node", "src_path")
+        }
+        merged = {
+            "mode": "create",
+            "pnode": node.name,
+            "disks": self._disks(export),
+            "nics": self._nics(view, told.nics),
+            "os_type": self.os_type or told.os or None,
+            "no_install": not by_os,
+            "hypervisor": self.hypervisor or _hypervisor(view, told),
+            "hvparams": _kept_hv(view, told) | self.hvparams,
+            "beparams": _kept_be(view, told) | self.beparams,
+            "osparams": told.osparams | self.osparams,
+            "tags": self.tags or told.tags,
+        }
+        return Restored(**asked | merged, export=export, rate=self.rate)
+
+    def _disks(self, export: Export) -> list[dict[str, Any]]:
+        if len(self.disks) > len(export.dumps):
+            raise BadInput(
+                f"export {export.name} has {len(export.dumps)} disks, not "
+                f"{len(self.disks)}",
+                hint="gnt-disk add and attach make more of them afterwards",
+            )
+        given = [*self.disks, *({} for _ in export.dumps[len(self.disks) :])]
+        return [
+            as_before(dump, one, self.disk_template, f"disk {slot}")
+            for slot, (one, dump) in enumerate(zip(given, export.dumps, strict=True))
+        ]
+
+    def _nics(self, view: View, known: Sequence[Nic]) -> list[dict[str, Any]]:
+        """Return the cards: those of the export, changed as asked for.
+
+        An address that an instance of the cluster has is made anew.
+        """
+        taken = {nic.mac for one in view.config.all(Instance) for nic in one.nics}
+        found = []
+        for number in range(max(len(known), len(self.nics))):
+            told = _card(known[number], taken) if number < len(known) else {}
+            given = self.nics[number] if number < len(self.nics) else {}
+            found.append(told | dict(given))
+        return found
+
+    # -- and then as any other ------------------------------------------------------
+
+    def check(self, view: View) -> None:
+        """Refuse what the export cannot give, and what no instance could be."""
+        whole = self.whole(view)
+        check_unread(whole)
+        dumps.checked_rate(self.rate)
+        whole.check(view)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim what the instance takes."""
+        return self.whole(view).claims(view)
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Tell what is not as it was exported."""
+        whole = self.whole(view)
+        yield from whole.warnings(view)
+        if not all(dump.sha256 for dump in whole.export.dumps):
+            yield (
+                f"export {whole.export.name} has no checksums: nobody can tell whether "
+                "its dumps are what was exported"
+            )
+        known = whole.export.instance
+        for number, nic in enumerate(known.nics if known else ()):
+            if whole.nics[number].get("mac") is None:
+                yield (
+                    f"network card {number} gets a new MAC address: another instance "
+                    f"has {nic.mac}"
+                )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the disks, put the dumps on them, and record it all at the end."""
+        return self.whole(view).tasks(view)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[str]:
+        """Return the nodes, as Ganeti does."""
+        return self.whole(view).result(view, results)
+
+
+def _hypervisor(view: View, told: Exported) -> str:
+    enabled = view.config.cluster.enabled_hypervisors
+    return told.hypervisor if told.hypervisor in enabled else enabled[0]
+
+
+def _kept_be(view: View, told: Exported) -> dict[str, Any]:
+    """Return backend parameters that there are here, and that the cluster lacks."""
+    default = view.config.cluster.beparams.get("default", {})
+    usual = {**backend.DEFAULTS, **default}
+    own = backend.aliased(told.beparams)
+    return {
+        name: value
+        for name, value in own.items()
+        if name in backend.PARAMETERS and usual.get(name) != value
+    }
+
+
+def _kept_hv(view: View, told: Exported) -> dict[str, Any]:
+    """Return hypervisor parameters that kvm has here, and that the cluster lacks."""
+    known = hvparams.filled(KVM, view.config.cluster.hvparams.get(KVM, {}))
+    if told.hypervisor != KVM:
+        return {}
+    return {
+        name: value
+        for name, value in told.hvparams.items()
+        if name in known and value not in (known[name], "", None)
+    }
+
+
+def _card(nic: Nic, taken: set[str]) -> dict[str, Any]:
+    own: Mapping[str, Any] = asdict(nic)
+    mac = None if nic.mac in taken else nic.mac
+    params = {key: one for key, one in nic.nicparams.items() if one}
+    return {**{key: own[key] for key in _OWN}, **params, "mac": mac}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on exports, and those that take the data of disks out and in.
+
+An export grows in a directory whose name ends with ``.new``, and gets its name when it
+is whole. Steps on one export wait for each other, by its name.
+"""
+
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from moorage.model.export import Dump, Export
+from moorage.storage import Outcome
+
+from .guest import WithSystem
+from .verb import OnDisk, OnGuest, Reading, Verb, WithDisks
+
+R_co = TypeVar("R_co", covariant=True)
+
+PATIENCE = 7 * 86400.0
+"""Seconds that copying a disk may take: nobody knows how large it is, and how slow the
+storage. A node that gives no sign of life is noticed long before."""
+
+
+class Writing(Struct, frozen=True, kw_only=True):
+    """How dumps are written.
+
+    Attributes
+    ----------
+    compress
+        Whether the dump is compressed; one in qcow2 alone can be.
+    rate
+        MiB a second at most; 0 for as fast as it goes.
+    """
+
+    compress: bool = False
+    rate: int = 0
+
+
+class ListExports(Reading[list[Export]], frozen=True, tag="export.list"):
+    """Return every export of this node, those without a manifest by name alone."""
+
+    limit = 60.0
+    long = True
+
+
+class OnExport(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb on one export of this node.
+
+    Attributes
+    ----------
+    name
+        Of its directory.
+    """
+
+    name: str
+
+    def touched(self) -> frozenset[str]:
+        """Return the export, and the disks."""
+        return Verb.touched(self) | {key_of(self.name)}
+
+
+def key_of(name: str) -> str:
+    """Return what steps on an export take turns by."""
+    return f"export {name}"
+
+
+class BeginExport(OnExport[None], frozen=True, tag="export.begin"):
+    """Make an empty directory for an export that is to grow."""
+
+
+class DropExport(OnExport[Outcome], frozen=True, tag="export.drop"):
+    """Remove what is no export: what grew of one, and what one replaced."""
+
+
+class SealExport(OnExport[Export], frozen=True, kw_only=True, tag="export.seal"):
+    """Write the manifest, with length and checksum of each dump; then nothing is lost.
+
+    Attributes
+    ----------
+    export
+        What the manifest says, but for lengths and checksums.
+    filled
+        The instance's parameters with all defaults, by section of Ganeti's
+        ``config.ini``; empty where Ganeti is not to read it.
+    """
+
+    limit = PATIENCE
+    export: Export
+    filled: dict[str, dict[str, Any]] = {}
+
+
+class PublishExport(OnExport[Outcome], frozen=True, tag="export.publish"):
+    """Give an export its name, in the place of an older one."""
+
+
+class RemoveExport(OnExport[Outcome], frozen=True, tag="export.remove"):
+    """Let an export be none any more; ``export.drop`` gives its room back."""
+
+
+class VerifyExport(OnExport[list[str]], frozen=True, kw_only=True, tag="export.verify"):
+    """Return a sentence for each dump that is not what the manifest says.
+
+    Attributes
+    ----------
+    uuid
+        Of the export that is meant; empty for whichever is there.
+    """
+
+    limit = PATIENCE
+    uuid: str = ""
+
+
+class DumpDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.dump"):
+    """Copy a disk that is attached here, and that nobody writes to, into an export.
+
+    Attributes
+    ----------
+    name
+        Of the export.
+    dump
+        What the copy is to be.
+    """
+
+    limit = PATIENCE
+    breakable = True
+    name: str
+    dump: Dump
+    writing: Writing = Writing()
+
+    def touched(self) -> frozenset[str]:
+        """Return the disk and the export."""
+        return OnDisk.touched(self) | {key_of(self.name)}
+
+
+class DumpGuest(WithDisks[None], frozen=True, kw_only=True, tag="export.dump-guest"):
+    """Copy the disks of a running guest, all as they are at one moment.
+
+    Attributes
+    ----------
+    export
+        Its name.
+    dumps
+        What the copies are to be, in the order of the disks.
+    """
+
+    limit = PATIENCE
+    breakable = True
+    export: str
+    dumps: tuple[Dump, ...]
+    writing: Writing = Writing()
+
+    def touched(self) -> frozenset[str]:
+        """Return the guest, the disks and the export."""
+        return WithDisks.touched(self) | {key_of(self.export)}
+
+
+class EndDump(OnGuest[Outcome], frozen=True, kw_only=True, tag="export.dump-end"):
+    """End the copying of a guest's disks, if it goes on."""
+
+
+class RunExportScript(
+    WithSystem[None], frozen=True, kw_only=True, tag="export.dump-os"
+):
+    """Let the export script of the OS dump one disk.
+
+    Attributes
+    ----------
+    export
+        Its name.
+    index
+        Which of the disks.
+    dump
+        What it is to be.
+    """
+
+    limit = PATIENCE
+    breakable = True
+    export: str
+    index: int
+    dump: Dump
+
+    def touched(self) -> frozenset[str]:
+        """Return the guest, the disks and the export."""
+        return WithSystem.touched(self) | {key_of(self.export)}
+
+
+class LoadDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.load"):
+    """Write a dump to a disk that is attached here.
+
+    Attributes
+    ----------
+    name
+        Of the export.
+    dump
+        As the manifest has it.
+    """
+
+    limit = PATIENCE
+    breakable = True
+    name: str
+    dump: Dump
+    writing: Writing = Writing()
+
+    def touched(self) -> frozenset[str]:
+        """Return the disk and the export."""
+        return OnDisk.touched(self) | {key_of(self.name)}
+
+
+class RunImportScript(
+    WithSystem[None], frozen=True, kw_only=True, tag="export.load-os"
+):
+    """Let the import script of the OS write one disk from what its export script said.
+
+    Attributes
+    ----------
+    export
+        Its name.
+    index
+        Which of the disks.
+    dump
+        As the manifest has it.
+    """
+
+    limit = PATIENCE
+    breakable = True
+    export: str
+    index: int
+    dump: Dump
+
+    def touched(self) -> frozenset[str]:
+        """Return the guest, the disks and the export."""
+        return WithSystem.touched(self) | {key_of(self.export)}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What simulated nodes do with the files of exports, and with what disks hold."""
+
+import json
+from hashlib import sha256
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from moorage.errors import CommandFailed
+from moorage.storage import Command, Output
+
+from .contents import copied, place
+
+if TYPE_CHECKING:
+    from .storage import San
+
+MIB = 1024 * 1024
+_TAKING_A_WORD = frozenset({"-f", "-O", "-r", "-t"})
+"""Options of ``qemu-img`` that take a word."""
+
+
+def contents(san: "San", node: str, at: str) -> dict[str, Any]:
+    """Return size in bytes and data of what is at a path, a device or a URI."""
+    found = place(san, node, at)
+    if found is None:
+        raise CommandFailed(f"nothing is at {at} on {node}")
+    records, key = found
+    held = records[key]
+    size = held["size"] * (1 if records is san.files else MIB)
+    return {"size": size, "data": held.get("data", "")}
+
+
+def qemu_img(san: "San", node: str, _operands: list[str], command: Command) -> Output:
+    """Copy what a disk or a dump holds, make an empty image, or tell of one."""
+    words, options = _parsed(command.argv[2:])
+    if command.argv[1] == "create":
+        path, size = words
+        san.files[san.key(node, path)] = _file(int(size.removesuffix("M")) * MIB)
+        return Output()
+    if command.argv[1] == "info" and place(san, node, words[0]) is None:
+        return Output(code=1)
+    if command.argv[1] == "info":
+        held = contents(san, node, words[0])
+        return Output(json.dumps({"virtual-size": held["size"]}))
+    if "-n" in options:
+        return copied(san, node, *words)
+    source, target = words
+    san.files[san.key(node, target)] = contents(san, node, source)
+    return Output()
+
+
+def _parsed(argv: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    words, options = list[str](), list[str]()
+    given = iter(argv)
+    for word in given:
+        if word.startswith("-"):
+            options.append(word)
+            if word in _TAKING_A_WORD:
+                next(given)
+        else:
+            words.append(word)
+    return words, options
+
+
+def _file(size: int, data: str = "") -> dict[str, Any]:
+    return {"size": size, "data": data}
+
+
+def printf(san: "San", node: str, operands: list[str], command: Command) -> Output:
+    """Write a text into a file."""
+    san.files[san.key(node, command.stdout)] = _file(len(operands[-1]), operands[-1])
+    return Output()
+
+
+def cat(san: "San", node: str, operands: list[str], _command: Command) -> Output:
+    """Print a file."""
+    found = san.files.get(san.key(node, operands[-1]))
+    return Output(found["data"]) if found else Output(code=1)
+
+
+def digest(san: "San", node: str, operands: list[str], _command: Command) -> Output:
+    """Print the checksum of a file."""
+    found = contents(san, node, operands[-1])
+    return Output(f"{sha256(json.dumps(found).encode()).hexdigest()} *-\n")
+
+
+def find(san: "San", node: str, operands: list[str], _command: Command) -> Output:
+    """Print the directories below one."""
+    root = san.key(node, operands[0])
+    inside = [key for key in san.files if key.startswith(f"{root}/")]
+    names = {key.removeprefix(f"{root}/").partition("/")[0] for key in inside}
+    return Output("".join(f"{name}\n" for name in sorted(names)))
+
+
+def os_script(san: "San", node: str, command: Command) -> Output:
+    """Do what the script of an OS does: one that exports or imports moves data."""
+    action = PurePosixPath(command.argv[0]).name
+    if action == "export":
+        held = contents(san, node, command.env["EXPORT_DEVICE"])
+        san.files[san.key(node, command.stdout)] = held
+    elif action == "import":
+        copied(san, node, command.stdin, command.env["IMPORT_DEVICE"])
+    return Output()
