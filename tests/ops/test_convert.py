@@ -13,6 +13,8 @@ from moorage.testing.state_snapshot import picture
 @pytest.fixture
 async def cluster(tmp_path):
     made = await harbour(tmp_path)
+    for node in made.nodes.nodes.values():
+        node.machine.ran.clear()
     yield made
     await made.stop()
 
@@ -328,10 +330,11 @@ async def clone(cluster, name, **fields):
 
 
 def ran(cluster, word):
-    """Say whether some node ran a program."""
-    nodes = cluster.nodes.nodes.values()
+    """Say whether some node ran a program that changes something."""
     return any(
-        word in one.argv[0].rpartition("/")[2] for n in nodes for one in n.machine.ran
+        word in one.argv[0].rpartition("/")[2] and not one.reads
+        for node in cluster.nodes.nodes.values()
+        for one in node.machine.ran
     )
 
 
