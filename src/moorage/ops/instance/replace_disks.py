@@ -79,10 +79,13 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             for disk in found or config.disks_of(instance)
             if pairs.is_mirrored(disk.dev_type)
         ]
-        if not mirrored or (found and len(mirrored) < len(found)):
+        others = ", ".join(one.label for one in found if one not in mirrored)
+        if others or not mirrored:
+            told = f"instance {instance.name} has no mirrored disks"
+            if others:
+                told = f"disk {others} of instance {instance.name} is not mirrored"
             raise NotSupported(
-                f"instance {instance.name} has no mirrored disks that are asked for: "
-                "there is no copy to replace",
+                f"{told}: there is no copy to replace",
                 instance=instance.name,
             )
         return mirrored
