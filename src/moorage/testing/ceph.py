@@ -150,7 +150,7 @@ class Ceph:
     def wait_for_room(self) -> None:
         """Wait until the manager has told how much room there is."""
         end = time.monotonic() + _PATIENCE
-        while not self.told("ceph", "df")["stats"]["total_avail_bytes"]:
+        while not self.told("ceph", "df")["pools"]:
             if time.monotonic() > end:
                 raise Failed(
                     "Ceph has no room: its OSD or its manager does not come up"
