@@ -126,3 +126,22 @@ async def test_an_instance_is_removed_when_its_export_is_whole(
     await cluster.run("OP_INSTANCE_CREATE", **made)
     disks = cluster.config.disks_of(cluster.config.instance("web1"))
     assert [disk.size for disk in disks] == [512, 256]
+
+
+async def test_a_mirrored_instance_is_imported_on_two_nodes_that_are_named(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="pair",
+        disk_template="drbd",
+        disks=[{"size": 64}],
+        pnode="node1",
+        snode="node2",
+        start=False,
+    )
+    await cluster.run("OP_BACKUP_EXPORT", instance_name="pair")
+    asked = {"mode": "import", "src_path": "pair", "instance_name": "again"}
+    error = await cluster.refused("OP_INSTANCE_CREATE", **asked)
+    assert error.hint == "-n node1:OTHER, or other storage: -t TEMPLATE"
+    await cluster.run("OP_INSTANCE_CREATE", **asked, pnode="node1", snode="node2")
