@@ -130,7 +130,7 @@ async def test_the_urgent_job_gets_the_first_slot(wide: SimCluster) -> None:
     await busy(wide)
     slow = await wide.engine.submit(grow(30, priority=10))
     urgent = await wide.engine.submit(grow(31, priority=-10))
-    await until(lambda: status(wide, urgent) == "waiting")
+    await until(lambda: len(wide.engine.slots._waiters) == 2)
     ended: list[int] = []
     for number in (slow, urgent):
         task = wide.engine._running[number]

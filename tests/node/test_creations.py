@@ -28,7 +28,8 @@ DISK = Disk(
 )
 HEAD = '#!/bin/sh\nv="$EXTP_DIR/${VOL_CNAME:-$VOL_NAME}"\n'
 SCRIPTS = {
-    "create": '[ ! -e "$v" ] || { echo exists; exit 1; }; echo new >"$v"',
+    "create": '[ ! -e "$v" ] || { echo exists; exit 1; }; echo new >"$v"\n'
+    'truncate -s 4M "$v"',
     "remove": 'rm -f "$v"',
     "attach": 'printf "\\nkvm:file:$v"',
     "detach": "true",
@@ -77,7 +78,9 @@ class Node:
         self.notes.append(note)
 
     def volumes(self) -> dict[str, str]:
-        return {path.name: path.read_text() for path in self.storage.iterdir()}
+        return {
+            path.name: path.read_text().rstrip("\0") for path in self.storage.iterdir()
+        }
 
     def records(self) -> list[Path]:
         return list((self.top / "run/makings").iterdir())
