@@ -168,3 +168,22 @@ async def test_a_disk_with_a_uri_alone_is_exported_and_imported(
         name = cluster.config.disk("user").volume
         volumes = cluster.nodes.san.volumes
         assert volumes[disk.volume]["data"] == volumes[name]["data"]
+
+
+async def test_a_mirrored_instance_is_imported_on_two_nodes_that_are_named(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run(
+        "OP_INSTANCE_CREATE",
+        instance_name="pair",
+        disk_template="drbd",
+        disks=[{"size": 64}],
+        pnode="node1",
+        snode="node2",
+        start=False,
+    )
+    await cluster.run("OP_BACKUP_EXPORT", instance_name="pair")
+    asked = {"mode": "import", "src_path": "pair", "instance_name": "again"}
+    error = await cluster.refused("OP_INSTANCE_CREATE", **asked)
+    assert error.hint == "-n node1:OTHER, or other storage: -t TEMPLATE"
+    await cluster.run("OP_INSTANCE_CREATE", **asked, pnode="node1", snode="node2")
