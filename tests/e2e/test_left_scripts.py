@@ -31,7 +31,7 @@ slow() {
 }
 """
 SCRIPTS = {
-    "create": 'slow create; echo "$VOL_UUID" >"$v"',
+    "create": 'slow create; echo "$VOL_UUID" >"$v"; truncate -s 4M "$v"',
     "remove": 'rm -f "$v"',
     "attach": 'touch "$v.attached"; printf "\\nfake:file:$v"',
     "detach": 'slow detach; rm -f "$v.attached"',

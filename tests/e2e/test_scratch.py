@@ -113,7 +113,7 @@ def test_two_live_side_by_side(town: Scratch, place: Path) -> None:
     assert first.type("gnt-cluster verify").endswith("* No problem found\n")
 
 
-@pytest.mark.parametrize("name", ["with space", "with 'quotes' & \"more\" $x", "ä"])
+@pytest.mark.parametrize("name", ["with space", "'q' & \"r\" $x", "ä"])
 def test_a_place_may_have_any_name(tmp_path: Path, name: str) -> None:
     at = tmp_path / name
     run = [BIN / "moorage", "up", at, "--nodes", "1", "--hypervisor", "sim"]
