@@ -128,6 +128,48 @@ async def test_an_instance_is_removed_when_its_export_is_whole(
     assert [disk.size for disk in disks] == [512, 256]
 
 
+@pytest.mark.requirement("S0-81")
+async def test_a_pool_does_not_go_while_an_import_comes_into_it(
+    cluster: SimCluster,
+) -> None:
+    made = {"instance_name": "new", "src_path": "web3", "disks": [{"pool": "nas"}]}
+    (told,) = await cluster.at_once(
+        {"OP_ID": "OP_INSTANCE_CREATE", "mode": "import", "start": False, **made},
+        {"OP_ID": "OP_STORAGE_POOL_REMOVE", "pool_name": "nas"},
+    )
+    assert str(told).startswith("storage pool 'nas' cannot be removed: a disk uses it")
+    (disk,) = cluster.config.disks_of(cluster.config.instance("new"))
+    assert disk.pool == cluster.config.pool("nas").uuid
+
+
+@pytest.mark.requirement("S0-82")
+async def test_no_import_comes_where_its_pool_is_not_connected(
+    cluster: SimCluster,
+) -> None:
+    before = dict(cluster.nodes.san.volumes)
+    made = {"instance_name": "new", "src_path": "web3", "disks": [{"pool": "idle"}]}
+    error = await cluster.refused("OP_INSTANCE_CREATE", mode="import", **made)
+    assert "'idle' is not connected to node group default" in error.message
+    assert dict(cluster.nodes.san.volumes) == before
+
+
+@pytest.mark.requirement("S0-72")
+async def test_a_disk_with_a_uri_alone_is_exported_and_imported(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run("OP_DISK_ATTACH", disk="user", instance_name="web2")
+    for form in ("qcow2", "ganeti"):
+        asked = {"instance_name": "web2", "format": form}
+        await cluster.run("OP_BACKUP_EXPORT", **asked)
+        made = {"instance_name": f"new-{form}", "src_path": "web2", "mode": "import"}
+        await cluster.run("OP_INSTANCE_CREATE", **made, start=True)
+        (disk,) = cluster.config.disks_of(cluster.config.instance(f"new-{form}"))
+        assert disk.params["provider"] == "usersan"
+        name = cluster.config.disk("user").volume
+        volumes = cluster.nodes.san.volumes
+        assert volumes[disk.volume]["data"] == volumes[name]["data"]
+
+
 async def test_a_mirrored_instance_is_imported_on_two_nodes_that_are_named(
     cluster: SimCluster,
 ) -> None:

@@ -93,6 +93,30 @@ def test_an_instance_goes_and_its_disks_stay(types: Types) -> None:
     assert shown == "data1 detached -\n"
 
 
+@pytest.mark.requirement("S3-03", "S3-38", "S0-59")
+def test_disks_of_several_templates_in_one_instance(types: Types) -> None:
+    """The whole row: some made with their instance, one added, one attached."""
+    types(
+        "gnt-instance add -n node1 --no-install --no-nics "
+        "--disk 0:size=64M,dev_type=plain,name=a "
+        "--disk 1:size=64M,dev_type=ext,provider=san,name=b mixed1"
+    )
+    types("gnt-instance modify --disk add:size=64M,dev_type=file,name=c mixed1")
+    types("gnt-disk add -t sharedfile -s 64M d")
+    types("gnt-disk attach d mixed1")
+    shown = types("gnt-instance list --no-headers -o disk_template,disk.count mixed1")
+    assert shown.split() == ["mixed", "4"]
+    shown = types("gnt-disk list --no-headers --separator=: -o name,dev_type a b c d")
+    assert shown.split() == ["a:plain", "b:ext", "c:file", "d:sharedfile"]
+    (told,) = yaml.safe_load(types("gnt-instance info mixed1"))
+    assert [one["name"] for one in told["Disks"]] == ["a", "b", "c", "d"]
+    named = types("gnt-instance migrate -f -n node3 mixed1", status=1)
+    assert "disk layout 'plain' does not allow migrations (disk a of mixed1)" in named
+    types("gnt-instance modify --disk add:size=64M,dev_type=ext,provider=san web1")
+    types("gnt-instance remove -f mixed1")
+    assert types("gnt-disk list --no-headers -o name a", status=1)
+
+
 # -- gnt-storage reconcile -------------------------------------------------------------
 
 

@@ -89,6 +89,20 @@ def test_a_disk_from_birth_to_removal(typed, where) -> None:
     assert first["Opcodes"][0]["Tasks"]
 
 
+@pytest.mark.requirement("S0-77", "S0-78", "S0-79")
+def test_a_pool_has_one_name_and_a_provider_that_is_there(typed, where) -> None:
+    line = "gnt-cluster modify --add-pool"
+    assert typed(f"{line} nas1 san", **where).status == 0
+    for pool, said in (
+        ("nas1 plainsan", "there is a storage pool 'nas1' already"),
+        ("nas3 nosuch", "no node has a valid ExtStorage provider 'nosuch'"),
+    ):
+        screen = typed(f"{line} {pool}", **where)
+        assert (screen.status, said in screen.err) == (1, True)
+    listed = typed("gnt-storage pool list --no-headers -o name,driver", **where)
+    assert listed.out.split() == ["nas1", "san"]
+
+
 @pytest.mark.requirement("S0-75", "S0-79", "S0-80", "S0-81", "S0-83", "S0-85", "S0-86")
 def test_a_pool_from_birth_to_removal(typed, where) -> None:
     def types(line: str, status: int = 0) -> str:

@@ -13,6 +13,8 @@ from moorage.testing.state_snapshot import picture
 @pytest.fixture
 async def cluster(tmp_path):
     made = await harbour(tmp_path)
+    for node in made.nodes.nodes.values():
+        node.machine.ran.clear()
     yield made
     await made.stop()
 
@@ -427,3 +429,60 @@ async def test_a_mirrored_disk_needs_a_second_node(cluster):
     )
     assert "no second node" in told.message
     assert told.hint == "name one: -n NODE"
+
+
+# -- what providers and storage pools have to say --------------------------------------
+
+
+@pytest.mark.requirement("S0-31")
+@pytest.mark.parametrize("name", ["spare", "root1"])
+async def test_a_provider_looks_at_parameters_before_a_disk_comes_to_it(cluster, name):
+    before, objects = volumes(cluster), dict(cluster.config.objects)
+    bad = {"provider": "san", "params": {"tier": "paper"}, "disk_template": "ext"}
+    told = await cluster.refused("OP_DISK_CONVERT", disk=name, **bad)
+    assert isinstance(told, BadInput)
+    assert f"does not take the parameters of disk {name}: " in told.message
+    assert "there is no tier 'paper'" in told.message
+    told = await cluster.refused("OP_DISK_CLONE", disk=name, new_name="copy", **bad)
+    assert "does not take the parameters of disk copy: " in told.message
+    assert volumes(cluster) == before
+    assert dict(cluster.config.objects) == objects
+    assert ran(cluster, "create") is False
+
+
+@pytest.mark.requirement("S0-31")
+async def test_nothing_is_copied_before_all_disks_were_looked_at(cluster):
+    before = volumes(cluster)
+    told = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS",
+        instance_name="web1",
+        disk_template="ext",
+        ext_params={"provider": "san", "tier": "paper"},
+    )
+    assert isinstance(told, BadInput)
+    assert "there is no tier 'paper'" in told.message
+    assert volumes(cluster) == before
+
+
+@pytest.mark.requirement("S0-83")
+@pytest.mark.parametrize("name", ["spare", "data1"])
+async def test_a_disk_moves_to_a_pool_of_the_provider_that_it_has(cluster, name):
+    """It is somewhere else: the pool says what it is called and where it is used."""
+    old, before = disk(cluster, name), data(cluster, name)
+    new = await convert(cluster, name, pool="nas")
+    assert new.pool == cluster.config.pool("nas").uuid
+    assert (new.logical_id[0], new.volume != old.volume) == ("san", True)
+    assert data(cluster, name) == before
+    told = await cluster.refused("OP_DISK_CONVERT", disk=name, pool="nas")
+    assert "in such storage already" in told.message
+
+
+@pytest.mark.requirement("S0-82")
+@pytest.mark.parametrize("name", ["spare", "root1"])
+async def test_no_disk_comes_to_a_pool_that_is_not_connected_where_it_is(cluster, name):
+    before, said = volumes(cluster), "'idle' is not connected to node group default"
+    told = await cluster.refused("OP_DISK_CONVERT", disk=name, pool="idle")
+    assert said in told.message
+    told = await cluster.refused("OP_DISK_CLONE", disk=name, new_name="c", pool="idle")
+    assert said in told.message
+    assert volumes(cluster) == before

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A disk is what it was made as: its file and its template, whoever has it."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from moorage.model import Instance
 from moorage.model.templates import FACTS, Mirror, driven
+from moorage.testing.cluster import SimCluster
 from moorage.testing.rbd import POOL
-from moorage.testing.scenarios import LUN, harbour
+from moorage.testing.scenarios import LUN, cellar, harbour, pier
 from moorage.testing.storage import GLUSTER_DIR
 
 
@@ -26,6 +29,41 @@ async def test_an_image_file_keeps_its_path_from_owner_to_owner(tmp_path: Path) 
     assert cluster.config.disk("other").logical_id == made.logical_id
     assert sorted(files) == before
     assert files[path]["data"] == "checksum"
+    await cluster.stop()
+
+
+@pytest.mark.requirement("S3-23", "S3-49")
+@pytest.mark.parametrize("place", [harbour, cellar, pier])
+async def test_detached_disks_of_every_kind_are_accounted_for(
+    tmp_path: Path, place: Callable[[Path], Awaitable[SimCluster]]
+) -> None:
+    """Verify is content, and every volume is known: no orphan, none missing."""
+    cluster = await place(tmp_path / "nodes")
+    for instance in cluster.config.all(Instance):
+        for disk in cluster.config.disks_of(instance):
+            await cluster.run("OP_DISK_DETACH", disk=disk.uuid)
+    told = await cluster.run("OP_CLUSTER_VERIFY")
+    assert (told["errors"], told["warnings"]) == ([], [])
+    assert told["checked"]["disks"] == len(cluster.config.detached()) > 2
+    told = await cluster.run("OP_STORAGE_RECONCILE")
+    assert (told["plan"], told["missing"]) == ([], [])
+    assert {one["state"] for one in told["volumes"]} <= {"referenced", "snapshot"}
+    await cluster.stop()
+
+
+@pytest.mark.requirement("S3-49")
+async def test_the_room_of_a_detached_logical_volume_is_taken(tmp_path: Path) -> None:
+    cluster = await cellar(tmp_path / "nodes")
+    await cluster.run("OP_DISK_GROW", disk="lv", amount=1000 * 1000)
+    await cluster.run("OP_DISK_DETACH", disk="lv")
+    new = {"disk_template": "plain", "node": "node1", "size": 100 * 1000}
+    error = await cluster.refused("OP_DISK_ADD", name="more", **new)
+    assert "plain/xenvg" in error.message
+    await cluster.run("OP_DISK_REMOVE", disk="lv")
+    await cluster.run("OP_DISK_ADD", name="more", **new)
+    await cluster.run("OP_DISK_ADD", **new | {"name": "there", "node": "node2"})
+    error = await cluster.refused("OP_NODE_REMOVE", node_name="node2")
+    assert "there" in error.message
     await cluster.stop()
 
 

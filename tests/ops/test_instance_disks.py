@@ -213,6 +213,26 @@ async def test_a_diskless_instance_gets_a_disk_of_any_template(
     assert len(plugged(cluster, "web2")) == 2
 
 
+@pytest.mark.requirement("S3-38")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"size": 64}, "the disk names no template"),
+        ({"size": 64, "dev_type": "ext"}, "Missing provider for template 'ext'"),
+    ],
+)
+async def test_a_disk_of_no_known_template_must_say_which(
+    cluster: SimCluster, given: dict[str, Any], said: str
+) -> None:
+    """Neither a diskless instance nor one with mixed disks has a template to lend."""
+    before = cluster.config
+    for instance in ("web1", "web2"):
+        mods = [["add", "-1", given]]
+        fields = {"instance_name": instance, "disks": mods}
+        assert said in str(await cluster.refused("OP_INSTANCE_SET_PARAMS", **fields))
+    assert cluster.config is before
+
+
 async def test_removed_disks_can_be_kept(cluster: SimCluster) -> None:
     disk = cluster.config.disk("data1")
     await modify(cluster, ["remove", "1", {}], keep_disks=True)

@@ -273,6 +273,23 @@ async def test_start_and_stop_touch_attached_disks_alone(cluster: SimCluster) ->
     assert runs_on(cluster) == ["node1"]
 
 
+@pytest.mark.requirement("S3-27")
+async def test_a_move_touches_attached_disks_alone(cluster: SimCluster) -> None:
+    await cluster.run("OP_DISK_DETACH", disk="data1")
+    left = cluster.config.disk("data1")
+    await cluster.run(MIGRATE, instance_name="web1", target_node="node2")
+    await cluster.run(FAILOVER, instance_name="web1", target_node="node3")
+    await cluster.run("OP_INSTANCE_REBOOT", instance_name="web1")
+    assert cluster.config.disk("data1") == left
+    assert cluster.nodes.san.attached == {}
+    ran = [one for name in ("node2", "node3") for one in all_ran(cluster, name)]
+    assert not any(one.env.get("VOL_NAME") == left.volume for one in ran)
+
+
+def all_ran(cluster: SimCluster, node: str) -> list[Any]:
+    return cluster.nodes.nodes[node].machine.ran
+
+
 async def test_a_volume_that_cannot_be_removed_is_kept_in_sight(
     cluster: SimCluster,
 ) -> None:

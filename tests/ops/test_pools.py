@@ -389,6 +389,28 @@ async def test_no_disk_leaves_the_groups_of_its_pool(
 
 
 @pytest.mark.requirement("S0-82")
+@pytest.mark.parametrize("connected", [["default"], ["default", "far"]])
+async def test_the_planner_leaves_nobody_out_of_reach_of_a_pool(
+    sim: SimCluster, connected: list[str]
+) -> None:
+    """The rest of the row: who names no target stays where the pool is."""
+    await pooled(sim, groups=connected)
+    made = {"pnode": "node1", "disks": [{"size": 64, "pool": "nas1"}]}
+    await sim.run("OP_INSTANCE_CREATE", instance_name="new", **made)
+    for op_id in ("OP_INSTANCE_MIGRATE", "OP_INSTANCE_FAILOVER"):
+        before = sim.config.instance("new").primary_node
+        await sim.run(op_id, instance_name="new")
+        assert sim.config.instance("new").primary_node in {"node1", "node2"} - {before}
+    told = await sim.run("OP_NODE_EVACUATE", node_name="node1", mode="primary-only")
+    assert told["stayed"] == {}
+    fields = {"instance_name": "x", "disks": [{"size": 64, "pool": "nas1"}]}
+    for number in range(4):
+        await sim.run("OP_INSTANCE_CREATE", **fields | {"instance_name": f"x{number}"})
+        home = sim.config.node(sim.config.instance(f"x{number}").primary_node)
+        assert home.group in sim.config.pool("nas1").groups
+
+
+@pytest.mark.requirement("S0-82")
 async def test_an_emptied_node_keeps_whom_its_pools_hold(sim: SimCluster) -> None:
     await pooled(sim)
     made = {"pnode": "node1", "disks": [{"size": 64, "pool": "nas1"}]}
@@ -490,6 +512,7 @@ async def test_a_group_must_be_named(sim: SimCluster, op_id: str) -> None:
 # -- two at a time ---------------------------------------------------------------------
 
 
+@pytest.mark.requirement("S0-81")
 async def test_a_pool_does_not_go_while_a_disk_comes(sim: SimCluster) -> None:
     await pooled(sim)
     found = await sim.at_once(

@@ -178,3 +178,28 @@ async def test_second_copies_come_and_go_where_the_data_is(
     assert left == [f"node4 xenvg/{name}"]
     assert san.logical[left[0]]["data"] == "kept"
     await cluster.run("OP_INSTANCE_STARTUP", instance_name="one")
+
+
+@pytest.mark.requirement("S3-28", "S3-36", "S3-37")
+async def test_of_mixed_disks_the_mirrored_ones_alone_are_replaced(
+    cluster: SimCluster,
+) -> None:
+    """A disk that has no second copy is refused by name, and else left alone."""
+    new = {"size": 64, "dev_type": "ext", "provider": "san", "name": "c"}
+    change = {"instance_name": "web", "disks": [["add", "-1", new]]}
+    await cluster.run("OP_INSTANCE_SET_PARAMS", **change)
+    shared, before = cluster.config.disk("c"), cluster.config
+    for slot in ("c", 2):
+        error = await cluster.refused(
+            "OP_INSTANCE_REPLACE_DISKS",
+            instance_name="web",
+            mode="replace_on_secondary",
+            disks=["a", slot],
+        )
+        assert "disk c " in error.message
+    assert cluster.config is before
+    await replace(cluster, "replace_new_secondary", remote_node="node4")
+    assert written(cluster) == {"node2": LETTERS, "node4": LETTERS}
+    assert cluster.config.disk("c") == shared
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert cluster.nodes.san.attached.keys() == {f"node4 {shared.volume}"}

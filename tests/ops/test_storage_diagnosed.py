@@ -39,7 +39,8 @@ async def test_every_template_without_providers_is_diagnosed(sim: SimCluster) ->
     found = await diagnosed(sim)
     own = {name for name, one in TEMPLATES.items() if not one.capabilities.provider}
     assert own <= found.keys()
-    assert {"file", "sharedfile", "blockdev"} <= own
+    internal = {"plain", "drbd", "file", "sharedfile", "gluster", "rbd", "blockdev"}
+    assert internal <= own
     shared = found["sharedfile"]
     assert shared["node_status"]["far1"] == ["/shared", True, "", 1048576, 1048576]
     assert shared["nodegroup_status"] == {"default": True, "far": True}

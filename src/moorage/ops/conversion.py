@@ -141,10 +141,14 @@ class Conversion:
         return replace(made, name=None, cname="", mode=self.disk.mode)
 
     def is_there(self, view: View) -> bool:
-        """Whether the disk is in such storage already, with the same parameters."""
+        """Whether the disk is in such storage already, with the same parameters.
+
+        One that shall be in a storage pool is there if it is in that pool.
+        """
         cluster, target = view.config.cluster, self.target(view)
         return (
-            target.dev_type == self.disk.dev_type
+            target.pool in (None, self.disk.pool)
+            and target.dev_type == self.disk.dev_type
             and unit_of(cluster, target) == unit_of(cluster, self.disk)
             and target.params == self.disk.params
             and not self.wanted.adopt

@@ -60,11 +60,16 @@ class Step:
         """Whether the node has the disk attached, and keeps it so."""
         return self.owner is not None and holds(self.view, self.owner)
 
+    @property
+    def _asked(self) -> Disk:
+        """The new volume, by the name that people know."""
+        return replace(self.target, name=self.target.name or self.disk.name)
+
     def make(self) -> Iterator[Task]:
         """Yield what makes the new volume, and attaches it."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if not self.adopted:
-            yield from node_tasks.verify(config, target, node)
+            yield from node_tasks.verify(config, self._asked, node)
             yield from copies.create(config, target, node)
         yield from copies.attach(config, target, node)
         note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")

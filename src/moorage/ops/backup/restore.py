@@ -18,7 +18,7 @@ from moorage.jobs.unread import check_unread
 from moorage.model import Claim, Disk, Instance, Nic, Node, hvparams
 from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
-from moorage.ops import disk_spec, node_tasks, osparams
+from moorage.ops import disk_spec, node_tasks, osparams, pools
 from moorage.ops.disk_names import hold_names
 from moorage.ops.instance.create import InstanceCreate
 from moorage.protocol import LoadDisk, RunImportScript, Writing
@@ -141,11 +141,13 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         )
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the name; share the export, and the nodes that may have it."""
+        """Hold the names; share the export, its nodes, and storage pools."""
         yield Lock("instance", self.instance_name)
         yield from self.source.hold(view.config)
         for given in self.disks:
             yield from hold_names(disk_spec.checked_name(given.get("name")))
+            if given.get("pool"):
+                yield from pools.hold([view.config.pool(str(given["pool"])).uuid])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the export, and for all that making an instance may ask for."""
