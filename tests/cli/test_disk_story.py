@@ -61,3 +61,14 @@ def test_a_disk_that_was_not(typed, sim: Served) -> None:
     screen = typed("gnt-disk story data9", **sim.environ)
     assert screen.status == 1
     assert "disk 'data9' is not known, and was not" in screen.err
+
+
+def test_a_mirrored_disk_is_told_with_the_names_of_its_volumes(types) -> None:
+    types("gnt-cluster modify --vg-name=xenvg")
+    types("gnt-disk add -t drbd -s 1G -n node1:node2 pair")
+    (line,) = [
+        one for one in types("gnt-disk story pair").splitlines() if "chil" in one
+    ]
+    volumes = line.removeprefix("    children: ").split(", ")
+    assert [one.rpartition("_")[2] for one in volumes] == ["data", "meta"]
+    assert {one.partition("/")[0] for one in volumes} == {"xenvg"}

@@ -99,5 +99,6 @@ def test_an_unknown_name_gets_close_ones(config: Config) -> None:
     with pytest.raises(NotFound, match="instance 'wbe' is not known") as caught:
         config.instance("wbe")
     assert "web" in caught.value.hint
-    with pytest.raises(NotFound, match="node group 'x' is not known"):
+    with pytest.raises(NotFound, match="node group 'x' is not known") as caught:
         config.group("x")
+    assert caught.value.hint == "gnt-group list"

@@ -486,3 +486,14 @@ async def test_no_disk_comes_to_a_pool_that_is_not_connected_where_it_is(cluster
     told = await cluster.refused("OP_DISK_CLONE", disk=name, new_name="c", pool="idle")
     assert said in told.message
     assert volumes(cluster) == before
+
+
+async def test_storage_that_a_mirrored_disk_is_in_already_is_refused_with_a_hint(
+    cluster,
+):
+    await convert(cluster, "data1", disk_template="drbd", node=":node2")
+    told = await cluster.refused(
+        "OP_DISK_CONVERT", disk="data1", disk_template="drbd", node="node1:node3"
+    )
+    assert "in such storage already" in told.message
+    assert told.hint.endswith("gnt-instance replace-disks -n NODE INSTANCE")

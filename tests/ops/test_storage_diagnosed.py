@@ -145,3 +145,11 @@ def test_a_programs_many_lines_become_one_sentence() -> None:
 
 def test_a_need_without_a_problem_is_met() -> None:
     assert Need(kind="program", name="lvs").problem == ""
+
+
+async def test_a_pool_takes_the_parameters_of_its_provider(sim: SimCluster) -> None:
+    rows = await sim.run(
+        "OP_STORAGE_DIAGNOSE", output_fields=["pool", "parameters"], names=["nas"]
+    )
+    ((_, parameters),) = rows
+    assert [name for name, _ in parameters] == ["tier", "access"]

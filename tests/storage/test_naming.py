@@ -47,8 +47,8 @@ def test_a_volume_for_nobody_has_a_name_too() -> None:
         ("../{uuid}", 127, "is not a valid name of a volume"),
         ("{uuid", 127, "two volumes could both be called"),
         ("{{short}}", 127, "is not a valid name of a volume"),
-        ("{uuid}", 7, "have at most 8 to 254 characters"),
-        ("{uuid}", 300, "have at most 8 to 254 characters"),
+        ("{uuid}", 7, "has 8 to 254 characters"),
+        ("{uuid}", 300, "has 8 to 254 characters"),
     ],
 )
 def test_a_pattern_that_gives_no_good_names_is_refused(

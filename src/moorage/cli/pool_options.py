@@ -10,7 +10,9 @@ def _pair(text: str) -> tuple[str, str]:
     """Return name and provider of ``NAME=PROVIDER``."""
     name, _, provider = text.partition("=")
     if not (name and provider):
-        raise BadInput(f"a pool is made of a name and a provider, not of '{text}'")
+        raise BadInput(
+            f"a pool is made of a name and a provider, not of '{name}' and '{provider}'"
+        )
     return name, provider
 
 

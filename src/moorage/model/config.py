@@ -35,6 +35,14 @@ Uuids: TypeAlias = "HashTrieSet[str]"
 NO_UUIDS: Uuids = HashTrieSet()
 WORDS = {"nodegroup": "node group", "pool": "storage pool"}
 """What people call a kind of object, where it is not the kind's name."""
+LISTED_BY = {
+    "nodegroup": "gnt-group list",
+    "pool": "gnt-storage pool list",
+    "node": "gnt-node list",
+    "instance": "gnt-instance list",
+    "disk": "gnt-disk list",
+}
+"""What shows the names of a kind of object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +227,8 @@ class Config:
         word = WORDS.get(kind, kind)
         names = [name for known, name in self.names if known == kind]
         close = get_close_matches(ref, names, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else ""
+        known_by = LISTED_BY.get(kind, "")
+        hint = f"did you mean {' or '.join(close)}?" if close else known_by
         return NotFound(f"{word} '{ref}' is not known", hint=hint, kind=kind, ref=ref)
 
     def before(self, change: Change) -> dict[str, Entity]:

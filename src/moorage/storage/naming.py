@@ -48,7 +48,7 @@ def check_pattern(pattern: str, longest: int, pool: str) -> str:
     """
     if not SHORTEST <= longest <= LONGEST:
         raise BadInput(
-            f"the names of volumes have at most {SHORTEST} to {LONGEST} characters, "
+            f"the longest name of a volume has {SHORTEST} to {LONGEST} characters, "
             f"not {longest}"
         )
     if not pattern:

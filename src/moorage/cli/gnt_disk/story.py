@@ -57,6 +57,11 @@ def _details(event: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {_or_none(show, old)} -> {_or_none(show, new)}"
 
 
+def _volume(child: Mapping[str, Any]) -> str:
+    """Return how a volume is called that a mirrored disk is made of."""
+    return "/".join(map(str, child.get("logical_id", ())))
+
+
 def _or_none(show: Callable[[Any], str], value: Any) -> str:  # noqa: ANN401
     return "(none)" if value is None else show(value)
 
@@ -64,6 +69,9 @@ def _or_none(show: Callable[[Any], str], value: Any) -> str:  # noqa: ANN401
 _SHOWN: Mapping[str, Callable[[Any], str]] = {
     "size": format_size,
     "logical_id": lambda value: "/".join(map(str, value)),
+    "children": lambda value: (
+        ", ".join(_volume(one) for one in value or ()) or "(none)"
+    ),
 }
 
 

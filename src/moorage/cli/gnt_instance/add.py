@@ -146,12 +146,13 @@ COMMAND = Command(
         Option(
             ("-t", "--disk-template"),
             "how its disks are stored, where a disk does not say: diskless, file, "
-            "sharedfile, blockdev, ext",
+            "sharedfile, gluster, blockdev, plain, drbd, rbd, ext",
             "NAME",
         ),
         Option(
             ("--disk",),
-            "a disk; dev_type=, provider=, name=, adopt= and what the provider knows",
+            "a disk; pool=, dev_type=, provider=, name=, adopt=, and what its storage "
+            "takes",
             "N:size=SIZE,...",
             disk_option,
             repeats=True,

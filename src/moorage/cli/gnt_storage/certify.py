@@ -2,6 +2,7 @@
 """Hold a provider to its contract, and print a report that can be published."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ from moorage.cli.follow import perform
 from moorage.cli.gnt_disk.options import PARAM
 from moorage.cli.option_syntax import merged, text_values
 from moorage.cli.options import FORCE_PARAMS, JOB, forced
-from moorage.errors import Failed
+from moorage.errors import BadInput, Failed
 from moorage.units import parse_size
 
 
 def certify(call: Call) -> int:
     """Certify a provider; the exit status is 1 if a check failed."""
+    if path := call.option("report"):
+        _check_writable(Path(path))
     params = merged(call.option("param"))
     fields = call.given(node="node", second_node="second_node", size="size")
     found: dict[str, Any] = perform(
@@ -34,9 +37,15 @@ def certify(call: Call) -> int:
     report = convert({k: v for k, v in found.items() if k != "passed"}, Report)
     as_json, text = json.dumps(found, indent=2), "\n".join(as_text(report))
     call.terminal.print(as_json if call.option("json") else text)
-    if path := call.option("report"):
+    if path:
         _write(Path(path), as_json if path.endswith(".json") else text)
     return 0 if report.passed else 1
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse before the checks are made, which may take long, what none could keep."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadInput(f"no report can be written to {path}")
 
 
 def _write(path: Path, content: str) -> None:

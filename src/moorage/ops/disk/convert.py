@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk
-from moorage.ops import conversion, conversion_tasks, disk_spec
+from moorage.ops import conversion, conversion_tasks, disk_spec, pairs
 from moorage.ops.conversion import Conversion
 
 
@@ -97,6 +97,7 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
             raise WrongState(
                 f"disk {wanted.disk.label} is in such storage already: template "
                 f"'{wanted.disk.dev_type}' with the same parameters",
+                hint=_nearby(wanted.disk),
                 disk=wanted.disk.uuid,
             )
         owner = view.config.owner(wanted.disk)
@@ -117,3 +118,10 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Fill a new volume, record it, remove the old one."""
         yield from conversion_tasks.convert(view, [self.conversion(view)], self.rate)
+
+
+def _nearby(disk: Disk) -> str:
+    """Return what may have been meant where a disk stays in its storage: a hint."""
+    if pairs.is_mirrored(disk.dev_type):
+        return "for its second copy: gnt-instance replace-disks -n NODE INSTANCE"
+    return "name other storage, or other parameters: -D"

@@ -11,10 +11,12 @@ from typing import Any
 from moorage.errors import MoorageError
 from moorage.jobs import Ask, Lock, Operation, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, Place, StoragePool
+from moorage.ops.node_tasks import providers_on
 from moorage.protocol import ExamineStorage
 from moorage.storage import TEMPLATES, template_named
+from moorage.storage.provider import common_parameters
 
-from .diagnosis import able, check_columns
+from .diagnosis import able, check_columns, collect, pairs
 from .directories import enabled, place, usual_place
 
 COLUMNS = (
@@ -25,6 +27,8 @@ COLUMNS = (
     "nodegroup_status",
     "parameters",
 )
+_PROVIDER = "provider"
+"""The parameter that a pool says for its disks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class StorageDiagnose(Operation, frozen=True, kw_only=True):
         """Ask every node that is online and may run instances."""
         for node in able(view.config):
             yield examined_on(view.config, node)
+            yield providers_on(node.uuid)
 
     def check(self, view: View) -> None:
         """Refuse columns that there are not."""
@@ -101,7 +106,7 @@ class StorageDiagnose(Operation, frozen=True, kw_only=True):
 
 
 def _row(view: View, subject: Subject) -> dict[str, Any]:
-    pool, facts = subject.pool, template_named(subject.template).capabilities.facts
+    pool = subject.pool
     status = {
         node.name: found
         for node in able(view.config)
@@ -113,8 +118,20 @@ def _row(view: View, subject: Subject) -> dict[str, Any]:
         "driver": pool.driver if pool else subject.template,
         "node_status": status,
         "nodegroup_status": _groups(view.config, subject, status),
-        "parameters": [[one.name, one.meaning] for one in facts.parameters],
+        "parameters": _parameters(view, subject),
     }
+
+
+def _parameters(view: View, subject: Subject) -> list[list[str]]:
+    """Return what its disks can be given: of a pool of a provider, the provider's."""
+    facts = template_named(subject.template).capabilities.facts
+    own = [[one.name, one.meaning] for one in facts.parameters]
+    provider = subject.pool.provider if subject.pool else None
+    if provider is None:
+        return own
+    found = collect(view, providers_on).entries(provider).values()
+    told = common_parameters(entries[0] for entries in found if entries)
+    return pairs(told) + [one for one in own if one[0] not in (_PROVIDER, *told)]
 
 
 def _status(view: View, subject: Subject, node: Node) -> list[Any] | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gnt-backup: what its options mean, and which of them contradict."""
+"""Options of the storage commands: what they mean, and which contradict."""
 
 from typing import Any
 
@@ -37,4 +37,20 @@ def test_a_disk_is_imported_alone(master: Any, typed: Any) -> None:
 def test_a_disk_is_moved_to_a_pool_that_has_a_name(master: Any, typed: Any) -> None:
     screen = typed("gnt-disk move --pool= data1")
     assert "to which storage pool?" in screen.err
+    assert master.ops == []
+
+
+def test_a_report_that_nobody_could_keep_is_refused_before_the_checks(
+    master: Any, typed: Any
+) -> None:
+    screen = typed("gnt-storage certify --report /nosuch/dir/x san")
+    assert "no report can be written to /nosuch/dir/x" in screen.err
+    assert master.ops == []
+
+
+def test_a_pool_without_a_provider_is_told_in_the_words_that_were_typed(
+    master: Any, typed: Any
+) -> None:
+    screen = typed("gnt-cluster modify --add-pool nas1 ''")
+    assert "not of 'nas1' and ''" in screen.err
     assert master.ops == []
