@@ -112,6 +112,25 @@ async def test_a_mirror_is_given_up_at_any_time(lab, alpha, switched):
     await ended(lab, alpha, old.disk)
 
 
+async def test_of_two_disks_that_are_given_up_neither_loses_what_was_written(
+    lab, alpha
+):
+    """The guest stands still until the last one is back on the volume on record."""
+    other, to = lab.drive("file"), lab.drive("file")
+    await lab.one.plug(alpha.uuid, other)
+    await lab.one.mirror(alpha.uuid, other.disk, to, 0)
+    await lab.one.follow_mirror(alpha.uuid, other.disk, silent)
+    old, _ = await begun(lab, alpha)
+    for disk in (old.disk, other.disk):
+        await lab.one.switch(alpha.uuid, disk)
+    await lab.one.drop_mirror(alpha.uuid, other.disk)
+    assert await state(lab, alpha) == "paused"
+    await lab.one.drop_mirror(alpha.uuid, old.disk)
+    assert await state(lab, alpha) == "running"
+    await lab.one.unplug(alpha.uuid, other.disk)
+    await ended(lab, alpha, old.disk)
+
+
 async def test_storage_that_dies_leaves_the_guest_its_old_volume(lab, alpha):
     old, _ = await begun(lab, alpha, ("file", "nbd"))
     lab._daemons[-1].kill()

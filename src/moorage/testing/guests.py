@@ -143,11 +143,14 @@ class SimHypervisor:
         self._put(replace(guest, state="running"), mirrors={disk: None})
 
     async def drop_mirror(self, uuid: str, disk: str) -> None:
-        """Let a guest go on with the drive that it had."""
+        """Let a guest go on with the drive that it had, once all drives are so."""
         guest, mirror = await self._there(uuid), self._mirror(uuid, disk)
         if mirror and mirror["switched"]:
             self._exchange(guest, disk, mirror, switched=False)
-        self._put(replace(guest, state="running"), mirrors={disk: None})
+        others = (self._mirror(uuid, one) for one in guest.disks if one != disk)
+        still = any(one and one["switched"] for one in others)
+        state = "paused" if still else "running"
+        self._put(replace(guest, state=state), mirrors={disk: None})
 
     def _copy(self, source: str, target: str) -> None:
         said = contents.copied(self._san, self._node, source, target)

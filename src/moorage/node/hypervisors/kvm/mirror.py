@@ -169,8 +169,7 @@ async def switch(talk: Talk, disk: str) -> None:
         except Failed:
             # A job that is asked to end would change the drive of a guest that runs.
             await _cancel(monitor, found.job.id)
-            if await hotplug.root(monitor, disk) != found.new.upper:
-                await migration.run_again(monitor)
+            await _go_on(monitor)
             raise
 
 
@@ -241,9 +240,21 @@ async def drop(talk: Talk, disk: str) -> None:
             await _cancel(monitor, found.job.id)
         if await hotplug.root(monitor, disk) == found.new.upper:
             await _switch_back(monitor, disk, found)
-        await migration.run_again(monitor)
+        await _go_on(monitor)
         await hotplug.close_stack(monitor, found.new)
         await monitor.ask("job-dismiss", id=found.job.id)
+
+
+async def _go_on(monitor: Monitor) -> None:
+    """Let the guest run again, unless a drive of it is on a new volume.
+
+    What it wrote there would be lost when that one is given up, too.
+    """
+    for disk in await hotplug.plugged(monitor):
+        found = await _found(monitor, disk)
+        if found and await hotplug.root(monitor, disk) == found.new.upper:
+            return
+    await migration.run_again(monitor)
 
 
 async def _close_other(monitor: Monitor, disk: str) -> None:
