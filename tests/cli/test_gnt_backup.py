@@ -1,59 +1,40 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exports made, listed, brought back and removed by command, on simulated nodes."""
+"""gnt-backup: what its options mean, and which of them contradict."""
 
-from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from moorage.testing.cluster import ClusterBuilder
-from moorage.testing.served import Served, served
 
-
-@pytest.fixture
-def sim() -> Iterator[Served]:
-    with served(ClusterBuilder()) as found:
-        yield found
-
-
-@pytest.fixture
-def types(typed, sim: Served) -> Callable[..., str]:
-    def types_(line: str, status: int = 0) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == status, screen.err
-        return screen.out if status == 0 else screen.err
-
-    return types_
-
-
-@pytest.mark.requirement("S0-54")
-def test_an_export_over_a_snapshot_and_back(
-    types: Callable[..., str], sim: Served
+@pytest.mark.parametrize(
+    "option", ["--start", "--net 0:mac=auto", "--tags a", "-o debian", "-I hail"]
+)
+def test_options_of_instances_are_refused_where_a_disk_is_imported(
+    master: Any, typed: Any, option: str
 ) -> None:
-    """The whole row as it is typed; which scripts run is tested with the operation."""
-    disk = "--disk 0:size=64M,dev_type=ext,provider=san,name=root"
-    types(f"gnt-instance add -n node1 --no-install --no-nics {disk} web1")
-    types("gnt-backup export -n node2 web1")
-    listed = types("gnt-backup list --no-headers")
-    assert listed.split()[:2] == ["node2", "web1"]
+    screen = typed(f"gnt-backup import --disk-only --src-dir disk+a {option} b")
+    assert screen.status == 1
+    assert "is for instances, and --disk-only imports a disk" in screen.err
+    assert master.ops == []
 
-    async def scripts(cluster) -> list[tuple[str, str]]:
-        return [
-            (name, one.argv[0].rpartition("/")[2])
-            for name, node in cluster.nodes.nodes.items()
-            for one in node.machine.ran
-            if "VOL_NAME" in one.env and one.env["VOL_NAME"].endswith(".snap")
-        ]
 
-    assert sim.inside(scripts) == [
-        ("node1", "remove"),
-        ("node2", "attach"),
-        ("node2", "detach"),
-    ]
-    shown = types("gnt-disk list --no-headers --separator=: -o name,status")
-    assert len(shown.splitlines()) == 1  # no snapshot is left
-    types("gnt-instance remove -f web1")
-    types("gnt-backup import --src-node node2 -n node2 web1")
-    shown = types("gnt-disk list --no-headers --separator=: -o dev_type,size,instance")
-    assert shown == "ext:64:web1\n"
-    types("gnt-backup remove web1")
-    assert types("gnt-backup list --no-headers") == ""
+def test_a_disk_is_imported_alone(master: Any, typed: Any) -> None:
+    master.result = "uuid-1"
+    line = "gnt-backup import --disk-only --ignore-capacity --src-dir disk+a -t file b"
+    screen = typed(line)
+    assert screen.out == "Imported disk b (uuid-1)\n"
+    (op,) = master.ops
+    assert op == {
+        "OP_ID": "OP_DISK_IMPORT",
+        "name": "b",
+        "params": {},
+        "disk_template": "file",
+        "src_path": "disk+a",
+        "ignore_capacity": True,
+    }
+
+
+def test_a_disk_is_moved_to_a_pool_that_has_a_name(master: Any, typed: Any) -> None:
+    screen = typed("gnt-disk move --pool= data1")
+    assert "to which storage pool?" in screen.err
+    assert master.ops == []

@@ -409,6 +409,31 @@ async def test_a_disk_goes_to_two_nodes_and_back(cluster, name):
     assert cluster.nodes.san.broken == []
 
 
+def holdings(cluster, node):
+    return {one.disk for one in cluster.nodes.nodes[node].agent._station.held.all()}
+
+
+@pytest.mark.parametrize("name", ["root1", "data1"])
+async def test_the_second_node_holds_what_the_running_disk_has_and_no_more(
+    cluster, name
+):
+    mine = disk(cluster, name).uuid
+    await convert(cluster, name, disk_template="drbd", node=":node2")
+    assert holdings(cluster, "node2") == {mine}
+    told = await cluster.run("OP_CLUSTER_VERIFY")
+    assert told["errors"] == []
+    await convert(
+        cluster, name, disk_template="drbd", node=":node3", params={"vg": "xenvg"}
+    )
+    assert (holdings(cluster, "node2"), holdings(cluster, "node3")) == (set(), {mine})
+    await convert(cluster, name, disk_template="sharedfile")
+    assert holdings(cluster, "node3") == set()
+    assert cluster.nodes.san.mirrors == {}
+    told = await cluster.run("OP_CLUSTER_VERIFY")
+    assert told["errors"] == []
+    assert cluster.nodes.san.broken == []
+
+
 async def test_a_mirrored_disk_needs_a_second_node(cluster):
     told = await cluster.refused(
         "OP_INSTANCE_SET_PARAMS", instance_name="web1", disk_template="drbd"

@@ -151,3 +151,35 @@ async def test_the_clusters_group_is_one_that_every_node_has(
         cluster.nodes.san.groups[f"{node} fast"] = {"devices": {"/dev/nvme0": 64}}
     await cluster.run("OP_CLUSTER_SET_PARAMS", volume_group_name="fast")
     assert cluster.config.cluster.volume_group_name == "fast"
+
+
+async def test_a_volume_group_that_the_node_lacks_is_refused(
+    cluster: SimCluster,
+) -> None:
+    before = dict(cluster.nodes.san.logical)
+    told = await cluster.refused(
+        "OP_DISK_ADD",
+        name="lost",
+        disk_template="plain",
+        size=64,
+        node="node1",
+        params={"vg": "nosuch"},
+    )
+    assert told.message == "node node1 has no volume group nosuch"
+    assert told.hint == "on node1: vgcreate nosuch /dev/…"
+    assert dict(cluster.nodes.san.logical) == before
+
+
+@pytest.mark.parametrize("template", ["plain", "sharedfile"])
+async def test_a_node_and_a_group_that_contradict_each_other_are_refused(
+    cluster: SimCluster, template: str
+) -> None:
+    await cluster.run("OP_GROUP_ADD", group_name="rack2")
+    told = await cluster.refused(
+        "OP_DISK_ADD", disk_template=template, size=64, node="node1", group="rack2"
+    )
+    assert told.message == "node node1 is in node group default, not in rack2"
+    told = await cluster.refused(
+        "OP_DISK_ADOPT", disk_template=template, volume="x", node="node1", group="rack2"
+    )
+    assert told.hint == "leave -g out: the node says it"

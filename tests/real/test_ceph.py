@@ -3,11 +3,13 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moorage.daemons.process import wait_until
 from moorage.testing.ceph import POOL, USER, Ceph
 
 pytestmark = pytest.mark.real
@@ -90,9 +92,14 @@ def test_qemu_keeps_no_key_that_it_was_handed_with_a_disk(sea: Any, ceph: Ceph) 
     all_of_them = Path("/proc").glob("[0-9]*/cwd")
     homes = [link for link in all_of_them if _is(link, row["uuid"])]
     assert homes
-    assert [text for home in homes for text in _texts(home.parent)] == []
+    kept = partial(_kept, homes)
+    assert wait_until(lambda: not kept(), 60), kept()
     sea.type("gnt-disk detach r4")
     sea.type("gnt-disk remove -f r4")
+
+
+def _kept(homes: list[Path]) -> list[str]:
+    return [text for home in homes for text in _texts(home.parent)]
 
 
 def _is(link: Path, uuid: str) -> bool:

@@ -177,9 +177,26 @@ class Step:
                 patient=True,
             )
             yield from copies.detach(config, old, node, tolerant=True)
+            yield from self.follow(new)
         elif self.held:
             for again in copies.attach(config, new, node, held=True):
                 yield replace(again, tolerant=True)
+
+    def follow(self, new: Disk) -> Iterator[Task]:
+        """Yield what lets the nodes of second copies hold the new volume as the disk.
+
+        They held the old one by the disk's uuid, and the new one by that of its own.
+        """
+        config, disk, node = self.view.config, self.disk, self.node
+        for peer in copies.peers(config, disk, node):
+            gone = node_tasks.forget(config, disk, peer)
+            what = f"let {peer.name} forget the old copy of disk {disk.label}"
+            yield replace(gone, what=what)
+        for peer in copies.peers(config, new, node):
+            yield copies.follow(config, new, peer, held=True, tolerant=True)
+            draft = node_tasks.forget(config, self.target, peer)
+            what = f"let {peer.name} hold the copy as disk {disk.label} alone"
+            yield replace(draft, what=what)
 
     def clear(self, old: Disk) -> Iterator[Task]:
         """Yield the end of the old volume; one that cannot be removed stays visible."""

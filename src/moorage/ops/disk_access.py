@@ -6,7 +6,7 @@ Nothing here knows a template by name: its capability record says all.
 
 from collections.abc import Iterable, Iterator
 
-from moorage.errors import MoorageError, NotFound, Refused, WrongState
+from moorage.errors import BadInput, MoorageError, NotFound, Refused, WrongState
 from moorage.jobs import Question, View
 from moorage.model import Config, Disk, Node, NodeGroup, Provider
 from moorage.storage import Can, Capabilities, Reach, Template
@@ -50,6 +50,16 @@ def group_of(config: Config, disk: Disk) -> NodeGroup:
     if disk.group and disk.group in config.objects:
         return config.group(disk.group)
     return only_group(config)
+
+
+def check_within(config: Config, node: Node, group: str | None) -> None:
+    """Raise `BadInput` if a node is not in the group that was named besides."""
+    if group and config.group(group).uuid != node.group:
+        raise BadInput(
+            f"node {node.name} is in node group {config.group(node.group).name}, not "
+            f"in {config.group(group).name}",
+            hint="leave -g out: the node says it",
+        )
 
 
 def only_group(config: Config) -> NodeGroup:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from moorage import htools
-from moorage.errors import BadInput, MoorageError, NoCapacity
+from moorage.errors import BadInput, MoorageError, NoCapacity, WrongState
 from moorage.htools.assignment import add_primary
 from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.explain import Answer
@@ -29,6 +29,8 @@ NAMES = frozenset({"hail", "."})
 """What an operator may call the allocator; there is one."""
 _SHOWN = 5
 """Refusing nodes that a sentence names."""
+_LVM = "plain"
+"""The template whose storage units are volume groups."""
 ANYWAY = "to do it all the same: --ignore-capacity"
 """The hint of a refusal for want of memory or room."""
 
@@ -253,6 +255,8 @@ def check_room_for(
     ------
     NoCapacity
         With the numbers; storage that cannot tell its room refuses nothing.
+    WrongState
+        If the node lacks the volume group.
     """
     state = fleet.fleet(view, _one(view, node))
     units = {unit.name: unit for unit in state.nodes[0].units or ()}
@@ -260,6 +264,7 @@ def check_room_for(
     for name, size in rooms:
         asked[name] += size
     for name, total in asked.items():
+        _check_there(view, node, name)
         unit = units.get(name)
         if unit is not None and unit.free is not None and total > unit.free:
             raise NoCapacity(
@@ -268,6 +273,20 @@ def check_room_for(
                 hint=ANYWAY,
                 node=node.name,
             )
+
+
+def _check_there(view: View, node: Node, unit: Named) -> None:
+    """Raise `WrongState` if a node that tells all its volume groups lacks one."""
+    template, group = unit
+    told = room(view).get(node.uuid)
+    if told is None or template != _LVM:
+        return
+    if group not in {one.key for one in told.units if one.template == _LVM}:
+        raise WrongState(
+            f"node {node.name} has no volume group {group}",
+            hint=f"on {node.name}: vgcreate {group} /dev/…",
+            node=node.name,
+        )
 
 
 def _one(view: View, node: Node) -> Reading:

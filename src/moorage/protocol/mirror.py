@@ -15,14 +15,20 @@ class GetMirrors(Reading[list[MirrorState]], frozen=True, tag="mirrors"):
     long = True
 
 
-class AwaitSync(OnDisk[MirrorState], frozen=True, tag="mirror.sync"):
+class AwaitSync(OnDisk[MirrorState], frozen=True, kw_only=True, tag="mirror.sync"):
     """Wait until both copies are the same; say how far they are meanwhile.
 
     It changes nothing, and so nothing that is done to the disk waits for it.
+
+    Attributes
+    ----------
+    alone
+        Whether it is enough that this node's own copy is good.
     """
 
     reads = True
     limit = _A_WEEK
+    alone: bool = False
 
 
 class BeginMirror(OnDisk[Outcome], frozen=True, tag="mirror.begin"):

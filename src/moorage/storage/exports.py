@@ -15,11 +15,13 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model.export import HALF_MADE, REPLACED, Dump, Export, Form, check_name
+from moorage.units import Mib
 
 from .base import Command, Opened, Outcome, Output, Steps
 from .exports_ini import from_ini, to_ini
 
 MANIFEST, INI = "manifest.json", "config.ini"
+_MIB = 1024 * 1024
 _SUM = 64
 """Digits of a SHA-256."""
 
@@ -94,7 +96,8 @@ class Exports:
             if length is None:
                 raise Failed(f"dump {path} is gone: the export cannot be completed")
             digest = yield from _digest(path)
-            found.append(replace(dump, bytes=length, sha256=digest))
+            size = yield from _held(path, dump, length)
+            found.append(replace(dump, size=size, bytes=length, sha256=digest))
         sealed = replace(export, dumps=tuple(found))
         manifest = json.format(json.encode(sealed)).decode()
         texts = {f"{draft}/{MANIFEST}": manifest}
@@ -254,6 +257,23 @@ def _length(path: str) -> Generator[Command, Output, int | None]:
         Opened.FILE, "stat", "--dereference", "--format=%s", "--", path, check=False
     )
     return None if found.code else int(found.stdout.strip() or 0)
+
+
+def _held(path: str, dump: Dump, length: int) -> Generator[Command, Output, Mib]:
+    """Return the MiB that a dump needs to be restored, at least those of its disk.
+
+    Storage rounds up: the volume of a disk may be larger than it was asked for.
+    """
+    if dump.form is Form.OS:
+        return dump.size
+    if dump.form is Form.QCOW2:
+        told = yield Command(
+            ("qemu-img", "info", "-f", "qcow2", "--output=json", path),
+            images={path: Opened.FILE},
+            reads=True,
+        )
+        length = json.decode(told.stdout, type=dict[str, Any])["virtual-size"]
+    return max(dump.size, Mib(-(-length // _MIB)))
 
 
 def _digest(path: str) -> Generator[Command, Output, str]:

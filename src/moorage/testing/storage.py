@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
+from fcntl import LOCK_EX, flock
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote
@@ -102,6 +103,9 @@ class San:
         How many looks a sync of two copies takes; with 0 it is done at once.
     broken
         What must never happen, and happened in this process.
+    turn
+        The file that a process locks while a program works on what others see; None
+        where there is one process alone.
     """
 
     volumes: Records = field(default_factory=dict)
@@ -117,13 +121,16 @@ class San:
     slow_sync: int = field(default=0, init=False)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
+    turn: Path | None = field(default=None, init=False)
 
     @classmethod
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
         shared = ("volumes", "files", "attached", "guests", "devices")
         names = (*shared, "logical", "groups", "mounts", "mirrors")
-        return cls(*(Files(directory / name) for name in names))
+        made = cls(*(Files(directory / name) for name in names))
+        made.turn = directory / ".turn"
+        return made
 
     def lose_power(self, node: str) -> None:
         """Forget what a node had in memory: its guests and its attachments."""
@@ -139,6 +146,13 @@ class San:
         CommandFailed
             If it fails and the template does not look at its exit status.
         """
+        if self.turn is None:
+            return self._answer(node, command)
+        with self.turn.open("a") as turn:
+            flock(turn, LOCK_EX)
+            return self._answer(node, command)
+
+    def _answer(self, node: str, command: Command) -> Output:
         program = PurePosixPath(command.argv[0])
         if program.is_relative_to(PROVIDERS_DIR):
             output = self._script(node, program, dict(command.env))
@@ -320,7 +334,7 @@ class San:
         key = self.key(node, operands[-1])
         old = self.files.get(key) or {"size": 0, "data": ""}
         least = old["size"] if wanted.startswith(">") else 0
-        self.files[key] = old | {"size": max(least, int(wanted.lstrip(">")))}
+        self.files[key] = old | {"size": max(least, _bytes(wanted.lstrip(">")))}
         return Output()
 
     def _fallocate(self, node: str, operands: list[str], command: Command) -> Output:
@@ -402,6 +416,11 @@ class San:
     def _blockdev(self, _node: str, operands: list[str], _command: Command) -> Output:
         device = self.devices.get(operands[-1])
         return Output(f"{device['size'] * MIB}\n") if device else Output(code=1)
+
+
+def _bytes(text: str) -> int:
+    """Return a size as ``truncate`` reads it."""
+    return int(text[:-1]) * MIB if text.endswith("M") else int(text)
 
 
 def _operands(command: Command) -> list[str]:

@@ -86,13 +86,29 @@ def disks(given: Sequence[Given]) -> list[dict[str, Any]]:
 _MOST = 99
 
 
+_INSTANCE_ALONE = (
+    *("start", "iallocator", "os_type", "os_parameters", "hypervisor_parameters"),
+    *("backend_parameters", "net", "tags", "ignore_ipolicy", "no_wait_for_sync"),
+    *("file_storage_dir", "file_driver", "force_params"),
+)
+"""Options that say nothing of a disk that is imported alone."""
+
+
 def _restore_disk(call: Call, name: str) -> int:
+    wrong = [one for one in _INSTANCE_ALONE if call.option(one)]
+    if wrong:
+        flag = wrong[0].replace("_", "-")
+        raise BadInput(
+            f"--{flag} is for instances, and --disk-only imports a disk",
+            hint="leave it out",
+        )
     fields = call.given(
         disk_template="disk_template",
         src_node="src_node",
         src_path="src_dir",
         rate="rate",
         node="node",
+        ignore_capacity="ignore_capacity",
     )
     given = disks(call.option("disk") or ())
     if len(given) > 1:

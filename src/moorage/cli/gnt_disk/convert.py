@@ -41,7 +41,7 @@ def move(call: Call) -> int:
     """Bring a disk's data to another storage pool, running or not."""
     (disk,) = call.words
     fields = call.given(pool="pool", node="node", rate="rate")
-    if "pool" not in fields:
+    if not fields.get("pool"):
         raise BadInput("to which storage pool?", hint="add --pool POOL")
     perform(call, "OP_DISK_CONVERT", disk=disk, **fields, **overridden(call))
     call.terminal.print(f"Moved disk {disk} to storage pool {fields['pool']}")

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msgspec import json
+from msgspec import json, structs
 
 from moorage.errors import Failed, NotFound
 from moorage.model import Disk
@@ -36,9 +36,11 @@ from moorage.protocol.backup import PATIENCE
 from moorage.storage import Command, Opened, Outcome, Progress
 from moorage.storage.exports import Exports
 from moorage.storage.uri import image_name
+from moorage.units import Mib
 
 from .context import NodeContext
 from .guest import told_of
+from .sizes import measured
 
 
 def _exports(at: NodeContext) -> Exports:
@@ -119,13 +121,20 @@ async def dump_guest(at: NodeContext, args: DumpGuest, report: Report) -> None:
     """Copy the disks of a running guest, all as they are at one moment."""
     exports = _exports(at)
     targets = list[Target]()
+    hypervisor = at.hypervisor(args.hypervisor)
+    await hypervisor.end_dump(args.uuid)  # one that was interrupted writes to them
     for disk, one in zip(args.disks, args.dumps, strict=True):
-        await at.run(exports.blank(args.export, one))
+        await at.run(exports.blank(args.export, await _whole_of(at, args, disk, one)))
         path = exports.growing(args.export, one)
         targets.append(Target(disk=disk.uuid, path=path, form=one.form.value))
-    writing = args.writing
-    hypervisor = at.hypervisor(args.hypervisor)
-    await hypervisor.dump(args.uuid, tuple(targets), writing, report)
+    await hypervisor.dump(args.uuid, tuple(targets), args.writing, report)
+
+
+async def _whole_of(at: NodeContext, args: DumpGuest, disk: Disk, one: Dump) -> Dump:
+    """Return a dump that is as large as the volume: storage may have rounded it up."""
+    held = at.held.get(disk.uuid)
+    real = (await measured(at, held, args.hypervisor)).size if held else Mib(0)
+    return structs.replace(one, size=max(one.size, real))
 
 
 async def end_dump(at: NodeContext, args: EndDump, _report: Report) -> Outcome:

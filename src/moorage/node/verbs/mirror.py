@@ -5,6 +5,7 @@ import asyncio
 
 from moorage.errors import Failed
 from moorage.model import MirrorState, pair_of
+from moorage.model.facts import UP_TO_DATE
 from moorage.node.commands import drive
 from moorage.protocol import (
     AwaitSync,
@@ -47,7 +48,7 @@ async def await_sync(at: NodeContext, args: AwaitSync, report: Report) -> Mirror
     pause, met = _FIRST, False
     while True:
         found = await _side(at, args)
-        if found is not None and found.in_sync:
+        if found is not None and _is_enough(args, found):
             return found
         if found is not None and found.copying:
             met = False
@@ -60,6 +61,10 @@ async def await_sync(at: NodeContext, args: AwaitSync, report: Report) -> Mirror
             continue
         await asyncio.sleep(pause)
         pause = min(pause * 2, _LONGEST)
+
+
+def _is_enough(args: AwaitSync, found: MirrorState) -> bool:
+    return found.in_sync or (args.alone and found.disk == UP_TO_DATE)
 
 
 async def _side(at: NodeContext, args: OnDisk[MirrorState]) -> MirrorState | None:

@@ -44,6 +44,10 @@ class Restored(InstanceCreate, frozen=True, kw_only=True):
     export: Export
     rate: int = 0
 
+    def _second_node(self) -> str:
+        """Return a hint: the first node is the export's, whoever names none."""
+        return f"-n {self.pnode}:OTHER, or other storage: -t TEMPLATE"
+
     def put_on(
         self, view: View, instance: Instance, disks: list[Disk], node: Node
     ) -> Iterator[Task]:

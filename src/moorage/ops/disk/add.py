@@ -11,7 +11,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops import copies, disk_spec, node_tasks, pairs, placement, pools
-from moorage.ops.disk_access import online, only_group
+from moorage.ops.disk_access import check_within, online, only_group
 from moorage.ops.storage.units import Named, has_room
 from moorage.storage import Reach
 from moorage.storage.templates.ext import plain
@@ -86,12 +86,15 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         """Return the node that makes the disk."""
         config = view.config
         if self.node:
-            return config.node(self.node.partition(":")[0])
+            node = config.node(self.node.partition(":")[0])
+            check_within(config, node, self.group)
+            return node
         wanted = self.wish(view)
         if wanted.kind.capabilities.reach is not Reach.GROUP:
             raise BadInput(
-                f"a disk of template '{wanted.template}' stays on one node",
-                hint="say which: -n NODE, or -n A:B for one with two copies",
+                _stays(wanted.template),
+                hint="say which: "
+                + ("-n A:B" if pairs.is_mirrored(wanted.template) else "-n NODE"),
             )
         nodes = self._workers(view)
         offering = (one for one in nodes if disk_spec.offers(view, wanted, one))
@@ -206,3 +209,9 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         """Return the uuid."""
         del view
         return str(results[-1][0])
+
+
+def _stays(template: str) -> str:
+    """Return the sentence on a template whose disks are where somebody says."""
+    where = "two nodes" if pairs.is_mirrored(template) else "one node"
+    return f"a disk of template '{template}' stays on {where}"

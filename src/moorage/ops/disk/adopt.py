@@ -11,7 +11,7 @@ from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
 from moorage.ops import disk_spec, node_tasks, pools
-from moorage.ops.disk_access import online, only_group
+from moorage.ops.disk_access import check_within, online, only_group
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.identity import ADOPTION
 from moorage.ops.storage import directories, survey
@@ -80,7 +80,9 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
     def node_of(self, config: Config) -> Node:
         """Return the node that is to look, and to attach it once."""
         if self.node:
-            return config.node(self.node)
+            node = config.node(self.node)
+            check_within(config, node, self.group)
+            return node
         group = config.group(self.group) if self.group else only_group(config)
         nodes = online(config, group)
         if not nodes:

@@ -21,7 +21,7 @@ from moorage.ops.instance.base import home
 from moorage.ops.liveness import holds, runs
 from moorage.ops.node_tasks import of_disk
 from moorage.ops.storage.units import Named, occupied, unit_of
-from moorage.protocol import BeginMirror, RemoveDisk
+from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -172,11 +172,19 @@ class Mirroring:
     # -- second copies go --------------------------------------------------------------
 
     def _halved(self, view: View) -> Iterator[Task]:
-        """Yield the end of second copies, once DRBD has said that the first is good."""
+        """Yield the end of second copies, once DRBD has said that the first is good.
+
+        That it can be opened says little: what it lacks, it then reads from the other.
+        """
         config, node = view.config, self._home(view)
         disks = [disk for disk, _ in self.wishes]
         for disk in disks:
             yield from copies.attach(config, disk, node, alone=True)
+            yield Run(
+                what=f"wait until the copy of disk {disk.label} on {node.name} is good",
+                node=node.uuid,
+                do=AwaitSync(**of_disk(config, disk), alone=True),
+            )
             yield from copies.detach(config, disk, node)
         change = Change(tuple(self._single(view, *one) for one in self.wishes))
         what = f"record that the disks of {self.instance.name} have one copy"

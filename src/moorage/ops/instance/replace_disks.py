@@ -256,6 +256,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 yield copies.follow(config, disk, source)
                 # Where its volumes are lost, it cannot; what takes it back is for both.
                 yield copies.follow(config, disk, place, tolerant=True)
+            yield self._tidied(view, disk, place)
             yield Run(
                 what=f"make the copy of disk {disk.label} on {place.name} anew",
                 node=place.uuid,
@@ -273,6 +274,15 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         if not active:
             for disk in disks:
                 yield from copies.detach(config, disk, primary, tolerant=True)
+
+    def _tidied(self, view: View, disk: Disk, node: Node) -> Run:
+        """Return the end of a copy that an earlier job left: it must not come back."""
+        return Run(
+            what=f"remove what is left of older copies of disk {disk.label} on "
+            f"{node.name}",
+            node=node.uuid,
+            do=ReleaseCopy(**of_disk(view.config, disk)),
+        )
 
     def _released(self, view: View, disk: Disk, node: Node) -> Run:
         return Run(

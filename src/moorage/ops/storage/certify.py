@@ -145,7 +145,8 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
         unknown = sorted(set(self.checks) - known)
         if unknown:
             raise BadInput(
-                f"there is no check '{unknown[0]}'", hint=f"one of {', '.join(known)}"
+                f"there is no check '{unknown[0]}'",
+                hint=f"one of {', '.join(sorted(known))}",
             )
         kind = template_named(_TEMPLATE)
         kind.parameters({"provider": self.provider, **self.params})

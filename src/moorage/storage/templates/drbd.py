@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Pair, pair_of
+from moorage.model.facts import UP_TO_DATE
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
 from moorage.storage.base import (
@@ -128,6 +129,7 @@ class Drbd(Template):
         """
         resource = yield from self._shown(disk)
         if resource.disk:
+            self._check_own(disk, resource)
             return Outcome.UNCHANGED
         made: list[Disk] = []
         try:
@@ -162,12 +164,7 @@ class Drbd(Template):
         """Set the device up, as far as it is not, and seek the other node."""
         data, meta = yield from self._volumes(disk)
         resource, minor = (yield from self._shown(disk)), self._minor(disk)
-        if resource.disk and resource.disk != data:
-            raise Failed(
-                f"minor {minor} of node {self.site.node} is in use: it has "
-                f"{resource.disk}, and not {data} of disk {disk.label}",
-                disk=disk.uuid,
-            )
+        self._check_own(disk, resource)
         if not resource.known:
             yield _setup("new-resource", _resource(minor))
         if not resource.device:
@@ -179,6 +176,16 @@ class Drbd(Template):
             yield _setup("attach", f"{minor}", data, meta, "0", size, how)
         yield from self._connected(disk, resource)
         return Where(path=f"/dev/drbd{minor}", block=True)
+
+    def _check_own(self, disk: Disk, resource: Resource) -> None:
+        """Raise `Failed` if the disk's number has been given to something else here."""
+        if _is_of_another(disk, resource):
+            raise Failed(
+                f"minor {self._minor(disk)} of node {self.site.node} is in use: it has "
+                f"{resource.disk}, and not {_path(disk.children[0])} of disk "
+                f"{disk.label}",
+                disk=disk.uuid,
+            )
 
     def _volumes(self, disk: Disk) -> Generator[Command, Output, tuple[str, str]]:
         paths = []
@@ -213,7 +220,7 @@ class Drbd(Template):
 
     def _down(self, disk: Disk) -> Steps:
         resource = yield from self._shown(disk)
-        if not resource.known:
+        if not resource.known or _is_of_another(disk, resource):
             return Outcome.UNCHANGED
         if resource.device:
             yield _setup("secondary", f"{self._minor(disk)}")
@@ -365,12 +372,23 @@ class Drbd(Template):
         return Outcome.CHANGED
 
     def release(self, disk: Disk) -> Steps:
-        """Remove the old volumes."""
+        """Remove the old volumes, once there is a good copy besides them."""
         found = Outcome.UNCHANGED
+        if (yield from self._are_kept(disk)):
+            self._check_replaced(disk, (yield from self._state(disk)))
         for child in disk.children:
             removed = yield from self._plain.remove(_aside(child))
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
+
+    def _check_replaced(self, disk: Disk, state: MirrorState | None) -> None:
+        if state is None or UP_TO_DATE not in (state.disk, state.peer_disk):
+            raise Failed(
+                f"node {self.site.node} keeps an old copy of disk {disk.label}, and "
+                "sees no good one",
+                hint=f"gnt-disk info {disk.label} shows how the copies are",
+                disk=disk.uuid,
+            )
 
     # -- parts of verbs ----------------------------------------------------------------
 
@@ -419,6 +437,11 @@ def _pair(disk: Disk) -> Pair:
     if pair is None or len(disk.children) != 2:
         raise Failed(f"disk {disk.label} is no mirrored disk", disk=disk.uuid)
     return pair
+
+
+def _is_of_another(disk: Disk, resource: Resource) -> bool:
+    """Whether what is set up under a disk's number has other data."""
+    return bool(resource.disk) and resource.disk != _path(disk.children[0])
 
 
 def _aside(volume: Disk) -> Disk:

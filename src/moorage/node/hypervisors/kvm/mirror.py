@@ -167,6 +167,8 @@ async def switch(talk: Talk, disk: str) -> None:
             if await hotplug.root(monitor, disk) != found.new.upper:
                 raise _stays(monitor, disk, "QEMU did not switch it")
         except Failed:
+            # A job that is asked to end would change the drive of a guest that runs.
+            await _cancel(monitor, found.job.id)
             if await hotplug.root(monitor, disk) != found.new.upper:
                 await migration.run_again(monitor)
             raise
