@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from moorage.model import Instance
+from moorage.model.export import name_of_disk
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
@@ -187,3 +188,19 @@ async def test_a_mirrored_instance_is_imported_on_two_nodes_that_are_named(
     error = await cluster.refused("OP_INSTANCE_CREATE", **asked)
     assert error.hint == "-n node1:OTHER, or other storage: -t TEMPLATE"
     await cluster.run("OP_INSTANCE_CREATE", **asked, pnode="node1", snode="node2")
+
+
+@pytest.mark.requirement("S0-81")
+async def test_a_pool_does_not_go_while_an_imported_disk_comes_into_it(
+    cluster: SimCluster,
+) -> None:
+    await cluster.run("OP_DISK_EXPORT", disk="spare")
+    spare = cluster.config.disk("spare")
+    asked = {"name": "new", "src_path": name_of_disk(spare)}
+    made = asked | {"params": {"pool": "nas"}}
+    (told,) = await cluster.at_once(
+        {"OP_ID": "OP_DISK_IMPORT", **made},
+        {"OP_ID": "OP_STORAGE_POOL_REMOVE", "pool_name": "nas"},
+    )
+    assert str(told).startswith("storage pool 'nas' cannot be removed: a disk uses it")
+    assert cluster.config.disk("new").pool == cluster.config.pool("nas").uuid

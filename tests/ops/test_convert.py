@@ -222,6 +222,17 @@ async def test_a_disk_that_is_there_already_is_left_alone(cluster):
     assert "already" in told.message
 
 
+@pytest.mark.requirement("S3-29")
+async def test_other_parameters_of_the_same_provider_are_other_storage(cluster):
+    old, before = disk(cluster, "data1"), data(cluster, "data1")
+    wanted = {"provider": "san", "tier": "hdd"}
+    await modify(cluster, "web1", disk_template="ext", ext_params=wanted)
+    new = disk(cluster, "data1")
+    assert (new.params, new.volume != old.volume) == (wanted, True)
+    assert data(cluster, "data1") == before
+    assert disk(cluster, "root1").params == wanted
+
+
 @pytest.mark.parametrize(
     ("instance", "fields", "said"),
     [

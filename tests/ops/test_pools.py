@@ -144,6 +144,28 @@ async def test_a_disk_of_a_pool_is_made_by_the_pools_provider(sim: SimCluster) -
     assert env(sim, "remove")["VOL_POOL"] == "nas1"
 
 
+@pytest.mark.requirement("S0-84")
+async def test_every_script_of_a_disks_life_is_told_the_pool(sim: SimCluster) -> None:
+    await pooled(sim)
+    fields = {"instance_name": "new", "pnode": "node1", "disk_template": "ext"}
+    disks = [{"size": 64, "pool": "nas1", "name": "d"}]
+    await sim.run("OP_INSTANCE_CREATE", disks=disks, **fields)
+    await sim.run("OP_DISK_GROW", disk="d", amount=64)
+    await sim.run("OP_DISK_SNAPSHOT", disk="d", new_name="s")
+    await sim.run("OP_INSTANCE_MIGRATE", instance_name="new", target_node="node2")
+    await sim.run("OP_DISK_SET_PARAMS", disk="d", params={"tier": "hdd"})
+    await sim.run("OP_INSTANCE_REMOVE", instance_name="new")
+    await sim.run("OP_DISK_REMOVE", disk="s")
+    told = {
+        (one.argv[0].rpartition("/")[2], one.env["VOL_POOL"], one.env["EXTP_POOL"])
+        for node in ("node1", "node2")
+        for one in sim.nodes.nodes[node].machine.ran
+        if "VOL_NAME" in one.env
+    }
+    scripts = "verify create attach open setinfo grow snapshot close detach remove"
+    assert told == {(script, "nas1", "nas1") for script in scripts.split()}
+
+
 async def test_a_providers_own_parameter_pool_is_its_own(sim: SimCluster) -> None:
     for node in sim.nodes.nodes.values():
         node.machine.installed.append(provider("rbd", pool="Ceph's pool"))

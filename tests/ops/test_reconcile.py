@@ -334,6 +334,23 @@ async def test_a_strangers_volume_is_adopted_by_a_persons_word(
     assert told.op == "DISK_ADOPT(hers)"
 
 
+@pytest.mark.requirement("S0-81", "S0-82")
+async def test_what_is_adopted_into_a_pool_keeps_the_pool(cluster: SimCluster) -> None:
+    cluster.nodes.san.volumes["hers"] = dict(HERS)
+    for name, groups in (("idle", []), ("fast", ["default"])):
+        pool: dict[str, Any] = {"pool_name": name, "groups": groups}
+        await cluster.run("OP_STORAGE_POOL_ADD", provider="san", **pool)
+    asked = {"volume": "hers", "name": "mine"}
+    told = await cluster.refused("OP_DISK_ADOPT", pool="idle", **asked)
+    assert "'idle', which is not connected to node group default" in str(told)
+    (only,) = await cluster.at_once(
+        {"OP_ID": "OP_DISK_ADOPT", "pool": "fast", **asked},
+        {"OP_ID": "OP_STORAGE_POOL_REMOVE", "pool_name": "fast"},
+    )
+    assert "cannot be removed: a disk uses it: mine (detached)" in str(only)
+    assert cluster.config.disk("mine").pool == cluster.config.pool("fast").uuid
+
+
 async def test_a_file_is_adopted_by_its_path_on_its_node(cluster: SimCluster) -> None:
     cluster.nodes.san.files["node2:/local/old.img"] = {"size": 5 << 20, "data": "x"}
     asked = {"volume": "/local/old.img", "disk_template": "file"}

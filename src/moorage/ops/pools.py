@@ -16,6 +16,11 @@ def hold(pools: Iterable[str | None]) -> Iterator[Lock]:
         yield Lock("pool", uuid, shared=True)
 
 
+def hold_named(config: Config, name: object) -> Iterator[Lock]:
+    """Share the pool that a request names, if it names one."""
+    yield from hold([config.pool(str(name)).uuid if name else None])
+
+
 def chosen_template(pool: StoragePool, asked: object) -> str:
     """Return the template of a pool's disks; raise `BadInput` if another is asked."""
     if asked and asked != pool.template:

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Claim, Disk, Instance, Node
 from moorage.model.export import Export, Form, Moment, name_of_disk
-from moorage.ops import disk_spec, node_tasks, placement
+from moorage.ops import disk_spec, node_tasks, placement, pools
 from moorage.ops.disk.add import DiskAdd
 from moorage.ops.disk.grow import grow_locks
 from moorage.ops.disk_access import (
@@ -193,9 +193,10 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         return Source(path=self.src_path, node=self.src_node, wanted=self.node)
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the name; share the export, and the nodes that may have it."""
+        """Hold the name; share the export, its nodes, and the storage pool."""
         yield from self.source.hold(view.config)
         yield from hold_names(disk_spec.checked_name(self.name))
+        yield from pools.hold_named(view.config, self.params.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the export, and for all that making a disk may ask for."""

@@ -146,8 +146,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         yield from self.source.hold(view.config)
         for given in self.disks:
             yield from hold_names(disk_spec.checked_name(given.get("name")))
-            if given.get("pool"):
-                yield from pools.hold([view.config.pool(str(given["pool"])).uuid])
+            yield from pools.hold_named(view.config, given.get("pool"))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the export, and for all that making an instance may ask for."""

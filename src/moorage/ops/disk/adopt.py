@@ -8,9 +8,9 @@ from msgspec import field
 
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, Node, Place, Volume
+from moorage.model import Change, Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
-from moorage.ops import disk_spec, node_tasks
+from moorage.ops import disk_spec, node_tasks, pools
 from moorage.ops.disk_access import check_within, online, only_group
 from moorage.ops.disk_names import check_unused, hold_names
 from moorage.ops.identity import ADOPTION
@@ -70,6 +70,13 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         held = disk_spec.parameters(config, wanted, group)
         return directories.place_with(config, wanted.template, held)
 
+    def pool_of(self, config: Config) -> StoragePool | None:
+        """Return the storage pool that is named, or the only one that is there."""
+        if self.pool:
+            return config.pool(self.pool)
+        group = config.group(self.node_of(config).group)
+        return directories.pool_at(config, group, self.place(config))
+
     def node_of(self, config: Config) -> Node:
         """Return the node that is to look, and to attach it once."""
         if self.node:
@@ -88,7 +95,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         return Ask(self.node_of(config).uuid, verb)
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the name, and all that others might adopt; share the node."""
+        """Hold the name, and all that others might adopt; share node and pool."""
         place = self.place(view.config)
         if survey.is_local(place) and not self.node:
             raise BadInput(
@@ -98,6 +105,8 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         yield Lock("node", self.node_of(view.config).uuid, shared=True)
         yield ADOPTION
         yield from hold_names(disk_spec.checked_name(self.name))
+        pool = self.pool_of(view.config)
+        yield from pools.hold([pool.uuid if pool else None])
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the node for the volumes there, and for what the disk's use needs."""
@@ -113,6 +122,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         if name:
             check_unused(view.config, name)
         disk = self.disk(view)
+        pools.check_used_in(view.config, disk, view.config.group(node.group))
         for one in view.config.all(Disk):
             if set(survey.keys_of(one)) & set(survey.keys_of(disk)):
                 raise _taken(self.volume, one)
@@ -125,6 +135,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
 
     def _disk(self, view: View) -> Disk:
         found, node = self._found(view), self.node_of(view.config)
+        pool = self.pool_of(view.config)
         size = found.size or disk_spec.checked_size(self.size)
         if not size:
             raise BadInput(
@@ -136,6 +147,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
             self.place(view.config),
             found.logical_id,
             (node,),
+            pool=pool.uuid if pool else None,
             size=Mib(size),
             name=disk_spec.checked_name(self.name),
             mode=disk_spec.checked_mode(self.mode),
