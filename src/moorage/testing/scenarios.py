@@ -54,6 +54,7 @@ async def harbour(directory: Path) -> SimCluster:
         for name in records:
             records[name] = records[name] | {"data": f"written to {name}"}
     await cluster.run("OP_BACKUP_EXPORT", instance_name="web3")
+    await cluster.run("OP_DISK_EXPORT", disk="user", target_node="node3")
     return cluster
 
 
@@ -283,6 +284,9 @@ SCENARIOS = (
     _exported("web1", "export while it runs", shutdown=False),
     _on("web9", "OP_INSTANCE_CREATE", "import", mode="import", src_path="web3"),
     _on("web3", "OP_BACKUP_REMOVE", "remove the export of"),
+    _exported("web1", "export and remove", remove_instance=True),
+    _at("spare", "OP_DISK_EXPORT", "export", target_node="node2"),
+    Scenario("import a disk", "OP_DISK_IMPORT", {"name": "d", "src_path": "disk+user"}),
     _modified("web1", "several changes", _SEVERAL),
     _modified("web1", "two removed", _TWO),
     _modified("web1", "two forgotten", _TWO, keep_disks=True),
