@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How far a program is: told by those that tell, and by nobody else."""
 
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -58,9 +57,8 @@ async def test_a_script_that_knows_nothing_of_it_is_as_it_was(go, told: Told) ->
     assert told == []
 
 
+@pytest.mark.real
 async def test_qemu_img_tells_on_its_output(go, told: Told, tmp_path: Path) -> None:
-    if not shutil.which("qemu-img"):
-        pytest.skip("needs qemu-img")
     (tmp_path / "from").write_bytes(b"x" * 8 * 1024 * 1024)
     words = ("qemu-img", "convert", "-p", "-f", "raw", "-O", "raw")
     paths = (f"{tmp_path}/from", f"{tmp_path}/to")
