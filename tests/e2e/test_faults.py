@@ -118,6 +118,9 @@ async def test_a_node_that_loses_power(
         await _marked(cluster, name, offline=True)
         ended = await cluster.finished(job)
         seen = await picture(cluster)
+        if _but_certified(seen.orphans) != set(seen.orphans):
+            log = [str(entry[-1]) for op in ended.ops for entry in op.log]
+            assert any(line.startswith("Warning: undoing 'check ") for line in log)
         check_visible(cluster, seen, told)
         if not seen.quarantined - told.after.quarantined:
             side = told.after if ended.status == "success" else told.before
