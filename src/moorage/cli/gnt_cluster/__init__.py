@@ -21,6 +21,10 @@ PROGRAM = Program(
         queue.COMMAND,
         life.DESTROY,
     ),
+    absent={
+        "activate-master-ip": "the master has no address of its own to take along",
+        "deactivate-master-ip": "the master has no address of its own to take along",
+    },
 )
 
 

@@ -5,12 +5,17 @@ from importlib import import_module
 
 from moorage.cli import join_token, policy_options
 from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.options import DEBUG, moot
+from moorage.cli.options import DEBUG, moot, refused
 from moorage.errors import BadInput
 
 from .settings import SETTINGS, settings
 
 _BOOTSTRAP = "moorage.daemons.bootstrap"
+
+_KEYS_OF_SSH = (
+    refused("--ssh-key-type", "nodes are reached over TLS, not by ssh", "TYPE"),
+    refused("--ssh-key-bits", "nodes are reached over TLS, not by ssh", "BITS"),
+)
 
 
 def init(call: Call) -> int:
@@ -57,6 +62,7 @@ INIT = Command(
         moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
         moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
         moot("--no-etc-hosts", "/etc/hosts is never written"),
+        *_KEYS_OF_SSH,
         moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
         DEBUG,
     ),
@@ -72,5 +78,5 @@ DESTROY = Command(
     destroy,
     "End the cluster; this cannot be taken back",
     (),
-    (Option(("--yes-do-it",), "really"), DEBUG),
+    (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
 )
