@@ -19,6 +19,7 @@ from moorage.jobs import Engine
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.ops import hooks
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
 from . import key_renewal, log_limit, process, settling
@@ -175,7 +176,7 @@ async def _serve(
         raise _no_store(f"{places.store} holds no cluster")
     nodes = HttpNodes(authority(places))
     standing = Standing(nodes)
-    engine = Engine(truth, standing, ops.parse)
+    engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
     sources = server.sources = Sources(truth, standing, engine)
     watches = (_tidy, key_renewal.watch, standing.watch)
