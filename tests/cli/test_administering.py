@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an administrator types now and then, at a real master, on simulated nodes."""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from moorage.api.luxi_server import LuxiServer
+from moorage.api.query import Sources
+from moorage.protocol import Said
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+
+class Harbour(NamedTuple):
+    cluster: SimCluster
+    types: Callable[..., Any]
+    refuses: Callable[..., str]
+
+
+def _builder() -> ClusterBuilder:
+    return (
+        ClusterBuilder()
+        .disk("root", "plain", logical_id=("xenvg", "vol-root"), nodes=("node2",))
+        .disk("data1")
+        .instance("web1", "node2", ("root",))
+        .instance("web2", "node3")
+    )
+
+
+async def _serve(
+    root: Path, box: list[SimCluster], ready: threading.Event, done: threading.Event
+) -> None:
+    cluster = await SimCluster.start(root / "nodes", _builder())
+    record = {"size": 1024, "data": "", "tags": "", "origin": "", "devices": []}
+    cluster.nodes.san.logical["node2 xenvg/vol-root"] = record
+    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    server = LuxiServer(sources, root / "luxi.sock")
+    await server.start()
+    box.append(cluster)
+    ready.set()
+    await asyncio.to_thread(done.wait)
+    await server.stop()
+    await cluster.stop()
+
+
+@pytest.fixture
+def at(typed: Any) -> Iterator[Harbour]:
+    """Start a master; return it with what types at it."""
+    ready, done, box = threading.Event(), threading.Event(), list[SimCluster]()
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        (root / "nodes").mkdir()
+        thread = threading.Thread(
+            target=lambda: asyncio.run(_serve(root, box, ready, done))
+        )
+        thread.start()
+        assert ready.wait(20)
+        where = {"MOORAGE_SOCKET": f"{directory}/luxi.sock"}
+
+        def types(line: str) -> str:
+            screen = typed(line, **where)
+            assert screen.status == 0, screen.err
+            return str(screen.out)
+
+        def refuses(line: str) -> str:
+            screen = typed(line, **where)
+            assert screen.status == 1, screen.out
+            return " ".join(screen.err.split())
+
+        yield Harbour(box[0], types, refuses)
+        done.set()
+        thread.join(20)
+
+
+# -- nodes -----------------------------------------------------------------------------
+
+
+def test_what_nodes_keep_disks_on(at: Harbour) -> None:
+    shown = at.types("gnt-node list-storage -t lvm-pv --separator=: node1")
+    assert shown.splitlines() == [
+        "Node:Type:Name:Size:Used:Free:Allocatable",
+        "node1:lvm-pv:/dev/sda:524288:0:524288:Y",
+        "node1:lvm-pv:/dev/sdb:524288:0:524288:Y",
+    ]
+    shown = at.types("gnt-node list-storage -o node,type,name --no-headers node1")
+    assert ["node1", "lvm-vg", "xenvg"] in [x.split() for x in shown.splitlines()]
+    at.types("gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/sdb")
+    fields = "--no-headers -o name,allocatable"
+    shown = at.types(f"gnt-node list-storage -t lvm-pv {fields} node1")
+    assert [line.split() for line in shown.splitlines()] == [
+        ["/dev/sda", "Y"],
+        ["/dev/sdb", "N"],
+    ]
+    told = at.refuses("gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/x")
+    assert "node node1 has no physical volume /dev/x: it has /dev/sda, /dev/sdb" in told
+    told = at.refuses("gnt-node modify-storage --allocatable=no node1 file /srv")
+    assert "storage of type 'file' cannot be modified" in told
+
+
+def test_volumes_say_whose_they_are(at: Harbour) -> None:
+    fields = "node,vg,name,size,instance,disk"
+    shown = at.types(f"gnt-node volumes --separator=: --no-headers -o {fields}")
+    assert shown.splitlines() == ["node2:xenvg:vol-root:1024:web1:root"]
+
+
+def test_a_volume_group_is_repaired_unless_disks_would_be_lost(at: Harbour) -> None:
+    told = at.refuses("gnt-node repair-storage node2 lvm-vg xenvg")
+    assert "1 disks have their only copy in volume group xenvg on node node2" in told
+    at.types("gnt-node repair-storage --ignore-consistency node2 lvm-vg xenvg")
+    ran = [one.argv for one in at.cluster.nodes.nodes["node2"].machine.ran]
+    assert ("vgreduce", "--removemissing", "--force", "xenvg") in ran
+
+
+def test_a_silent_node_is_told_of(at: Harbour) -> None:
+    at.cluster.nodes.cut_power("node3")
+    told = at.refuses("gnt-node volumes")
+    assert "Warning: node node3 gives no answer: " in told
+
+
+def test_scripts_that_nodes_offer(at: Harbour) -> None:
+    for name, code in (("node1", 0), ("node2", 3)):
+        said = Said(output=f"up at {name}\n", code=code)
+        machine = at.cluster.nodes.nodes[name].machine
+        machine.admin_scripts["restricted-commands/uptime"] = lambda _, said=said: said
+    shown = at.types("gnt-node restricted-command -M uptime node1")
+    assert shown == "node1: up at node1\n"
+    told = at.refuses("gnt-node restricted-command -g default uptime")
+    assert "uptime failed on node2, node3" in told
+
+
+def test_power_is_switched_by_a_program_of_the_masters_node(at: Harbour) -> None:
+    asked: list[tuple[str, ...]] = []
+    answers = {"power-status": '{"powered": true}', "health": '[["PSU0", "OK"]]'}
+
+    def program(words: tuple[str, ...]) -> Said:
+        asked.append(words)
+        return Said(output=answers.get(words[0], ""))
+
+    at.cluster.nodes.nodes["node1"].machine.admin_scripts["oob/ipmi"] = program
+    told = at.refuses("gnt-node power status node2")
+    assert "nobody knows how to switch the power of node node2" in told
+    at.types("gnt-node modify --node-parameters oob_program=ipmi node2")
+    assert at.types("gnt-node power status --no-headers") == "node2 powered\n"
+    assert at.types("gnt-node health --no-headers node2") == "node2 PSU0=OK\n"
+    told = at.refuses("gnt-node power -f off node2")
+    assert "node node2 is not marked offline" in told
+    at.types("gnt-node power -f --ignore-status off node2")
+    assert asked[-1] == ("power-off", "node2")
+    assert not at.cluster.config.node("node2").powered
+    at.types("gnt-node power -f on node2")
+    assert at.cluster.config.node("node2").powered
+    told = at.refuses("gnt-node power -f cycle node1")
+    assert "nobody knows" in told
+
+
+def test_a_node_is_rebooted_once(at: Harbour) -> None:
+    told = at.refuses("gnt-node powercycle --yes node1")
+    assert "node node1 is the master's: this job would die with it" in told
+    assert at.types("gnt-node powercycle --yes node2") == "Node node2 reboots\n"
+    assert at.cluster.nodes.calls.count(("node2", "node.powercycle")) == 1
