@@ -22,7 +22,7 @@ from moorage.node.client import HttpNodes
 from moorage.ops import hooks
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import key_renewal, log_limit, process, settling
+from . import key_renewal, log_limit, pauses, process, settling
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
@@ -178,6 +178,7 @@ async def _serve(
     standing = Standing(nodes)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
+    pauses.keep_short()
     sources = server.sources = Sources(truth, standing, engine)
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
@@ -211,6 +212,7 @@ async def _tidy(sources: Sources) -> None:
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
+        pauses.sweep()
 
 
 # -- from outside ----------------------------------------------------------------------
