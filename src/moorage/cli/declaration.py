@@ -54,6 +54,10 @@ class Option(NamedTuple):
         handed ``NAME=PROVIDER``.
     moot
         Whether it is Ganeti's and asks for what is so here in any case.
+    refused
+        Whether it is Ganeti's and asks for what there is not: whoever gives it is told.
+    why
+        Of a moot or refused one: the reason, the end of a sentence.
     """
 
     flags: tuple[str, ...]
@@ -69,6 +73,8 @@ class Option(NamedTuple):
     dest: str = ""
     pair: bool = False
     moot: bool = False
+    refused: bool = False
+    why: str = ""
 
     @property
     def name(self) -> str:

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 
 from moorage import __version__
-from moorage.errors import Failed, MoorageError, NotFound
+from moorage.errors import Failed, MoorageError, NotFound, NotSupported
 
 from .arguments import close, parse
 from .command import Call, Command, Finished, Program
-from .declaration import Usage
+from .declaration import Options, Usage
 from .environment import default_arguments
 from .errors import show
 from .help import command_help, program_help
@@ -109,6 +109,7 @@ def _carry_out(
     if options.wants_help:
         terminal.print(command_help(program, command))
         return 0
+    _check_refused(command, options)
     call = Call(program, command, options, terminal)
     try:
         return command.handler(call)
@@ -119,6 +120,13 @@ def _carry_out(
     finally:
         if "client" in vars(call):
             call.client.close()
+
+
+def _check_refused(command: Command, options: Options) -> None:
+    """Raise `NotSupported` for an option that is known and cannot be honoured."""
+    for option in command.options:
+        if option.refused and getattr(options, option.name):
+            raise NotSupported(f"{option.flags[-1]} is not supported: {option.why}")
 
 
 def _unknown_command(program: Program, name: str) -> Usage:

@@ -42,15 +42,33 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def moot(flag: str, why: str) -> Option:
-    """Return a switch of Ganeti's that asks for what is so here in any case.
+def moot(flag: str, why: str, *more: str, metavar: str = "") -> Option:
+    """Return an option of Ganeti's that asks for what is so here in any case.
 
     Parameters
     ----------
+    flag, more
+        How it is written, the long form last.
     why
         The end of the sentence "accepted, as in Ganeti: ...".
+    metavar
+        What stands for its value; empty for a switch.
     """
-    return Option((flag,), f"accepted, as in Ganeti: {why}", moot=True)
+    told = f"accepted, as in Ganeti: {why}"
+    return Option((flag, *more), told, metavar, moot=True, why=why)
+
+
+def refused(flag: str, why: str, *more: str, metavar: str = "") -> Option:
+    """Return an option of Ganeti's that is known and cannot be honoured.
+
+    Parameters
+    ----------
+    flag, more, metavar
+        As in :func:`moot`.
+    why
+        The end of the sentence "... is not supported: ...".
+    """
+    return Option((flag, *more), f"refused: {why}", metavar, refused=True, why=why)
 
 
 DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
+from moorage.model.hvparams import parameters
 from moorage.model.standstill import remedy, told
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
@@ -31,7 +32,7 @@ def status(scene: Snapshot, one: Instance) -> str:
     found = scene.guests.get(one.uuid, ())
     if not found:
         silent = _unanswered(scene, node) is Missing.NODATA
-        return "ERROR_nodedown" if silent else _asleep(one)
+        return "ERROR_nodedown" if silent else _asleep(scene, one)
     if node.uuid not in [where for where, _ in found]:
         return "ERROR_wrongnode"
     if one.admin_state != "up":
@@ -53,12 +54,20 @@ def _status_hint(scene: Snapshot, one: Instance) -> str | None:
     return f"{told(cause)}; {remedy(cause, one.name)}" if cause else None
 
 
-def _asleep(one: Instance) -> str:
+def _asleep(scene: Snapshot, one: Instance) -> str:
     if one.admin_state == "up":
-        return "ERROR_down"
+        itself = (one.primary_node, one.uuid) in scene.powered_off
+        return "USER_down" if itself and may_end(scene, one) else "ERROR_down"
     if one.admin_state == "offline":
         return "ADMIN_offline"
     return "USER_down" if one.admin_state_source == "user" else "ADMIN_down"
+
+
+def may_end(scene: Snapshot, one: Instance) -> bool:
+    """Whether the guest may power itself off for good: by the cluster, and itself."""
+    if not scene.config.cluster.enabled_user_shutdown:
+        return False
+    return parameters(hvparams(scene.config, one)).user_shutdown
 
 
 def _guest(scene: Snapshot, one: Instance) -> GuestState | Missing | None:

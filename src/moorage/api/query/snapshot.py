@@ -55,6 +55,16 @@ class Snapshot:
         return found
 
     @cached_property
+    def powered_off(self) -> set[tuple[str, str]]:
+        """Nodes and guests that powered themselves off there, by their uuids."""
+        return {
+            (node, guest)
+            for node, facts in self.facts.items()
+            if isinstance(facts, NodeFacts)
+            for guest in facts.powered_off
+        }
+
+    @cached_property
     def secondaries(self) -> dict[str, list[Instance]]:
         """Instances by the uuid of the nodes that hold a second copy of a disk."""
         found: dict[str, list[Instance]] = defaultdict(list)
