@@ -6,8 +6,8 @@ from typing import Any
 
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
-from moorage.model.hvparams import parameters
 from moorage.model.standstill import remedy, told
+from moorage.ops.liveness import may_power_off
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
@@ -57,17 +57,12 @@ def _status_hint(scene: Snapshot, one: Instance) -> str | None:
 def _asleep(scene: Snapshot, one: Instance) -> str:
     if one.admin_state == "up":
         itself = (one.primary_node, one.uuid) in scene.powered_off
-        return "USER_down" if itself and may_end(scene, one) else "ERROR_down"
+        return (
+            "USER_down" if itself and may_power_off(scene.config, one) else "ERROR_down"
+        )
     if one.admin_state == "offline":
         return "ADMIN_offline"
     return "USER_down" if one.admin_state_source == "user" else "ADMIN_down"
-
-
-def may_end(scene: Snapshot, one: Instance) -> bool:
-    """Whether the guest may power itself off for good: by the cluster, and itself."""
-    if not scene.config.cluster.enabled_user_shutdown:
-        return False
-    return parameters(hvparams(scene.config, one)).user_shutdown
 
 
 def _guest(scene: Snapshot, one: Instance) -> GuestState | Missing | None:
@@ -92,6 +87,11 @@ def _running(scene: Snapshot, one: Instance) -> bool | Missing:
     return guest if isinstance(guest, Missing) else guest is not None
 
 
+def _holders(scene: Snapshot, one: Instance) -> list[str]:
+    found = {node for disk in one.disks for node in scene.holders.get(disk, ())}
+    return sorted(scene.config.node(node).name for node in found)
+
+
 def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
         guest = _guest(scene, one)
@@ -108,6 +108,14 @@ LIVE = (
         "text",
         "Why a guest that has a process stands still, and what to do",
         _status_hint,
+        True,
+    ),
+    Field(
+        "disk.holders",
+        "DiskHolders",
+        "other",
+        "Nodes that have one of its disks attached",
+        _holders,
         True,
     ),
     Field("oper_state", "Running", "bool", "Whether it runs", _running, True),

@@ -65,6 +65,15 @@ class Snapshot:
         }
 
     @cached_property
+    def holders(self) -> dict[str, list[str]]:
+        """Uuids of the nodes that have a disk attached, by the disk's uuid."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for node, facts in self.facts.items():
+            for held in facts.held if isinstance(facts, NodeFacts) else ():
+                found[held.disk].append(node)
+        return found
+
+    @cached_property
     def secondaries(self) -> dict[str, list[Instance]]:
         """Instances by the uuid of the nodes that hold a second copy of a disk."""
         found: dict[str, list[Instance]] = defaultdict(list)
