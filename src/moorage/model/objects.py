@@ -259,11 +259,15 @@ class Cluster(Entity, frozen=True, kw_only=True):
         The volume group of disks that name none; empty for none.
     uid_pool
         The user-ids that guests run as.
+    candidate_pool_size
+        How many nodes are to be master candidates, the master's own included: each
+        keeps a copy of the state, and of the cluster's keys.
     """
 
     cluster_name: str
     master_node: str
     master_ip: str = ""
+    candidate_pool_size: int = 10
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
