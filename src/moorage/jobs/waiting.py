@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 ViewOf = Callable[[Job], View]
 """What a job sees now."""
+_IN_A_ROW = 16
+"""Questions that are sent before others get their turn: a job may ask all nodes."""
 
 
 class Waiting:
@@ -154,8 +156,17 @@ class Waiting:
             silent.discard(question)
             return found
 
-        with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-            answers = await asyncio.gather(*(answer(one) for one in questions))
+        asked: list[asyncio.Task[Any]] = []
+        try:
+            with self._queue.saying(job, op, lambda: self._unanswered(silent)):
+                for number, question in enumerate(questions, 1):
+                    asked.append(asyncio.create_task(answer(question)))
+                    if number % _IN_A_ROW == 0:
+                        await asyncio.sleep(0)
+                answers = await asyncio.gather(*asked)
+        finally:
+            for task in asked:
+                task.cancel()
         return dict(zip(questions, answers, strict=True))
 
     def _unanswered(self, silent: set[Question]) -> str:
