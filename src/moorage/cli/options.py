@@ -72,6 +72,24 @@ def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Optio
     return Option(_flags(flag, short), told, metavar, refused=why)
 
 
+def never(flag: str, why: str) -> Option:
+    """Return an option of Ganeti's that takes no for an answer, and refuses yes.
+
+    Parameters
+    ----------
+    why
+        The end of the sentence "yes is not supported: ...".
+    """
+
+    def convert(text: str) -> bool:
+        if truth(text):
+            raise BadInput(f"yes is not supported: {why}")
+        return False
+
+    told = f"accepted, as in Ganeti: no, as it is here in any case; {why}"
+    return Option((flag,), told, "no", convert, moot=True)
+
+
 def _flags(flag: str, short: str) -> tuple[str, ...]:
     return (short, flag) if short else (flag,)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput, NotSupported
+from moorage.model import Config, Node
 from moorage.model.misfit import misfit
 
 _OOB = r"^(/etc/ganeti/oob/)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$"
@@ -39,6 +40,12 @@ _UNREAD = {
     "ovs_name": "cards are connected to bridges that are there",
     "ssh_port": "nodes are reached over TLS, not by ssh",
 }
+
+
+def filled(config: Config, node: Node) -> dict[str, Any]:
+    """Return a node's parameters: the cluster's, its group's, then its own."""
+    group = config.group(node.group)
+    return {**config.cluster.ndparams, **group.ndparams, **node.ndparams}
 
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,16 @@ from typing import Any
 from moorage.cli import policy_options, pool_options
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import backend_parameters, ident_key_values, uid_ranges
-from moorage.cli.options import IALLOCATOR, JOB, names
+from moorage.cli.option_syntax import (
+    backend_parameters,
+    ident_key_values,
+    key_values,
+    uid_ranges,
+)
+from moorage.cli.options import IALLOCATOR, JOB, names, truth
 from moorage.errors import BadInput
+
+from . import unneeded
 
 
 def settings(call: Call) -> dict[str, Any]:
@@ -27,6 +34,10 @@ def settings(call: Call) -> dict[str, Any]:
         uid_pool="uid_pool",
         add_uids="add_uids",
         remove_uids="remove_uids",
+        candidate_pool_size="candidate_pool_size",
+        max_running_jobs="max_running_jobs",
+        enabled_user_shutdown="user_shutdown",
+        ndparams="node_parameters",
     )
     for field in ("add_pools", "remove_pools"):
         if call.option(field):
@@ -104,6 +115,25 @@ SETTINGS = (
         flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
     ),
     Option(
+        ("-C", "--candidate-pool-size"),
+        "how many nodes are to be master candidates",
+        "N",
+        int,
+    ),
+    Option(("-m", "--mac-prefix"), "first three bytes of MACs: aa:00:00", "MAC"),
+    Option(
+        ("--node-parameters",),
+        "node parameters where neither a node nor its group has others",
+        "KEY=VALUE,...",
+        key_values,
+    ),
+    Option(
+        ("--user-shutdown",),
+        "whether a guest that powers itself off may stay off",
+        "yes|no",
+        truth,
+    ),
+    Option(
         ("--uid-pool",),
         "the users that guests run as, such as 30000-30099,40000",
         "RANGES",
@@ -112,6 +142,7 @@ SETTINGS = (
     *policy_options.OPTIONS,
     policy_options.STANDARD,
 )
+_JOBS = Option(("--max-running-jobs",), "how many jobs work at once", "N", int)
 _UIDS = (
     Option(("--add-uids",), "more users that guests run as", "RANGES", uid_ranges),
     Option(("--remove-uids",), "ranges to take out of them", "RANGES", uid_ranges),
@@ -122,7 +153,15 @@ MODIFY = Command(
     modify,
     "Change the cluster's settings",
     (),
-    (*SETTINGS, *_UIDS, *pool_options.OPTIONS, *JOB),
+    (
+        *SETTINGS,
+        *_UIDS,
+        _JOBS,
+        *unneeded.MODIFY,
+        *unneeded.SHARED,
+        *pool_options.OPTIONS,
+        *JOB,
+    ),
     examples=(
         Example(
             "gnt-cluster modify -D ext:access=userspace",

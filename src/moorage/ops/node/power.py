@@ -9,6 +9,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Config, Node, successor
+from moorage.ops.ndparams import filled
 from moorage.protocol import PowerCycle, RunScript
 
 COMMANDS = ("health", "power-on", "power-off", "power-cycle", "power-status")
@@ -135,8 +136,7 @@ class OobCommand(Operation, frozen=True, kw_only=True):
 
 def program(config: Config, node: Node) -> str:
     """Return the name of a node's out-of-band program; empty for none."""
-    own = config.group(node.group).ndparams | node.ndparams
-    return PurePosixPath(str(own.get("oob_program") or "")).name
+    return PurePosixPath(str(filled(config, node).get("oob_program") or "")).name
 
 
 def _told(command: str, said: dict[str, Any]) -> tuple[bool, Any]:
