@@ -163,3 +163,73 @@ def test_a_node_is_rebooted_once(at: Harbour) -> None:
     assert "node node1 is the master's: this job would die with it" in told
     assert at.types("gnt-node powercycle --yes node2") == "Node node2 reboots\n"
     assert at.cluster.nodes.calls.count(("node2", "node.powercycle")) == 1
+
+
+def test_what_a_node_can_be(at: Harbour) -> None:
+    told = at.refuses("gnt-node modify --vm-capable no node2")
+    assert "node node2 has 1 instances and 1 disks, instance web1 among them" in told
+    at.types("gnt-node modify --vm-capable no -s 10.9.0.1 node1")
+    node = at.cluster.config.node("node1")
+    assert (node.vm_capable, node.secondary_ip) == (False, "10.9.0.1")
+    assert "a secondary IP is an address, not 'x'" in at.refuses(
+        "gnt-node modify -s x node1"
+    )
+    at.types("gnt-cluster modify -C 2")
+    at.types("gnt-node modify -C no node3")
+    told = at.refuses("gnt-node modify -C no node2")
+    assert "without node node2 there are too few master candidates" in told
+    at.types("gnt-node modify -C no --auto-promote node2")
+    config = at.cluster.config
+    marks = {name: config.node(name).master_candidate for name in ("node2", "node3")}
+    assert marks == {"node2": False, "node3": True}
+    at.types("gnt-node modify --master-capable no --auto-promote node3")
+    assert not at.cluster.config.node("node3").master_candidate
+    assert at.cluster.config.node("node2").master_candidate
+    told = at.refuses("gnt-node modify --node-parameters bogus=1 node2")
+    assert "there is no node parameter 'bogus'" in told
+
+
+# -- the cluster -----------------------------------------------------------------------
+
+
+def test_settings_of_the_cluster(at: Harbour) -> None:
+    at.types(
+        "gnt-cluster modify --max-running-jobs 3 -m aa:bb:cc --user-shutdown yes "
+        "--node-parameters cpu_speed=2 --maintain-node-health no --master-netdev lo"
+    )
+    cluster = at.cluster.config.cluster
+    assert (cluster.max_running_jobs, cluster.mac_prefix) == (3, "aa:bb:cc")
+    assert at.cluster.engine.slots.number == 3
+    assert cluster.enabled_user_shutdown
+    shown = at.types("gnt-node list --no-headers -o name,ndp/cpu_speed node2")
+    assert shown == "node2 2.0\n"
+    for line, word in (
+        ("--max-running-jobs 0", "max running jobs is a number from 1 to 1000"),
+        ("-m ab:bb:cc:dd", "a MAC prefix is three bytes"),
+        ("-m 01:bb:cc", "it is multicast"),
+        ("--node-parameters bogus=1", "there is no node parameter 'bogus'"),
+        ("--maintain-node-health yes", "yes is not supported: nobody powers"),
+        ("--install-image x", "--install-image is not supported: OS scripts run"),
+    ):
+        assert word in at.refuses(f"gnt-cluster modify {line}")
+
+
+def test_parameters_of_a_groups_disks(at: Harbour) -> None:
+    at.types("gnt-group modify -D plain:stripes=2 default")
+    assert at.cluster.config.group("default").diskparams == {"plain": {"stripes": "2"}}
+    told = at.refuses("gnt-group modify -D plain:bogus=1 default")
+    assert "disk template 'plain' has no parameter 'bogus'" in told
+    at.types("gnt-group add -D ext:access=userspace --node-parameters cpu_speed=1 far")
+    assert at.cluster.config.group("far").diskparams == {"ext": {"access": "userspace"}}
+
+
+def test_the_command_that_would_set_a_policy(at: Harbour) -> None:
+    at.types("gnt-group modify --ipolicy-vcpu-ratio 2 default")
+    assert at.types("gnt-group show-ispecs-cmd") == (
+        "gnt-group add --ipolicy-vcpu-ratio 2.0 default\n"
+    )
+    shown = at.types("gnt-group show-ispecs-cmd --include-defaults default")
+    flags = shown.removeprefix("gnt-group add ").removesuffix("default\n")
+    at.types(f"gnt-group add {flags} twin")
+    twin = at.types("gnt-group list --no-headers -o ipolicy twin")
+    assert twin == at.types("gnt-group list --no-headers -o ipolicy default")

@@ -5,6 +5,7 @@ from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
+from .option_syntax import ident_key_values
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 _YEAR = 366 * 86400
@@ -123,6 +124,13 @@ ASKING = (FORCE, YES, NO_INPUT)
 
 FORCE_PARAMS = Option(
     ("--force-params",), "hand over parameters that the disk's provider does not list"
+)
+DISK_PARAMETERS = Option(
+    ("-D", "--disk-parameters"),
+    "defaults of a disk template; may be repeated",
+    "NAME:KEY=VALUE,...",
+    ident_key_values,
+    repeats=True,
 )
 IALLOCATOR = Option(
     ("-I", "--iallocator"), "choose the node with this allocator", "NAME"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Settings of the cluster, and changing them."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from moorage.cli import policy_options, pool_options
@@ -11,9 +10,10 @@ from moorage.cli.option_syntax import (
     backend_parameters,
     ident_key_values,
     key_values,
+    nested,
     uid_ranges,
 )
-from moorage.cli.options import IALLOCATOR, JOB, names, truth
+from moorage.cli.options import DISK_PARAMETERS, IALLOCATOR, JOB, names, truth
 from moorage.errors import BadInput
 
 from . import unneeded
@@ -46,19 +46,11 @@ def settings(call: Call) -> dict[str, Any]:
         found["beparams"] = {"default": call.option("backend_parameters")}
     for field, option in _NESTED.items():
         if call.option(option):
-            found[field] = _nested(call.option(option))
+            found[field] = nested(call.option(option))
     return found
 
 
 _NESTED = {"hvparams": "hypervisor_parameters", "diskparams": "disk_parameters"}
-
-
-def _nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for ident, keys in given:
-        values = {k: "default" if v is None else v for k, v in keys.items()}
-        found.setdefault(ident, {}).update(values)
-    return found
 
 
 def modify(call: Call) -> int:
@@ -104,13 +96,7 @@ SETTINGS = (
         "KEY=VALUE,...",
         backend_parameters,
     ),
-    Option(
-        ("-D", "--disk-parameters"),
-        "defaults of a disk template; may be repeated",
-        "NAME:KEY=VALUE,...",
-        ident_key_values,
-        repeats=True,
-    ),
+    DISK_PARAMETERS,
     IALLOCATOR._replace(
         flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
     ),

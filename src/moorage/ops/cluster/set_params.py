@@ -24,7 +24,7 @@ from moorage.model import (
 )
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams, placement, policy
-from moorage.ops.group.set_params import merged
+from moorage.ops.merging import check_diskparams, merged
 from moorage.ops.node_tasks import facts_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
@@ -160,7 +160,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for name in self.hvparams or ():
             defaults.check_hvparams(name, changes["hvparams"][name])
         for name in self.diskparams or ():
-            defaults.check_diskparams(name, changes["diskparams"][name])
+            check_diskparams(name, changes["diskparams"][name])
 
     def _directories(self) -> dict[str, str]:
         """Return the directories that are given, by setting."""
