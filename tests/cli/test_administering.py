@@ -20,6 +20,8 @@ class Harbour(NamedTuple):
     cluster: SimCluster
     types: Callable[..., Any]
     refuses: Callable[..., str]
+    refuses_out: Callable[..., str]
+    any: Callable[..., list[str]]
 
 
 def _builder() -> ClusterBuilder:
@@ -72,7 +74,16 @@ def at(typed: Any) -> Iterator[Harbour]:
             assert screen.status == 1, screen.out
             return " ".join(screen.err.split())
 
-        yield Harbour(box[0], types, refuses)
+        def refuses_out(line: str) -> str:
+            screen = typed(line, **where)
+            assert screen.status == 1, screen.err
+            return str(screen.out)
+
+        def findings(line: str) -> list[str]:
+            shown = typed(line, **where).out.splitlines()
+            return [one for one in shown if one.startswith("  - ")]
+
+        yield Harbour(box[0], types, refuses, refuses_out, findings)
         done.set()
         thread.join(20)
 
@@ -233,3 +244,89 @@ def test_the_command_that_would_set_a_policy(at: Harbour) -> None:
     at.types(f"gnt-group add {flags} twin")
     twin = at.types("gnt-group list --no-headers -o ipolicy twin")
     assert twin == at.types("gnt-group list --no-headers -o ipolicy default")
+
+
+def test_verify_as_monitoring_plugins_read_it(at: Harbour) -> None:
+    at.cluster.nodes.cut_power("node3")
+    coded = at.refuses_out("gnt-cluster verify --error-codes --no-nplus1-mem")
+    line = next(x for x in coded.splitlines() if ":node:node3:" in x)
+    assert line.startswith("  - ERROR:ENODERPC:node:node3:it gives no answer (")
+    mild = at.types("gnt-cluster verify --error-codes -I ENODERPC --no-nplus1-mem")
+    assert "  - WARNING:ENODERPC:node:node3:" in mild
+    at.types("gnt-group add far")
+    assert "No problem found" in at.types("gnt-cluster verify -g far")
+    told = at.refuses("gnt-cluster verify -I NOSUCH")
+    assert "verify has no error code 'NOSUCH'" in told
+
+
+def test_verify_leaves_out_the_loss_of_nodes(at: Harbour) -> None:
+    at.types("gnt-node modify --vm-capable no node1")
+    for name in ("web1", "web2"):
+        at.types(f"gnt-instance modify -B memory=31000 {name}")
+        record = at.cluster.config.instance(name)
+        assert record.beparams["maxmem"] == 31000
+    at.types("gnt-instance startup web2")
+    at.types("gnt-instance startup web1")
+    codes = [x.split(":")[1] for x in at.any("gnt-cluster verify --error-codes")]
+    assert "ENODEN1" in codes
+    line = "gnt-cluster verify --error-codes --no-nplus1-mem"
+    assert "ENODEN1" not in [x.split(":")[1] for x in at.any(line)]
+
+
+def test_disks_that_a_node_lost_are_attached_again(at: Harbour) -> None:
+    at.types("gnt-instance activate-disks web1")
+    assert "All disks that should be" in at.types("gnt-cluster verify-disks")
+    at.cluster.nodes.cut_power("node2")
+    at.cluster.nodes.nodes["node2"].boot()
+    shown = at.types("gnt-cluster verify-disks")
+    assert shown.startswith("Activating disks for instance 'web1'\n")
+    assert "All disks that should be" in at.types("gnt-cluster verify-disks")
+    at.types("gnt-group add far")
+    at.types("gnt-cluster verify-disks -g far")
+
+
+def test_the_watcher_is_paused(at: Harbour) -> None:
+    assert at.types("gnt-cluster watcher info") == "The watcher is not paused\n"
+    at.types("gnt-cluster watcher pause 2h")
+    assert "The watcher is paused until " in at.types("gnt-cluster watcher info")
+    at.types("gnt-cluster watcher continue")
+    assert at.types("gnt-cluster watcher info") == "The watcher is not paused\n"
+    assert "'x' is no time" in at.refuses("gnt-cluster watcher pause x")
+    assert "takes pause with a time" in at.refuses("gnt-cluster watcher pause")
+
+
+def test_the_cluster_gets_another_name(at: Harbour) -> None:
+    at.types("gnt-cluster rename --yes fleet.example.com")
+    assert at.cluster.config.cluster.cluster_name == "fleet.example.com"
+    assert "called fleet.example.com already" in at.refuses(
+        "gnt-cluster rename --yes fleet.example.com"
+    )
+    assert "is not the name of a cluster" in at.refuses("gnt-cluster rename -f a_b")
+    assert "each change" in at.types("gnt-cluster redist-conf")
+
+
+def test_the_command_that_would_set_the_clusters_policy(at: Harbour) -> None:
+    shown = at.types("gnt-cluster show-ispecs-cmd")
+    flags = shown.removeprefix("gnt-cluster init ").removesuffix("NAME\n")
+    at.types(f"gnt-cluster modify {flags}")
+    assert at.types("gnt-cluster show-ispecs-cmd") == shown
+
+
+def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def program(words: tuple[str, ...]) -> Said:
+        asked.append(words)
+        return Said(output="")
+
+    at.cluster.nodes.nodes["node1"].machine.admin_scripts["oob/ipmi"] = program
+    at.types("gnt-cluster modify --node-parameters oob_program=ipmi")
+    at.types("gnt-instance startup web2")
+    at.types("gnt-cluster epo --yes node3")
+    assert asked == [("power-off", "node3")]
+    web2 = at.cluster.config.instance("web2")
+    assert web2.admin_state == "up"  # the watcher starts it when power is back
+    assert not at.cluster.config.node("node3").powered
+    at.types("gnt-cluster epo --yes --on --groups default")
+    assert ("power-on", "node3") in asked
+    assert "name nodes, or --all" in at.refuses("gnt-cluster epo")
