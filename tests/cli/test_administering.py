@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
@@ -330,3 +331,64 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     at.types("gnt-cluster epo --yes --on --groups default")
     assert ("power-on", "node3") in asked
     assert "name nodes, or --all" in at.refuses("gnt-cluster epo")
+
+
+# -- what is shown ---------------------------------------------------------------------
+
+NODE_FIELDS = """
+bootid cnodes cnos csockets ctime ctotal custom_ndparams dfree disk_state
+drained dtotal group group.uuid hv_state master master_candidate master_capable mfree
+mnode mtime mtotal name ndparams offline pinst_cnt pinst_list pip powered role serial_no
+sinst_cnt sinst_list sip spfree sptotal tags uuid vm_capable"""
+GROUP_FIELDS = """alloc_policy ctime custom_diskparams custom_ipolicy custom_ndparams
+diskparams ipolicy mtime name ndparams node_cnt node_list pinst_cnt pinst_list serial_no
+tags uuid"""
+NDP = """cpu_speed exclusive_storage oob_program ovs ovs_link ovs_name spindle_count
+ssh_port"""
+JOB_FIELDS = """archived end_ts id opend opexec oplog oppriority opresult ops opstart
+opstatus priority received_ts start_ts status summary"""
+
+
+@pytest.mark.parametrize(
+    ("program", "fields"),
+    [
+        ("gnt-node", f"{NODE_FIELDS} {' '.join(f'ndp/{x}' for x in NDP.split())}"),
+        ("gnt-group", f"{GROUP_FIELDS} {' '.join(f'ndp/{x}' for x in NDP.split())}"),
+        ("gnt-job", JOB_FIELDS),
+    ],
+)
+def test_every_field_of_ganetis_is_listed_and_can_be_asked_for(
+    at: Harbour, program: str, fields: str
+) -> None:
+    shown = at.types(f"{program} list-fields --no-headers --separator=:")
+    assert set(fields.split()) <= {line.split(":")[0] for line in shown.splitlines()}
+    at.types(f"{program} list -o {','.join(fields.split())}")
+
+
+CLUSTER_KEYS = """Cluster name|Cluster UUID|Creation time|Modification time|Master node
+Architecture (this node)|Tags|Default hypervisor|Enabled hypervisors
+Hypervisor parameters|OS-specific hypervisor parameters|OS parameters|Hidden OSes
+Blacklisted OSes|Cluster parameters|Default node parameters|Default instance parameters
+Default nic parameters|Default disk parameters|Instance policy - limits for instances"""
+CLUSTER_PARAMETERS = """\
+candidate pool size|maximal number of jobs running simultaneously
+mac prefix|master netdev|master netmask|lvm volume group|lvm reserved volumes
+drbd usermode helper|file storage path|shared file storage path|gluster storage path
+maintenance of node health|uid pool|default instance allocator|primary ip version
+preallocation wipe disks|ExtStorage Providers search path|enabled disk templates
+install image|instance communication network|zeroing image|compression tools
+enabled user shutdown|modify ssh setup"""
+
+
+def test_info_has_ganetis_keys(at: Harbour) -> None:
+    told = yaml.safe_load(at.types("gnt-cluster info"))
+    assert set(CLUSTER_KEYS.replace("\n", "|").split("|")) <= told.keys()
+    wanted = set(CLUSTER_PARAMETERS.replace("\n", "|").split("|"))
+    assert wanted <= told["Cluster parameters"].keys()
+    (node,) = yaml.safe_load(at.types("gnt-node info node1"))
+    keys = "Node name|primary ip|secondary ip|master candidate|drained|offline|powered"
+    more = "master_capable|vm_capable|primary for instances|node parameters"
+    assert {*keys.split("|"), *more.split("|")} <= node.keys()
+    (group,) = yaml.safe_load(at.types("gnt-group info default"))
+    assert {"Node group", "Node parameters", "Disk parameters"} <= group.keys()
+    assert "Instance policy" in group

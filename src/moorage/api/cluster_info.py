@@ -20,6 +20,7 @@ _OS_API = 20
 _SAME = (
     "beparams",
     "blacklisted_os",
+    "candidate_pool_size",
     "ctime",
     "default_iallocator",
     "diskparams",
@@ -31,7 +32,9 @@ _SAME = (
     "hidden_os",
     "hvparams",
     "mac_prefix",
+    "max_running_jobs",
     "mtime",
+    "ndparams",
     "nicparams",
     "os_hvp",
     "osparams",
@@ -66,11 +69,15 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
-        "candidate_pool_size": cluster.candidate_pool_size,
-        "primary_ip_version": 4,
+        "primary_ip_version": _version(cluster.master_ip),
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,
     }
+
+
+def _version(address: str) -> int:
+    """Return 6 for an address of IPv6, and 4 for any other."""
+    return 6 if ":" in address else 4
 
 
 _VALUES: dict[str, Callable[[Config], Any]] = {
