@@ -11,7 +11,7 @@ is told in the job's log.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
 from moorage.store import ConfigStore
@@ -38,6 +38,8 @@ class Waiting:
     ----------
     ended
         Waits for the end of a job, and returns it.
+    aside
+        Runs what may take long, without holding up everybody else.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Waiting:
         *,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
+        aside: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         self.locks = Locks()
         self.slots = Slots()
@@ -56,6 +59,7 @@ class Waiting:
         self._queue = queue
         self._view = view
         self._ended = ended
+        self._aside = aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
 
     def cancel(self, number: int) -> None:
@@ -144,7 +148,7 @@ class Waiting:
     # -- answers ------------------------------------------------------------------
 
     async def _ask(self, job: Job, op: Op, operation: Operation) -> dict[Question, Any]:
-        questions = list(dict.fromkeys(operation.questions(self._view(job))))
+        questions = await self._questions(operation, self._view(job))
         silent = set(questions)
 
         async def answer(question: Question) -> Any:  # noqa: ANN401
@@ -164,6 +168,14 @@ class Waiting:
             for task in asked:
                 task.cancel()
         return dict(zip(questions, answers, strict=True))
+
+    async def _questions(self, operation: Operation, view: View) -> list[Question]:
+        def listed() -> list[Question]:
+            return list(dict.fromkeys(operation.questions(view)))
+
+        if operation.looks or operation.surveys:  # the whole cluster is walked through
+            return cast("list[Question]", await self._aside(listed))
+        return listed()
 
     def _unanswered(self, silent: set[Question]) -> str:
         names = sorted({self._name(question.node) for question in silent})
