@@ -22,13 +22,12 @@ from .locks import Locks
 from .operation import Operation, Question, View
 from .queue import Queue
 from .slots import Slots
+from .turns import together
 
 T = TypeVar("T")
 
 ViewOf = Callable[[Job], View]
 """What a job sees now."""
-_IN_A_ROW = 16
-"""Questions that are sent before others get their turn: a job may ask all nodes."""
 
 
 class Waiting:
@@ -156,17 +155,8 @@ class Waiting:
             silent.discard(question)
             return found
 
-        asked: list[asyncio.Task[Any]] = []
-        try:
-            with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-                for number, question in enumerate(questions, 1):
-                    asked.append(asyncio.create_task(answer(question)))
-                    if number % _IN_A_ROW == 0:
-                        await asyncio.sleep(0)
-                answers = await asyncio.gather(*asked)
-        finally:
-            for task in asked:
-                task.cancel()
+        with self._queue.saying(job, op, lambda: self._unanswered(silent)):
+            answers = await together(answer(one) for one in questions)
         return dict(zip(questions, answers, strict=True))
 
     async def _questions(self, operation: Operation, view: View) -> list[Question]:
