@@ -16,9 +16,12 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.model import Config
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.ops import hooks
+from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
 from . import key_renewal, log_limit, pauses, process, settling
@@ -174,8 +177,9 @@ async def _serve(
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
     nodes = HttpNodes(authority(places))
+    nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
-    engine = Engine(truth, standing, ops.parse)
+    engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
     pauses.keep_short()
     sources = server.sources = Sources(truth, standing, engine)
@@ -196,6 +200,13 @@ async def _serve(
     await truth.close()
     if standing.over.is_set():
         raise fenced(truth.term)
+
+
+def _sender(config: Config) -> Sender:
+    """Return what this master says of itself to the nodes."""
+    cluster = config.cluster
+    node = config.node(cluster.master_node)
+    return ourselves(node.name, node.primary_ip, cluster.cluster_name)
 
 
 async def _first(*events: asyncio.Event) -> None:

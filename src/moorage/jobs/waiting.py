@@ -94,6 +94,10 @@ class Waiting:
             with self._queue.saying(job, op, self._crowded):
                 await self._unless_cancelled(job, self.slots.take(job))
 
+    async def for_hooks(self, job: Job, hooks: Coroutine[Any, Any, None]) -> None:
+        """Wait for the hooks that come before."""
+        await self._unless_cancelled(job, hooks)
+
     async def _unless_cancelled(self, job: Job, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.create_task(work)
         self._under_way[job.id] = task
