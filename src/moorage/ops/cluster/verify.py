@@ -25,7 +25,7 @@ from . import (
     checks_survival,
     verify_codes,
 )
-from .observation import Finding, Seen, room_and_facts_on, see
+from .observation import Finding, Seen, ask_facts, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,
@@ -94,10 +94,9 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
         yield authority_on(view)
-        for node in config.named(Node):
-            if not node.offline:
-                yield room_and_facts_on(config, node)
-                yield providers_on(node.uuid)
+        for question in ask_facts(config):
+            yield question
+            yield providers_on(question.node)
         yield from checks_devices.ask(config)
         yield from checks_mirrors.ask(config)
         yield from checks_pools.ask(config)
