@@ -9,7 +9,6 @@ from moorage import __version__
 from moorage.errors import BadInput
 from moorage.model import (
     Config,
-    Node,
     NodeFacts,
 )
 from moorage.model.ipolicy import cluster_policy
@@ -67,7 +66,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
-        "candidate_pool_size": config.count(Node),
+        "candidate_pool_size": cluster.candidate_pool_size,
         "primary_ip_version": 4,
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,

@@ -9,8 +9,8 @@
   + Option ``--text-data``
 """
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from moorage.errors import BadInput
@@ -55,9 +55,8 @@ class Option(NamedTuple):
     moot
         Whether it is Ganeti's and asks for what is so here in any case.
     refused
-        Whether it is Ganeti's and asks for what there is not: whoever gives it is told.
-    why
-        Of a moot or refused one: the reason, the end of a sentence.
+        Why there is no such thing here: who types it reads this. Empty for an option
+        that there is.
     """
 
     flags: tuple[str, ...]
@@ -73,8 +72,7 @@ class Option(NamedTuple):
     dest: str = ""
     pair: bool = False
     moot: bool = False
-    refused: bool = False
-    why: str = ""
+    refused: str = ""
 
     @property
     def name(self) -> str:
@@ -159,11 +157,18 @@ class Command(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program of several commands, or of one without a name."""
+    """A program of several commands, or of one without a name.
+
+    Attributes
+    ----------
+    absent
+        Why a command of Ganeti's is not here, by its name: who types it reads this.
+    """
 
     name: str
     summary: str
     commands: tuple[Command, ...]
+    absent: Mapping[str, str] = MappingProxyType({})
 
     def find(self, name: str) -> Command | None:
         """Return the command of that name or alias, if any."""

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 
 from moorage import __version__
-from moorage.errors import Failed, MoorageError, NotFound, NotSupported
+from moorage.errors import Failed, MoorageError, NotFound
 
 from .arguments import close, parse
 from .command import Call, Command, Finished, Program
-from .declaration import Options, Usage
+from .declaration import Usage
 from .environment import default_arguments
 from .errors import show
 from .help import command_help, program_help
@@ -109,7 +109,6 @@ def _carry_out(
     if options.wants_help:
         terminal.print(command_help(program, command))
         return 0
-    _check_refused(command, options)
     call = Call(program, command, options, terminal)
     try:
         return command.handler(call)
@@ -122,16 +121,11 @@ def _carry_out(
             call.client.close()
 
 
-def _check_refused(command: Command, options: Options) -> None:
-    """Raise `NotSupported` for an option that is known and cannot be honoured."""
-    for option in command.options:
-        if option.refused and getattr(options, option.name):
-            raise NotSupported(f"{option.flags[-1]} is not supported: {option.why}")
-
-
 def _unknown_command(program: Program, name: str) -> Usage:
     kept = [one for one in program.commands if one.verb not in DESTROYS]
     known = [name for command in kept for name in command.names]
+    if name in program.absent:
+        return Usage(f"there is no {program.name} {name} here: {program.absent[name]}")
     hint = close(name, known, program.name)
     return Usage(f"{program.name} has no command '{name}'", hint=hint)
 

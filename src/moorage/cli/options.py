@@ -42,33 +42,38 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def moot(flag: str, why: str, *more: str, metavar: str = "") -> Option:
+def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
     """Return an option of Ganeti's that asks for what is so here in any case.
 
     Parameters
     ----------
-    flag, more
-        How it is written, the long form last.
     why
         The end of the sentence "accepted, as in Ganeti: ...".
     metavar
         What stands for its value; empty for a switch.
+    short
+        Its other form, as ``-v``.
     """
     told = f"accepted, as in Ganeti: {why}"
-    return Option((flag, *more), told, metavar, moot=True, why=why)
+    return Option(_flags(flag, short), told, metavar, moot=True)
 
 
-def refused(flag: str, why: str, *more: str, metavar: str = "") -> Option:
-    """Return an option of Ganeti's that is known and cannot be honoured.
+def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
+    """Return an option of Ganeti's that is refused in a sentence.
 
     Parameters
     ----------
-    flag, more, metavar
-        As in :func:`moot`.
     why
-        The end of the sentence "... is not supported: ...".
+        The end of the sentence "--flag is not supported: ...".
+    metavar, short
+        As of :func:`moot`.
     """
-    return Option((flag, *more), f"refused: {why}", metavar, refused=True, why=why)
+    told = f"not supported: {why}"
+    return Option(_flags(flag, short), told, metavar, refused=why)
+
+
+def _flags(flag: str, short: str) -> tuple[str, ...]:
+    return (short, flag) if short else (flag,)
 
 
 DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)

@@ -126,6 +126,11 @@ class NodePlaces:
         return self.root / "log"
 
 
+def node_places() -> NodePlaces:
+    """Return the directory of this machine's node, wherever it is said to be."""
+    return NodePlaces(Path(os.environ.get("MOORAGE_NODE_DIR") or NODE_DIR))
+
+
 def master_places() -> MasterPlaces:
     """Return the master's directory, as the environment or the system has it."""
     return MasterPlaces(Path(os.environ.get("MOORAGE_DIR") or MASTER_DIR))

@@ -269,11 +269,15 @@ class Cluster(Entity, frozen=True, kw_only=True):
         Whether a guest that powers itself off may stay off.
     watcher_pause
         Until when the watcher does nothing, in seconds; None for no pause.
+    candidate_pool_size
+        How many nodes are to be master candidates, the master's own included: each
+        keeps a copy of the state, and of the cluster's keys.
     """
 
     cluster_name: str
     master_node: str
     master_ip: str = ""
+    candidate_pool_size: int = 10
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""

@@ -69,6 +69,7 @@ from .guest import (
     Whole,
     WithSystem,
 )
+from .hooks import HookRun, HookRuns, RunHooks
 from .keys import (
     AbandonAuthority,
     AnnounceTrust,
@@ -169,6 +170,8 @@ __all__ = [
     "GetGuest",
     "GetMirrors",
     "GrowDisk",
+    "HookRun",
+    "HookRuns",
     "InstallSystem",
     "KeyRequest",
     "KillPrograms",
@@ -208,6 +211,7 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunExportScript",
+    "RunHooks",
     "RunImportScript",
     "RunMigration",
     "SealExport",

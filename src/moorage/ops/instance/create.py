@@ -44,10 +44,9 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         for uuid in dict.fromkeys(node.group for node in hosts):
             for wanted in self.wishes(view):
                 yield from disk_spec.ask(view.config, wanted, view.config.group(uuid))
-        for node in hosts:
-            yield placement.room_on(view.config, node)
-            if self.installs():
-                yield node_tasks.oses_on(node.uuid)
+        yield from placement.ask_room(view.config, hosts)
+        for node in hosts if self.installs() else ():
+            yield node_tasks.oses_on(node.uuid)
 
     def check(self, view: View) -> None:
         """Refuse what is taken, unknown, or out of reach."""

@@ -232,7 +232,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             beparams=backend.aliased(self.beparams),
             osparams=self.osparams,
             admin_state="up" if self.start else "down",
-            nics=nics.new(view, self.nics),
+            nics=view.once("nics", lambda: nics.new(view, self.nics)),
             disks=tuple(disk.uuid for disk in disks),
             disks_active=self.start,
             ctime=view.now,
@@ -244,7 +244,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         """Raise unless a node takes instances, answers, and has the system."""
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
-        view.answer(placement.room_on(view.config, node))
+        placement.check_told(view, node)
         if self.installs():
             osparams.check(view, node, str(self.os_type), self.osparams)
 
