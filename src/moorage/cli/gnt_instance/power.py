@@ -16,6 +16,7 @@ from moorage.cli.options import (
     refused,
     seconds,
 )
+
 from .modify import hypervisor_keys
 from .selecting import OPERANDS, SELECTORS, chosen
 
@@ -25,6 +26,8 @@ NO_REMEMBER = Option(
 IGNORE_OFFLINE = Option(
     ("--ignore-offline",), "where the node is marked offline, only record the wish"
 )
+
+
 def _each(
     call: Call, op_id: str, what: str, fields: Callable[[], dict[str, Any]]
 ) -> int:

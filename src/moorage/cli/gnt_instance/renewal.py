@@ -20,7 +20,12 @@ from moorage.units import is_whole, parse_size
 
 from .selecting import OPERANDS, SELECTORS, chosen
 
-_PRIVATE = ("osparams", "osparams_private", "osparams_secret")
+_PARAMETERS = {
+    "osparams": "os_parameters",
+    "osparams_private": "os_parameters_private",
+    "osparams_secret": "os_parameters_secret",
+}
+"""Options with OS parameters, by field."""
 
 
 def rename(call: Call) -> int:
@@ -37,8 +42,7 @@ def reinstall(call: Call) -> int:
     system = _selected_os(call) if call.option("select_os") else call.option("os_type")
     if system:
         fields["os_type"] = system
-    for name, given in parameters(call).items():
-        fields[name] = given
+    fields |= parameters(call)
     for switch in ("clear_osparams", "clear_osparams_private"):
         if call.option(switch):
             fields[switch] = True
@@ -57,12 +61,8 @@ def reinstall(call: Call) -> int:
 
 def parameters(call: Call) -> dict[str, dict[str, str]]:
     """Return the OS parameters that were given: public, private and secret."""
-    found = {}
-    for field in _PRIVATE:
-        given = call.option(field.replace("osparams", "os_parameters"))
-        if given:
-            found[field] = text_values(given)
-    return found
+    given = {field: call.option(option) for field, option in _PARAMETERS.items()}
+    return {field: text_values(keys) for field, keys in given.items() if keys}
 
 
 def _selected_os(call: Call) -> str:
@@ -76,9 +76,8 @@ def _selected_os(call: Call) -> str:
     if call.option("os_type"):
         raise BadInput("-o names the OS, --select-os asks: only one of these goes")
     rows = fetch(call, "OP_OS_DIAGNOSE", output_fields=["name", "valid", "variants"])
-    found = [
-        one for name, valid, more in rows or () if valid for one in _variants(name, more)
-    ]
+    usable = [(name, more) for name, valid, more in rows or () if valid]
+    found = [one for name, more in usable for one in _variants(name, more)]
     for number, one in enumerate(found):
         call.terminal.talk(f"{number:3}: {one}")
     answer = call.terminal.reads("Which one? ") if call.terminal.answers else ""
@@ -96,7 +95,8 @@ def recreate(call: Call) -> int:
     (name,) = call.words
     fields: dict[str, Any] = {}
     if call.option("disk"):
-        fields["disks"] = [[ident, _changes(keys)] for ident, keys in call.option("disk")]
+        given = call.option("disk")
+        fields["disks"] = [[ident, _changes(keys)] for ident, keys in given]
     if call.option("node"):
         primary, _, secondary = call.option("node").partition(":")
         fields["nodes"] = [one for one in (primary, secondary) if one]
@@ -128,9 +128,7 @@ OS_PARAMETERS = (
     _os_parameters("secret", "likewise; for this installation, kept by nobody"),
 )
 """Options of each command that runs an OS's scripts."""
-FORCE_VARIANT = refused(
-    "--force-variant", "an OS has the variants that its list names"
-)
+FORCE_VARIANT = refused("--force-variant", "an OS has the variants that its list names")
 
 COMMANDS = (
     Command(

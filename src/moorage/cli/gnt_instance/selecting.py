@@ -76,7 +76,9 @@ def chosen(call: Call, what: str) -> list[str]:
     if mode == "all" and call.words:
         raise BadInput("--all and names do not go together")
     if mode != "all" and not call.words:
-        thing = "instance" if mode == "instance" else "tag" if "tags" in mode else "node"
+        thing = (
+            "instance" if mode == "instance" else "tag" if "tags" in mode else "node"
+        )
         raise BadInput(f"no {thing} is named", hint="name some, or say --all")
     if mode == "instance":
         return list(dict.fromkeys(call.words))
@@ -97,11 +99,12 @@ def _ask(call: Call, what: str, found: list[str], *, everything: bool) -> None:
 
 
 def _selected(call: Call, mode: str) -> list[str]:
+    if mode == "all":
+        _, named = call.client.query("instance", ("name",))
+        return [str(row[0][1]) for row in named]
     fields = ("name", "pnode", "snodes", "tags")
     _, answer = call.client.query("instance", fields)
     rows = [_row([value for _, value in one]) for one in answer]
-    if mode == "all":
-        return [row.name for row in rows]
     words = set(call.words)
     if mode == "tags":
         return [row.name for row in rows if row.tags & words]

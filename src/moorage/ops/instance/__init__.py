@@ -9,8 +9,8 @@ from .failover import InstanceFailover
 from .grow_disk import InstanceGrowDisk
 from .migrate import InstanceMigrate
 from .modify import InstanceSetParams
-from .power import InstanceReboot, InstanceShutdown, InstanceStartup
 from .move import InstanceMove
+from .power import InstanceReboot, InstanceShutdown, InstanceStartup
 from .query_data import InstanceQueryData
 from .recreate_disks import InstanceRecreateDisks
 from .reinstall import InstanceReinstall
