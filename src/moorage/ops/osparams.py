@@ -59,6 +59,17 @@ def check(view: View, node: Node, os: str, own: Parameters) -> None:
             )
 
 
+def check_offered(config: Config, os: str) -> None:
+    """Raise `WrongState` if nothing new is made with an OS, or a variant of it."""
+    listed = config.cluster.blacklisted_os
+    if os in listed or os.partition("+")[0] in listed:
+        raise WrongState(
+            f"OS '{os}' is blacklisted: nothing new is made with it",
+            hint=f"gnt-os modify --blacklisted no {os.partition('+')[0]}",
+            os=os,
+        )
+
+
 def verify(view: View, instance: Instance, node: Node) -> Run:
     """Return the task in which the OS looks at the parameters; it changes nothing.
 

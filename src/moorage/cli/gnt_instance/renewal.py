@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch, perform, perform_all
-from moorage.cli.option_syntax import ident_key_values, key_values, text_values
+from moorage.cli.option_syntax import ident_key_values
 from moorage.cli.options import (
     ASKING,
     IGNORE_CAPACITY,
@@ -18,14 +18,8 @@ from moorage.cli.options import (
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
+from .os_options import FORCE_VARIANT, OS_PARAMETERS, parameters
 from .selecting import OPERANDS, SELECTORS, chosen
-
-_PARAMETERS = {
-    "osparams": "os_parameters",
-    "osparams_private": "os_parameters_private",
-    "osparams_secret": "os_parameters_secret",
-}
-"""Options with OS parameters, by field."""
 
 
 def rename(call: Call) -> int:
@@ -57,12 +51,6 @@ def reinstall(call: Call) -> int:
         for name in found
     }
     return perform_all(call, ops) if ops else 0
-
-
-def parameters(call: Call) -> dict[str, dict[str, str]]:
-    """Return the OS parameters that were given: public, private and secret."""
-    given = {field: call.option(option) for field, option in _PARAMETERS.items()}
-    return {field: text_values(keys) for field, keys in given.items() if keys}
 
 
 def _selected_os(call: Call) -> str:
@@ -116,20 +104,6 @@ def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _os_parameters(word: str, told: str) -> Option:
-    return Option((f"--os-parameters-{word}",), told, "KEY=VALUE,...", key_values)
-
-
-OS_PARAMETERS = (
-    Option(
-        ("-O", "--os-parameters"), "for the OS's scripts", "KEY=VALUE,...", key_values
-    ),
-    _os_parameters("private", "likewise; shown to nobody"),
-    _os_parameters("secret", "likewise; for this installation, kept by nobody"),
-)
-"""Options of each command that runs an OS's scripts."""
-FORCE_VARIANT = refused("--force-variant", "an OS has the variants that its list names")
-
 COMMANDS = (
     Command(
         "rename",
@@ -139,6 +113,7 @@ COMMANDS = (
         (
             moot("--no-ip-check", "nobody pings an address"),
             moot("--no-name-check", "no name is resolved"),
+            moot("--force", "nobody is asked", short="-f"),
             *JOB,
         ),
         examples=(Example("gnt-instance rename web1 web7", "web1 must be down"),),

@@ -13,7 +13,6 @@ from moorage.cli.options import (
     IGNORE_IPOLICY,
     JOB,
     SHUTDOWN_TIMEOUT,
-    TARGET,
     moot,
 )
 from moorage.errors import BadInput
@@ -106,7 +105,7 @@ COMMANDS = (
         "Send an instance to another node, with disks that are on one node alone",
         (Operand("INSTANCE"),),
         (
-            TARGET,
+            Option(("-n", "--node"), "the node to go to", "NODE", dest="target_node"),
             SHUTDOWN_TIMEOUT,
             Option(("--ignore-consistency",), "go on though a mirror is degraded"),
             IGNORE_IPOLICY,

@@ -4,11 +4,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
-from moorage.errors import BadInput, WrongState
+from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Node, NodeGroup
-from moorage.ops import placement, policy
+from moorage.ops import copies, node_tasks, placement, policy
+from moorage.ops.fleet import Newcomer
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile
 from moorage.ops.liveness import runs
 
@@ -64,7 +65,27 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
         if not self.groups(view):
             raise WrongState("there is no other node group", hint="gnt-group list")
         check_mobile(view, instance, "change-group")
+        if copies.secondary(view.config, instance):
+            raise NotSupported(
+                f"instance {instance.name} has mirrored disks, whose copies are in one "
+                "node group",
+                hint=f"first: gnt-instance modify -t TEMPLATE {instance.name}",
+            )
         self.target(view)
+
+    def _chosen(self, view: View) -> Node:
+        """Return the best node; its group is another, so to it this is a newcomer."""
+        instance = self.instance(view)
+        full = node_tasks.beparams(view.config, instance)
+        wanted = Newcomer(
+            instance.name,
+            memory=int(full["maxmem"]),
+            vcpus=int(full["vcpus"]),
+            tags=instance.tags,
+            spindle_use=int(full.get("spindle_use", 1)),
+        )
+        able = self._able(view)
+        return placement.place(view, wanted, able, any_size=True, survival=False)[0]
 
     def _check_reach(self, view: View, node: Node) -> None:
         ToAnotherNode._check_reach(self, view, node)  # noqa: SLF001 - its own

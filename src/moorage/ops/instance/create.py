@@ -120,6 +120,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
 
     def _check_words(self, view: View) -> None:
         names.check(view.config, self.instance_name)
+        osparams.check_offered(view.config, self.os_type or "")
         if self.mode != "create":
             raise BadInput(f"instances are made in mode 'create', not '{self.mode}'")
         if self.pnode and self.iallocator:
@@ -164,7 +165,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         disks = self.born(view)
         instance = self.instance_on(view, node.uuid, disks)
         if self.installs():
-            yield osparams.verify(view, instance, node)
+            yield osparams.verify(view, self.with_secrets(instance), node)
         for disk in disks:
             yield from node_tasks.verify(config, disk, node)
         for wanted, disk in zip(self.wishes(view), disks, strict=True):
@@ -199,7 +200,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
     ) -> Iterator[Task]:
         """Yield what puts data on the disks, which are attached on the node."""
         if self.installs():
-            yield osparams.install(view, instance, disks, node)
+            yield osparams.install(view, self.with_secrets(instance), disks, node)
 
     def result(self, view: View, results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""

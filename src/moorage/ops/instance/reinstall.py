@@ -86,6 +86,8 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
             raise BadInput(
                 f"instance {instance.name} has no OS", hint="name one: -o OS"
             )
+        if self.os_type:
+            osparams.check_offered(view.config, self.os_type)
         node = view.config.node(instance.primary_node)
         osparams.check(view, node, new.os, osparams.of_instance(new))
 
