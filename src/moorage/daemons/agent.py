@@ -14,7 +14,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, server
+from moorage.node import cgroup, durable, enrolment, leader, server
 from moorage.node.agent import Agent
 from moorage.node.exports import Exports
 from moorage.node.host import Machine
@@ -150,7 +150,9 @@ async def _serve(
     if left.is_set():
         forget(places.keys)
         # The next cluster counts its terms from one.
-        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        for kept in ("fence", "state"):
+            shutil.rmtree(places.run / kept, ignore_errors=True)
+        leader.forget(places.run)
         _LOG.info("node %s has left its cluster", name)
 
 

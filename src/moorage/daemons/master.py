@@ -14,12 +14,14 @@ from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
+from moorage.copies import CommitLog, Replication
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
 from moorage.model import Config
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.node.copies import read_keys
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
@@ -140,18 +142,18 @@ def _tell_pid(places: MasterPlaces) -> None:
 
 async def _opened(
     places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> tuple[ConfigStore, dict[str, dict[str, bytes]]] | None:
+) -> tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]] | None:
     """Take the lead; wait as long as the store cannot be opened or written.
 
     Returns None when the master is told to end meanwhile.
     """
     pause = 0.5
     while not stopped.is_set():
-        store = SqliteStore(places.store)
+        log = CommitLog(SqliteStore(places.store))
         try:
-            return await ConfigStore.open(store)
+            return log, *await ConfigStore.open(log)
         except StoreError as error:
-            await store.close()
+            await log.close()
             if error.lasting:
                 raise
             _LOG.warning("%s; trying again in %g s", error.message, pause)
@@ -168,6 +170,7 @@ async def _opened(
 async def _serve(
     places: MasterPlaces,
     server: LuxiServer,
+    log: CommitLog,
     truth: ConfigStore,
     records: dict[str, dict[str, bytes]],
     stopped: asyncio.Event,
@@ -178,11 +181,13 @@ async def _serve(
     nodes = HttpNodes(authority(places))
     nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
+    copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse)
     await engine.start(records)
     sources = server.sources = Sources(truth, standing, engine)
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
+    chores.append(asyncio.create_task(copies.run()))
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost, standing.over)
     for chore in chores:
@@ -198,6 +203,22 @@ async def _serve(
     await truth.close()
     if standing.over.is_set():
         raise fenced(truth.term)
+
+
+def _replication(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore, standing: Standing
+) -> Replication:
+    """Return the copies that commits wait for from now on."""
+    made = Replication(
+        truth,
+        log,
+        standing,
+        lambda: read_keys(places.keys),
+        lambda: standing.superseded(truth),
+    )
+    truth.settled = made.settled
+    standing.copies = made.status
+    return made
 
 
 def _sender(config: Config) -> Sender:

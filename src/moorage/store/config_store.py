@@ -3,18 +3,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
 from moorage.model.change import decode, encode
+from moorage.model.commits import Write
 from moorage.model.objects import Entity
 from moorage.model.story import NOTHING, Event, Occasion
 
 from . import stories
-from .base import ADVICE, Damaged, Store, StoreLost, Write
+from .base import ADVICE, Damaged, Store, StoreLost
 from .stories import Stories
 
 _LOG = logging.getLogger(__name__)
@@ -36,6 +37,9 @@ class ConfigStore:
     lost
         Set when the store could not be written: nothing is committed any more, and
         the process has to end. What the store holds is for its next leader to see.
+    settled
+        Waited for with the version of each commit, before anybody is told of it: until
+        those have it who keep copies.
     watchers
         Called with each change that was committed.
     stories
@@ -46,6 +50,7 @@ class ConfigStore:
         self.config = Config()
         self.term = 0
         self.lost = asyncio.Event()
+        self.settled: Callable[[int], Awaitable[None]] = _nobody
         self.watchers: list[Callable[[Change], None]] = []
         self.stories = Stories()
         self._store = store
@@ -127,10 +132,20 @@ class ConfigStore:
             self._version = await self._written(writes)
             self.config = config
             self.stories.note(chapter)
+            version = self._version
+        await self._told(version)
         if change:
             for watcher in self.watchers:
                 watcher(change)
         return config
+
+    async def _told(self, version: int) -> None:
+        try:
+            await self.settled(version)
+        except StoreLost as error:
+            _LOG.critical("nothing is committed any more: %s", error)
+            self.lost.set()
+            raise
 
     async def _written(self, writes: Sequence[Write]) -> int:
         try:
@@ -156,6 +171,10 @@ class ConfigStore:
         """Let go of the store."""
         async with self._writer:
             await self._store.close()
+
+
+async def _nobody(_version: int) -> None:
+    """Keep no copies."""
 
 
 def _heard(work: asyncio.Task[Config]) -> None:

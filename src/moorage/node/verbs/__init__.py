@@ -14,6 +14,7 @@ from .guest import VERBS as GUEST_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .mirror import VERBS as MIRROR_VERBS
+from .state import VERBS as STATE_VERBS
 from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
@@ -30,6 +31,7 @@ VERBS = {
         *DELAY_VERBS,
         *STORAGE_VERBS,
         *CERTIFY_VERBS,
+        *STATE_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""
