@@ -19,17 +19,21 @@ from .luxi import VERSION
 _OS_API = 20
 _SAME = (
     "beparams",
+    "blacklisted_os",
     "ctime",
     "default_iallocator",
     "diskparams",
     "enabled_disk_templates",
     "enabled_hypervisors",
+    "enabled_user_shutdown",
     "file_storage_dir",
     "gluster_storage_dir",
+    "hidden_os",
     "hvparams",
     "mac_prefix",
     "mtime",
     "nicparams",
+    "os_hvp",
     "osparams",
     "shared_file_storage_dir",
     "tags",
@@ -73,7 +77,7 @@ _VALUES: dict[str, Callable[[Config], Any]] = {
     "cluster_name": lambda config: config.cluster.cluster_name,
     "master_node": lambda config: config.node(config.cluster.master_node).name,
     "volume_group_name": lambda config: config.cluster.volume_group_name or None,
-    "watcher_pause": lambda _config: None,
+    "watcher_pause": lambda config: config.cluster.watcher_pause,
 }
 
 

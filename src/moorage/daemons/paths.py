@@ -44,6 +44,11 @@ class MasterPlaces:
         return Path(SOCKET) if ours else self.root / "luxi.sock"
 
     @property
+    def watcher(self) -> Path:
+        """What the watcher remembers of its last runs."""
+        return self.root / "watcher.json"
+
+    @property
     def lock(self) -> Path:
         """Held by the master that runs."""
         return self.root / "master.lock"

@@ -68,6 +68,7 @@ from .guest import (
     Whole,
     WithSystem,
 )
+from .hooks import HookRun, HookRuns, RunHooks
 from .keys import (
     AbandonAuthority,
     AnnounceTrust,
@@ -191,6 +192,8 @@ __all__ = [
     "GetStanding",
     "GrowDisk",
     "HeedTerm",
+    "HookRun",
+    "HookRuns",
     "InstallSystem",
     "KeepKeys",
     "KeyRequest",
@@ -230,6 +233,7 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunExportScript",
+    "RunHooks",
     "RunImportScript",
     "RunMigration",
     "SealCopy",
