@@ -39,6 +39,7 @@ GIVEN: dict[Any, Any] = {
     Head: Head(1, 1, 1),
     tuple[Write, ...]: ((("node", "x"), b"x"), (("job", "1"), None)),
     dict[str, bytes]: {"ca.pem": b"x"},
+    dict[str, str]: {"A": "b"},
 }
 EVERY = {name_of(kind): kind for kind in declared()}
 
