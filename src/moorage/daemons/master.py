@@ -30,6 +30,7 @@ from . import key_renewal, log_limit, pauses, process, settling
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
+from .succession import follower, stand_down
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -42,6 +43,8 @@ _STOP = 4 * _LEAVE
 _START = 30.0
 _LAST_WORDS = 0.2
 """Seconds in which those who asked for a change learn that the store is lost."""
+_HEARD = 15
+"""How often, once a second, a master that nobody obeys asks for its successor."""
 STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 BROKEN = 70
@@ -179,6 +182,7 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
+    await _check_leads(places, log, truth)
     nodes = HttpNodes(authority(places))
     nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
@@ -186,7 +190,7 @@ async def _serve(
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
     pauses.keep_short()
-    sources = server.sources = Sources(truth, standing, engine)
+    sources = server.sources = Sources(truth, standing, engine, copies=copies.status)
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
     chores.append(asyncio.create_task(copies.run()))
@@ -204,7 +208,37 @@ async def _serve(
     await nodes.close()
     await truth.close()
     if standing.over.is_set():
-        raise fenced(truth.term)
+        raise await _followed(places, log, truth)
+
+
+async def _check_leads(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore
+) -> None:
+    """Raise `WrongState` if another master has followed this one; its store goes."""
+    leader = await _leader(places, truth)
+    if leader:
+        await truth.close()
+        raise stand_down(places, log.head, leader)
+
+
+async def _followed(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore
+) -> WrongState:
+    """Return what a master says whose nodes obey another one, or have to."""
+    for _ in range(_HEARD):  # its successor may be about to start
+        leader = await _leader(places, truth)
+        if leader:
+            return stand_down(places, log.head, leader)
+        await asyncio.sleep(1.0)
+    return fenced(truth.term)
+
+
+async def _leader(places: MasterPlaces, truth: ConfigStore) -> str | None:
+    asking = HttpNodes(authority(places), leads=False)
+    try:
+        return await follower(asking, truth.config, truth.term)
+    finally:
+        await asking.close()
 
 
 def _replication(

@@ -3,6 +3,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,9 +32,18 @@ class Copies:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.state = StateCopy(directory)
+        self._confirmed: float | None = None
         # SQLite's connection belongs to the thread that opened it; and steps that wait
         # for the disk are done in the order in which they came.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="state-copy")
+
+    def confirm(self) -> None:
+        """Note that the copy is now what the master has."""
+        self._confirmed = time.monotonic()
+
+    def confirmed(self) -> float | None:
+        """Return the seconds since that was noted; None if it was not."""
+        return self._confirmed and time.monotonic() - self._confirmed
 
     @property
     def keys(self) -> Path:

@@ -31,6 +31,9 @@ class Standing(Struct, frozen=True, kw_only=True):
         since it was started.
     copy
         Where its copy of the state stands; None if it has none.
+    confirmed
+        Seconds since the master said that the copy is whole; None if it has not since
+        the agent was started.
     software
         Version of its Moorage.
     """
@@ -39,6 +42,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     leader: str = ""
     silent: float | None = None
     copy: Head | None = None
+    confirmed: float | None = None
     software: str = ""
 
 

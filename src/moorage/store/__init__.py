@@ -4,7 +4,7 @@
 from moorage.model.commits import Key, Write
 
 from .base import Damaged, Store, Stored, StoreError, StoreLost
-from .config_store import ConfigStore, create, require_cluster
+from .config_store import ConfigStore, create, loaded, require_cluster
 from .inspection import Inspection, inspect
 from .memory import MemoryStore
 from .sqlite import SqliteStore
@@ -23,5 +23,6 @@ __all__ = [
     "Write",
     "create",
     "inspect",
+    "loaded",
     "require_cluster",
 ]

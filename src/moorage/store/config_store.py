@@ -3,14 +3,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
 from moorage.model.change import decode, encode
-from moorage.model.commits import Write
+from moorage.model.commits import Key, Write
 from moorage.model.objects import Entity
 from moorage.model.story import NOTHING, Event, Occasion
 
@@ -76,18 +76,7 @@ class ConfigStore:
         truth.term = await store.lead()
         stored = await store.load()
         truth._version = stored.version
-        others: dict[str, dict[str, bytes]] = {}
-        entities = []
-        for (kind, name), value in stored.records.items():
-            if kind in KINDS:
-                entities.append(_decoded(kind, name, value))
-            else:
-                others.setdefault(kind, {})[name] = value
-        serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
-        try:
-            truth.config = load(serial_no, entities)
-        except Conflict as error:
-            raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
+        truth.config, others = loaded(stored.records)
         told = others.pop(stories.KIND, {})
         try:
             truth.stories = Stories.load(told, truth.config)
@@ -181,6 +170,30 @@ def _heard(work: asyncio.Task[Config]) -> None:
     """Take note of the end of a commit that its caller may not wait for."""
     if not work.cancelled():
         work.exception()
+
+
+def loaded(
+    records: Mapping[Key, bytes],
+) -> tuple[Config, dict[str, dict[str, bytes]]]:
+    """Return the configuration in a store's records, and the others by kind and name.
+
+    Raises
+    ------
+    Damaged
+        If they are none of ours.
+    """
+    others: dict[str, dict[str, bytes]] = {}
+    entities = []
+    for (kind, name), value in records.items():
+        if kind in KINDS:
+            entities.append(_decoded(kind, name, value))
+        else:
+            others.setdefault(kind, {})[name] = value
+    serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
+    try:
+        return load(serial_no, entities), others
+    except Conflict as error:
+        raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
 
 
 def _decoded(kind: str, name: str, value: bytes) -> Entity:

@@ -30,6 +30,7 @@ async def standing(at: NodeContext, _args: GetStanding, _report: Report) -> Stan
         leader=newest.sender.node if newest else "",
         silent=at.leaders.silent(),
         copy=await at.copies.run(at.copies.state.head),
+        confirmed=at.copies.confirmed(),
         software=__version__,
     )
 
@@ -42,7 +43,11 @@ async def heed(at: NodeContext, _args: HeedTerm, report: Report) -> Standing:
 async def apply(at: NodeContext, args: ApplyCommits, _report: Report) -> Head | None:
     """Make the copy follow some commits; return where it stands then."""
     state = at.copies.state
-    return await at.copies.run(partial(state.apply, args.commits, args.after))
+    due = args.commits[-1].head if args.commits else args.after
+    there = await at.copies.run(partial(state.apply, args.commits, args.after))
+    if there and there.holds(due):
+        at.copies.confirm()
+    return there
 
 
 async def begin(at: NodeContext, args: BeginCopy, _report: Report) -> None:
