@@ -14,7 +14,7 @@ from msgspec import DecodeError, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, server
+from moorage.node import cgroup, durable, enrolment, leader, server
 from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
 from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
@@ -161,7 +161,9 @@ async def _serve(
     if left.is_set():
         forget(places.keys)
         # The next cluster counts its terms from one.
-        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        for kept in ("fence", "state"):
+            shutil.rmtree(places.run / kept, ignore_errors=True)
+        leader.forget(places.run)
         _LOG.info("node %s has left its cluster", name)
 
 

@@ -179,8 +179,28 @@ class WithSystem(Whole[R_co], Generic[R_co], frozen=True, kw_only=True):
     mtime: float = 0.0
 
 
-class InstallSystem(WithSystem[None], frozen=True, tag="os.create"):
-    """Run the create script of an OS definition on the guest's disks."""
+class InstallSystem(WithSystem[None], frozen=True, kw_only=True, tag="os.create"):
+    """Run the create script of an OS definition on the guest's disks.
+
+    Attributes
+    ----------
+    again
+        Whether the disks held a system before.
+    """
+
+    again: bool = False
+
+
+class RenameSystem(WithSystem[None], frozen=True, kw_only=True, tag="os.rename"):
+    """Run the rename script of an OS definition: the system gets the guest's name.
+
+    Attributes
+    ----------
+    old_name
+        What the guest was called.
+    """
+
+    old_name: str
 
 
 class VerifySystem(WithSystem[None], frozen=True, tag="os.verify"):

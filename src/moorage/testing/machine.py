@@ -53,6 +53,8 @@ class SimMachine:
         Every command, in order.
     refuse
         Decides which commands fail.
+    systems
+        Its OS definitions.
     room
         MiB that each directory has; None where nobody can tell.
     rooms
@@ -87,6 +89,7 @@ class SimMachine:
         self.ran: list[Command] = []
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
+        self.systems: list[Os] = list(SYSTEMS)
         self.room: Mib | None = Mib(1024 * 1024)
         self.rooms: dict[str, int] = {}
         self.used: Callable[[], int] = lambda: 0
@@ -172,7 +175,7 @@ class SimMachine:
 
     def oses(self) -> list[Os]:
         """Return the OS definitions."""
-        return list(SYSTEMS)
+        return list(self.systems)
 
     def has_hooks(self, name: str) -> bool:
         """Whether a directory of hooks has scripts."""
