@@ -392,3 +392,41 @@ def test_info_has_ganetis_keys(at: Harbour) -> None:
     (group,) = yaml.safe_load(at.types("gnt-group info default"))
     assert {"Node group", "Node parameters", "Disk parameters"} <= group.keys()
     assert "Instance policy" in group
+
+
+# -- groups, and behind the scenes -----------------------------------------------------
+
+
+def test_a_group_is_emptied_as_far_as_its_disks_allow(at: Harbour) -> None:
+    assert "there is no other node group" in at.refuses("gnt-group evacuate -f default")
+    at.types("gnt-group add far")
+    at.types("gnt-group assign-nodes far node1")
+    told = at.refuses("gnt-group evacuate -f --to far default")
+    assert "disk root" in told  # of web1: it stays on its node
+    config = at.cluster.config
+    homes = {name: config.instance(name).primary_node for name in ("web1", "web2")}
+    assert homes == {"web1": "node2", "web2": "node1"}
+    told = at.refuses("gnt-group evacuate -f --to far far")
+    assert "cannot go to itself" in told
+
+
+def test_the_queue_is_tried(at: Harbour) -> None:
+    shown = at.types("gnt-debug test-jobqueue").splitlines()
+    assert [line for line in shown if "as it should be" in line] == [
+        "a job: as it should be",
+        "a job after another: as it should be",
+        "a job that is cancelled: as it should be",
+    ]
+
+
+@pytest.mark.parametrize("each", ["", "--each "])
+def test_jobs_from_a_file_so_many_times(at: Harbour, tmp_path: Path, each: str) -> None:
+    path = tmp_path / "job"
+    path.write_text('[{"OP_ID": "OP_TEST_DELAY", "duration": 0}]')
+    flags = f"{each}--op-repeat 2 --job-repeat 3 --timing-stats"
+    shown = at.types(f"gnt-debug submit-job {flags} {path}")
+    assert "C:job    3\n" in shown
+    assert at.cluster.nodes.calls.count(("node1", "delay")) == 6
+    assert "is not a number from 1" in at.refuses(
+        f"gnt-debug submit-job --op-repeat 0 {path}"
+    )

@@ -96,6 +96,8 @@ def _flags(flag: str, short: str) -> tuple[str, ...]:
 
 
 DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
+UNHURRIED = moot("--priority", "it only looks, and waits for nobody", "PRIORITY")
+"""Of commands that ask, and are no work."""
 JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
 FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
 YES = Option(("--yes",), "answer every question with yes")

@@ -9,7 +9,7 @@ from moorage.errors import BadInput
 
 from .command import Call, Command, Example, Operand, Option
 from .follow import fetch, perform
-from .options import DEBUG, JOB, JSON
+from .options import DEBUG, JOB, JSON, UNHURRIED
 
 _KINDS = {
     "gnt-storage pool": "pool",
@@ -108,7 +108,7 @@ _SEARCH = Command(
     search,
     "Show which objects have a tag that a pattern fits",
     (Operand("PATTERN"),),
-    (JSON, DEBUG),
+    (UNHURRIED, JSON, DEBUG),
     examples=(Example("gnt-cluster search-tags ^gold$", "whatever is gold"),),
 )
 

@@ -6,10 +6,22 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import fetch, follow_many, perform
-from moorage.cli.options import FORCE, JOB, moot
+from moorage.cli.options import FORCE, JOB, moot, refused
 from moorage.cli.table import moment
 
 _NO_SSH = "nodes are reached over TLS, not by ssh"
+_NOT_HERE = (
+    ("--new-rapi-certificate", "", "there is no RAPI daemon"),
+    ("--rapi-certificate", "FILE", "there is no RAPI daemon"),
+    ("--new-confd-hmac-key", "", "there is no daemon that is asked by it"),
+    ("--new-cluster-domain-secret", "", "exports are not signed"),
+    ("--cluster-domain-secret", "FILE", "exports are not signed"),
+    ("--new-spice-certificate", "", "screens are reached through the agents"),
+    ("--spice-certificate", "FILE", "screens are reached through the agents"),
+    ("--spice-ca-certificate", "FILE", "screens are reached through the agents"),
+    ("--ssh-key-type", "TYPE", _NO_SSH),
+    ("--ssh-key-bits", "BITS", _NO_SSH),
+)
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
 
 
@@ -57,6 +69,8 @@ COMMAND = Command(
             ("--new-cluster-certificate",),
             "a new authority, and with it all certificates",
         ),
+        *(refused(flag, why, metavar) for flag, metavar, why in _NOT_HERE),
+        moot("--verbose", "the job's log tells all", short="-v"),
         moot("--new-ssh-keys", _NO_SSH),
         moot("--no-ssh-key-check", _NO_SSH),
         FORCE._replace(
