@@ -18,6 +18,7 @@ from textwrap import wrap
 from typing import Any
 
 import msgspec
+from compared import comparison, counts
 from declared import (
     Lines,
     about,
@@ -109,7 +110,7 @@ def _command(program: Program, command: Command) -> Lines:
 
 def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
     """Return a command's own options, and links to the common ones that it has."""
-    own, common = list(given), []
+    own, common = [option for option in given if not option.refused], []
     for group, link in (
         (options.ASKING, "the [options of questions](#options-of-questions)"),
         (options.JOB, "the [options of jobs](#options-of-jobs)"),
@@ -356,6 +357,8 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "balancing_options": lambda: _options(declared.BALANCING),
     "commands": commands,
     "common": common,
+    "comparison": comparison,
+    "counts": counts,
     "errors": error_codes,
     "job_options": lambda: _options(options.JOB),
     "opcodes": opcodes,

@@ -81,6 +81,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         A user of the node.
     serial_speed
         Of the console, in baud.
+    user_shutdown
+        Whether the guest may power itself off for good, where the cluster allows it.
     use_localtime
         Whether the guest's clock shows the node's local time instead of UTC.
     """
@@ -106,6 +108,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     serial_console: bool = True
     serial_speed: int = 38400
     use_localtime: bool = False
+    user_shutdown: bool = False
 
     @property
     def machine(self) -> str:

@@ -14,6 +14,7 @@ from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
 from moorage.protocol import Report
+from moorage.protocol.sender import Sender
 
 from .attachments import Attachments
 from .creations import Creations, volume_key
@@ -21,6 +22,7 @@ from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
+from .leader import Leaders
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
@@ -50,7 +52,9 @@ class Agent:
         leave: Callable[[], None] = lambda: None,
         keys: Keys | None = None,
     ) -> None:
+        self.name = name
         self._machine = machine
+        self._leaders = Leaders(run_dir)
         self._fence = Fence(run_dir / "fence")
         self._turns = Turns()
         self._station = NodeContext(
@@ -65,9 +69,10 @@ class Agent:
             keys=keys,
         )
 
-    def hear(self, term: int, mark: str) -> None:
+    def hear(self, term: int, mark: str, sender: Sender) -> None:
         """Raise `Stale` if the master is not the one that leads in its term."""
         self._fence.pass_leader(term, mark)
+        self._leaders.hear(term, sender)
 
     async def handle(
         self,
