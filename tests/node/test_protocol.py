@@ -8,7 +8,7 @@ from msgspec import convert, json
 from msgspec.structs import fields
 
 from moorage.jobs import Run
-from moorage.model import Config, Disk, Instance
+from moorage.model import Config, Disk, Instance, Nic
 from moorage.model.apply import apply
 from moorage.model.export import Dump, Export, Form
 from moorage.node.verbs import VERBS
@@ -33,6 +33,7 @@ GIVEN: dict[Any, Any] = {
     tuple[str, ...]: ("x",),
     Dump: DUMP,
     tuple[Dump, ...]: (DUMP,),
+    Nic: Nic(uuid="n", mac="aa:00:00:00:00:01"),
     Export: Export(name="x", dumps=(DUMP,)),
 }
 EVERY = {name_of(kind): kind for kind in declared()}

@@ -25,6 +25,7 @@ from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
+from moorage.node.wiring import SCRIPTS, Wiring
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from . import log_limit
@@ -54,6 +55,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
+    network_scripts
+        Directory of scripts that connect network cards, as Ganeti's
+        ``kvm-ifup-custom``; they run as root.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -65,6 +69,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
     export_dir: str = EXPORTS
+    network_scripts: str = SCRIPTS
     san: str = ""
 
 
@@ -255,4 +260,5 @@ def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hyper
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address, images)
+    wiring = Wiring(Path(settings.network_scripts))
+    return Kvm(places.run / "kvm", settings.address, images, wiring=wiring)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 
 from moorage.errors import CommandFailed
-from moorage.model import Device, Os, Provider
+from moorage.model import Device, Link, Os, Provider
 from moorage.node.host import Memory
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output
@@ -42,6 +42,14 @@ PROVIDERS = (
 SYSTEMS = (Os(name="tiny", path="/sim/os/tiny"),)
 
 
+LINKS = (
+    Link(name="br0"),
+    Link(name="br1", vlans=True),
+    Link(name="ovs0", kind="openvswitch", vlans=True),
+)
+"""Bridges of simulated nodes."""
+
+
 class SimMachine:
     """One simulated machine.
 
@@ -71,6 +79,8 @@ class SimMachine:
         The directory of exports; each node has its own one there.
     serves
         Whether it can do that.
+    bridges
+        What network cards can be connected to.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -88,6 +98,7 @@ class SimMachine:
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
         self.serves = True
+        self.bridges = LINKS
         self._san = san
         self._memory = memory
 
@@ -167,6 +178,10 @@ class SimMachine:
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module."""
         return name not in self.lacking
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return the bridges."""
+        return self.bridges
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""

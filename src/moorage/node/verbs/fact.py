@@ -53,6 +53,7 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         guests=() if args.brief else tuple(await _all_guests(at)),
         held=() if args.brief else tuple([held async for held in _held(at)]),
         accelerator=next(filter(None, _known(at)), None),
+        links=await at.machine.links(),
     )
 
 

@@ -134,7 +134,7 @@ def _wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
             what=f"wake {instance.name} on {node.name}",
             node=node.uuid,
             do=StartGuest(
-                **node_tasks.of_whole(view.config, instance), disks=tuple(disks)
+                **node_tasks.of_whole(view.config, instance, node), disks=tuple(disks)
             ),
         )
 

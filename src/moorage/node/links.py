@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What network cards can be connected to on this machine: bridges of both kinds."""
+
+import asyncio
+import shutil
+from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
+from pathlib import Path
+
+from moorage.model import Link
+
+OVS = "ovs-vsctl"
+"""Open vSwitch's program."""
+_INTERFACES = Path("/sys/class/net")
+_PATIENCE = 5.0
+"""Seconds that Open vSwitch gets to answer; without its daemon it never does."""
+
+
+async def found() -> tuple[Link, ...]:
+    """Return the bridges of this network namespace, by name."""
+    return tuple(sorted([*kernels(), *await _switches()], key=lambda one: one.name))
+
+
+def kernels(interfaces: Path = _INTERFACES) -> list[Link]:
+    """Return the kernel's bridges."""
+    links = []
+    for path in interfaces.glob("*/bridge"):
+        with suppress(OSError):  # it is gone by now
+            filtered = (path / "vlan_filtering").read_text().strip() == "1"
+            links.append(Link(name=path.parent.name, vlans=filtered))
+    return links
+
+
+async def _switches() -> list[Link]:
+    """Return the bridges of Open vSwitch."""
+    program = shutil.which(OVS)
+    if program is None:
+        return []
+    asked = await asyncio.create_subprocess_exec(
+        program, f"--timeout={_PATIENCE:.0f}", "list-br", stdout=PIPE, stderr=DEVNULL
+    )
+    told, _ = await asked.communicate()
+    names = told.decode(errors="replace").split() if not asked.returncode else []
+    return [Link(name=name, kind="openvswitch", vlans=True) for name in names]
