@@ -19,9 +19,10 @@ from moorage.jobs import Engine
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.ops import hooks
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import key_renewal, log_limit, process, settling
+from . import key_renewal, log_limit, pauses, process, settling
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
@@ -175,8 +176,9 @@ async def _serve(
         raise _no_store(f"{places.store} holds no cluster")
     nodes = HttpNodes(authority(places))
     standing = Standing(nodes)
-    engine = Engine(truth, standing, ops.parse)
+    engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
+    pauses.keep_short()
     sources = server.sources = Sources(truth, standing, engine)
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
@@ -210,6 +212,7 @@ async def _tidy(sources: Sources) -> None:
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
+        pauses.sweep()
 
 
 # -- from outside ----------------------------------------------------------------------

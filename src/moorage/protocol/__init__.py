@@ -71,6 +71,7 @@ from .guest import (
     Whole,
     WithSystem,
 )
+from .hooks import HookRun, HookRuns, RunHooks
 from .keys import (
     AbandonAuthority,
     AnnounceTrust,
@@ -171,6 +172,8 @@ __all__ = [
     "GetGuest",
     "GetMirrors",
     "GrowDisk",
+    "HookRun",
+    "HookRuns",
     "InstallSystem",
     "KeyRequest",
     "KillPrograms",
@@ -211,6 +214,7 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunExportScript",
+    "RunHooks",
     "RunImportScript",
     "RunMigration",
     "SealExport",
