@@ -18,6 +18,7 @@ from moorage.model import (
     NodeGroup,
     hvparams,
     ipolicy,
+    nicparams,
     successor,
     uidpool,
 )
@@ -44,6 +45,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Parameters by hypervisor, by disk template; the value ``default`` drops one.
     beparams
         Defaults of all instances, plain or under the word ``default``.
+    nicparams
+        Mode, link and VLAN of cards that say nothing else.
+    mac_prefix
+        First three bytes of the hardware addresses that the cluster makes.
     ipolicy
         Parts of the instance policy; the value ``default`` drops one.
     uid_pool, add_uids, remove_uids
@@ -69,6 +74,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
+    nicparams: dict[str, Any] | None = None
+    mac_prefix: str | None = None
     uid_pool: UidPool | None = None
     add_uids: UidPool | None = None
     remove_uids: UidPool | None = None
@@ -153,6 +160,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.diskparams:
             check_known_templates(self.diskparams)
             found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
+        if self.nicparams:
+            found["nicparams"] = card_defaults(cluster.nicparams, self.nicparams)
+        if self.mac_prefix is not None:
+            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         if self.ipolicy:
             found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
         if self.beparams:
@@ -207,6 +218,20 @@ def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, A
     filled = merged(old.get("default", {}), backend.aliased(flat))
     backend.check(filled)
     return {**{k: dict(v) for k, v in old.items()}, "default": filled}
+
+
+def card_defaults(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of network cards, plain or under the word ``default``.
+
+    Raises
+    ------
+    BadInput
+        If there is no such parameter, or they do not go together.
+    """
+    new = {**old.get(nicparams.DEFAULT, {}), **given.get(nicparams.DEFAULT, given)}
+    found = nicparams.checked({**nicparams.INITIAL, "link": "", **new})
+    nicparams.check_whole(nicparams.NicParams(**found))
+    return {nicparams.DEFAULT: found}
 
 
 def check_once(pools: list[str]) -> None:
