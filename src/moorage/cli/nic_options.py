@@ -97,9 +97,7 @@ def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> list[Any
         raise BadInput(f"remove takes no parameters: {', '.join(keys)} given")
     if action == "modify" and not keys:
         raise BadInput("nothing to modify in a card", hint="--net N:modify,link=br1")
-    words = {
-        key: "none" if value is None else str(value) for key, value in keys.items()
-    }
+    words = {key: "none" if one is None else str(one) for key, one in keys.items()}
     return [action, which, words]
 
 

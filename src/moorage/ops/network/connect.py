@@ -65,7 +65,7 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
         nicparams.check_whole(found)
         if not found.connected:
             raise BadInput(
-                f"network '{self.network_name}' is {found.mode}, and no bridge is named",
+                f"network '{self.network_name}' is {found.mode}: name its bridge",
                 hint=f"gnt-network connect -N link=br0 {self.network_name}",
             )
         return found
