@@ -77,7 +77,7 @@ class Street(Typist):
             ip(*at, "addr", "add", f"{NET}.{number}/24", "dev", "eth0")
             for words in (("eth0", "up"), ("lo", "up")):
                 ip(*at, "link", "set", *words)
-            ip(*at, "link", "add", "br0", "type", "bridge", "vlan_filtering", "1")
+            ip(*at, "link", "add", "br0", "type", "bridge")
             ip(*at, "link", "set", "br0", "up")
         one, two = SPACES
         veth("wire", "wire", two, "-n", one)

@@ -4,7 +4,6 @@
 import asyncio
 import shutil
 from asyncio.subprocess import DEVNULL, PIPE
-from contextlib import suppress
 from pathlib import Path
 
 from moorage.model import Link
@@ -23,12 +22,16 @@ async def found() -> tuple[Link, ...]:
 
 def kernels(interfaces: Path = _INTERFACES) -> list[Link]:
     """Return the kernel's bridges."""
-    links = []
-    for path in interfaces.glob("*/bridge"):
-        with suppress(OSError):  # it is gone by now
-            filtered = (path / "vlan_filtering").read_text().strip() == "1"
-            links.append(Link(name=path.parent.name, vlans=filtered))
-    return links
+    found = [path.parent for path in interfaces.glob("*/bridge")]
+    return [Link(name=at.name, vlans=number(at, "vlan_filtering") == 1) for at in found]
+
+
+def number(bridge: Path, setting: str) -> int:
+    """Return a setting of a bridge; 0 where the kernel has no such setting."""
+    try:
+        return int((bridge / "bridge" / setting).read_text())
+    except OSError:
+        return 0
 
 
 async def _switches() -> list[Link]:

@@ -55,7 +55,8 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def params(self) -> dict[str, str]:
         """Return how it is connected, as far as it says so."""
         found = {name: getattr(self, name) for name in nicparams.NAMES}
-        return {name: value for name, value in found.items() if value is not None}
+        words = {name: one for name, one in found.items() if one is not None}
+        return {name: "" if one == "none" else one for name, one in words.items()}
 
 
 @dataclass
@@ -193,7 +194,9 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
     else:
         mac = take_mac(making, what, card, network)
     own = {} if card.network is not None and network else nic.nicparams
-    params = {**own, **_params(config, what, card, network)}
+    new = _params(config, what, card, network)
+    kept = {name: one for name, one in own.items() if name not in card.params()}
+    params = {**kept, **new}
     ip = card.ip if card.ip is not None or moved else nic.ip
     return replace(
         nic,
@@ -201,7 +204,7 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
         name=nic.name if card.name is None else _name(what, card),
         ip=_ip(making, what, ip, network),
         network=network.uuid if network else None,
-        nicparams={name: value for name, value in params.items() if value},
+        nicparams=params,
     )
 
 
@@ -239,7 +242,8 @@ def _params(
         raise BadInput(
             f"{what} is {card.mode}, and names no bridge", hint="add link=br0"
         )
-    return {name: value for name, value in own.items() if value}
+    usual = nicparams.defaults(config.cluster)
+    return {name: value for name, value in own.items() if value or usual[name]}
 
 
 def _name(what: str, card: Card) -> str | None:
