@@ -23,13 +23,15 @@ async def found() -> tuple[Link, ...]:
 def kernels(interfaces: Path = _INTERFACES) -> list[Link]:
     """Return the kernel's bridges."""
     found = [path.parent for path in interfaces.glob("*/bridge")]
-    return [Link(name=at.name, vlans=number(at, "vlan_filtering") == 1) for at in found]
+    return [
+        Link(name=at.name, vlans=setting(at, "vlan_filtering") == 1) for at in found
+    ]
 
 
-def number(bridge: Path, setting: str) -> int:
+def setting(bridge: Path, name: str) -> int:
     """Return a setting of a bridge; 0 where the kernel has no such setting."""
     try:
-        return int((bridge / "bridge" / setting).read_text())
+        return int((bridge / "bridge" / name).read_text())
     except OSError:
         return 0
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from moorage.errors import Failed
 from moorage.model.nicparams import BRIDGED, OPENVSWITCH, ROUTED
 from moorage.node.hypervisors.base import Card
-from moorage.node.links import OVS, number
+from moorage.node.links import OVS, setting
 from moorage.node.text import clean
 
 Argv = tuple[str, ...]
@@ -270,8 +270,8 @@ def _bridge(card: Card, guest: str) -> Bridge:
     members = sorted(path.name for path in (at / "brif").iterdir())
     found = Bridge(
         mtu=int((at / "mtu").read_text()),
-        vlans=number(at, "vlan_filtering") == 1,
-        default=number(at, "default_pvid"),
+        vlans=setting(at, "vlan_filtering") == 1,
+        default=setting(at, "default_pvid"),
         uplinks=tuple(n for n in members if not (_NET / n / "tun_flags").exists()),
     )
     if card.vlan and not found.vlans:

@@ -217,10 +217,10 @@ _POOLS = (
 )
 
 
-def _network(network: str, verb: str, **fields: Any) -> Scenario:  # noqa: ANN401
+def _network(called: str, verb: str, **fields: Any) -> Scenario:  # noqa: ANN401
     op_id = f"OP_NETWORK_{verb}"
-    words = {"network_name": network, **fields}
-    return Scenario(f"{verb.lower()} network {network}", op_id, words)
+    words = {"network_name": called, **fields}
+    return Scenario(f"{verb.lower()} network {called}", op_id, words)
 
 
 _NETWORKS = (
