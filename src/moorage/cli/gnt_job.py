@@ -14,7 +14,7 @@ from .follow import follow
 from .listing import Listing, chosen, print_query
 from .main import run
 from .option_syntax import span
-from .options import ASKING, DEBUG, JSON, PRIORITIES, refused
+from .options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
 from .qfilter import Filter, of_words
 from .table import moment
 from .yamlish import lines
@@ -341,12 +341,7 @@ PROGRAM = Program(
             (
                 *_CHOICES,
                 *ASKING,
-                Option(
-                    ("--priority",),
-                    "low, normal or high",
-                    "PRIORITY",
-                    choices=tuple(PRIORITIES),
-                ),
+                PRIORITY,
                 DEBUG,
             ),
         ),

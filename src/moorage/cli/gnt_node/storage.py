@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, OPTIONS, chosen, print_table
-from moorage.cli.options import DEBUG, JOB, UNHURRIED, truth
+from moorage.cli.options import DEBUG, JOB, PRIORITY, truth
 from moorage.errors import BadInput
 
 _STORAGE = {
@@ -97,7 +97,7 @@ COMMANDS = (
             OPTIONS[0],
             *LOOK,
             Option(("-t", "--storage-type"), "this type alone", "TYPE", choices=_TYPES),
-            UNHURRIED,
+            PRIORITY,
             DEBUG,
         ),
         examples=(
@@ -109,7 +109,7 @@ COMMANDS = (
         volumes,
         "List the logical volumes of nodes, and whose they are",
         _NODES,
-        (OPTIONS[0], *LOOK, UNHURRIED, DEBUG),
+        (OPTIONS[0], *LOOK, PRIORITY, DEBUG),
     ),
     Command(
         "modify-storage",
