@@ -27,7 +27,7 @@ from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import log_limit
+from . import log_limit, node_socket
 from .paths import NodePlaces
 from .state_directory import claim
 
@@ -138,6 +138,7 @@ async def _serve(
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
     runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
+    local = await node_socket.serve(places, agent)
     for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
@@ -146,6 +147,8 @@ async def _serve(
     for one in (*waits, *chores):
         one.cancel()
     places.serving.unlink(missing_ok=True)
+    if local:
+        await local.stop()
     await runner.cleanup()
     if left.is_set():
         forget(places.keys)

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from moorage import ops
@@ -153,14 +154,18 @@ async def _opened(
             if error.lasting:
                 raise
             _LOG.warning("%s; trying again in %g s", error.message, pause)
-            server.excuse = Unreachable(
-                f"the master waits until it can write: {error.message}",
-                hint=f"make room in {places.root}",
-            )
+            server.excuse = partial(_waiting, places, error.message)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), pause)
         pause = min(pause * 2, 8.0)
     return None
+
+
+def _waiting(places: MasterPlaces, why: str) -> MoorageError:
+    return Unreachable(
+        f"the master waits until it can write: {why}",
+        hint=f"make room in {places.root}",
+    )
 
 
 async def _serve(
@@ -173,11 +178,11 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
-    nodes = HttpNodes(authority(places))
+    nodes = HttpNodes(authority(places), master=partial(_name, truth))
     standing = Standing(nodes)
     engine = Engine(truth, standing, ops.parse)
     await engine.start(records)
-    sources = server.sources = Sources(truth, standing, engine)
+    sources = server.sources = Sources(truth, standing, engine, lines=nodes.line)
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
@@ -195,6 +200,11 @@ async def _serve(
     await truth.close()
     if standing.over.is_set():
         raise fenced(truth.term)
+
+
+def _name(truth: ConfigStore) -> str:
+    """Return the name of the master's node."""
+    return truth.config.node(truth.config.cluster.master_node).name
 
 
 async def _first(*events: asyncio.Event) -> None:

@@ -8,12 +8,14 @@ after it was taken back is refused.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
 from moorage.protocol import Report
+from moorage.protocol.line import GuestLine
 
 from .attachments import Attachments
 from .creations import Creations, volume_key
@@ -65,9 +67,48 @@ class Agent:
             keys=keys,
         )
 
-    def hear(self, term: int, mark: str) -> None:
-        """Raise `Stale` if the master is not the one that leads in its term."""
+    def hear(self, term: int, mark: str, master: str = "") -> None:
+        """Raise `Stale` if the master is not the one that leads in its term.
+
+        Parameters
+        ----------
+        master
+            Name of its node, which is noted.
+        """
         self._fence.pass_leader(term, mark)
+        if master:
+            self._fence.note_master(master)
+
+    @property
+    def name(self) -> str:
+        """Name of the node."""
+        return self._station.name
+
+    @property
+    def master(self) -> str:
+        """Name of the master's node, as it said last; empty if it never did."""
+        return self._fence.master()
+
+    async def line(self, wanted: GuestLine, term: int = 0) -> socket:
+        """Return a connection to a guest's console or screen.
+
+        Parameters
+        ----------
+        term
+            Of the master that asks; 0 for a person on this machine.
+        """
+        if term:
+            self._fence.pass_term(term)
+        found = self._station.hypervisor(wanted.hypervisor)
+        return await found.connect(wanted.uuid, wanted.kind, wanted.ticket)
+
+    async def guest(self, name: str) -> GuestLine | None:
+        """Return the line to the guest of a name, if one runs here."""
+        for kind, hypervisor in self._station.hypervisors.items():
+            for guest in await hypervisor.guests():
+                if name in (guest.name, guest.uuid):
+                    return GuestLine(uuid=guest.uuid, name=guest.name, hypervisor=kind)
+        return None
 
     async def handle(
         self,

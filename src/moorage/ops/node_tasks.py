@@ -102,6 +102,7 @@ class OfWhole(OfGuest):
     hvparams: dict[str, Any]
     nics: tuple[Nic, ...]
     uid_pool: UidPool
+    network_port: int
 
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
@@ -142,6 +143,7 @@ def of_whole(config: Config, instance: Instance) -> OfWhole:
         "hvparams": hvparams(config, instance),
         "nics": instance.nics,
         "uid_pool": config.cluster.uid_pool,
+        "network_port": instance.network_port or 0,
     }
 
 

@@ -58,6 +58,8 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
         Hypervisor parameters; what is not given has its default.
     uid_pool
         The user-ids that guests run as.
+    network_port
+        Of its VNC, where that has an address; 0 for none.
     """
 
     memory: Mib = Mib(0)
@@ -65,6 +67,7 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
     hvparams: dict[str, Any] = {}
     nics: tuple[Nic, ...] = ()
     uid_pool: UidPool = STANDARD
+    network_port: Annotated[int, Meta(ge=0, le=65535)] = 0
 
 
 class StartGuest(Whole[None], frozen=True, tag="instance.start"):

@@ -10,6 +10,7 @@ from moorage.model.standstill import remedy, told
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
+from .console import CONSOLE
 from .field import COMMON, Family, Field, Missing, Resource, attribute, numbered
 from .nics import FAMILIES as CARD_FAMILIES
 from .nics import FIELDS as CARD_FIELDS
@@ -348,6 +349,7 @@ INSTANCE = Resource(
         *DISKS,
         *CARD_FIELDS,
         *LIVE,
+        CONSOLE,
         *COMMON,
     ),
     families=FAMILIES,

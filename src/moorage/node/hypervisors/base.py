@@ -6,6 +6,7 @@ so an agent that was killed and started again finds its guests.
 """
 
 from collections.abc import Sequence
+from socket import socket
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -86,6 +87,8 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
         (`GuestState.ports`). A drive that is not named goes to the port of its slot.
     uid_pool
         The cluster's user-ids, for guests that run as users of their own.
+    network_port
+        Of its VNC, where that has an address; 0 for none.
     """
 
     uuid: str
@@ -97,6 +100,7 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     cards: tuple[Card, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
     uid_pool: UidPool = STANDARD
+    network_port: int = 0
 
 
 class Hypervisor(Protocol):
@@ -201,6 +205,12 @@ class Hypervisor(Protocol):
 
     def console(self, uuid: str) -> str:
         """Return the path of the Unix socket of the serial console."""
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest's ``serial`` console, or its ``vnc`` screen.
+
+        `ticket` is the password that VNC asks for, unless the guest has its own.
+        """
 
     async def tend(self) -> None:
         """Do what is to be done beside the verbs, until it is cancelled."""

@@ -207,6 +207,8 @@ def _spec(
         drives=tuple(at.drive(disk, n) for n, disk in enumerate(args.disks)),
         cards=tuple(_card(nic) for nic in args.nics),
         ports=dict(ports),
+        uid_pool=args.uid_pool,
+        network_port=args.network_port,
     )
 
 

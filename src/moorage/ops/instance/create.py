@@ -33,6 +33,7 @@ from moorage.ops import (
     pairs,
     placement,
     policy,
+    screens,
 )
 from moorage.ops.birth import bear_all
 from moorage.ops.disk.attach import MOST
@@ -382,6 +383,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
         check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
+        screens.check(view.config, self.hypervisor or enabled[0], self.hvparams)
 
     def _installs(self) -> bool:
         spared = self._adopts() and not self.install_adopted
@@ -455,7 +457,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
 
     def _instance(self, view: View, node: str, disks: list[Disk]) -> Instance:
         cluster = view.config.cluster
-        return Instance(
+        made = Instance(
             uuid=view.fresh(),
             name=self.instance_name,
             primary_node=node,
@@ -472,6 +474,7 @@ class InstanceCreate(Operation, frozen=True, kw_only=True):
             mtime=view.now,
             tags=self.tags,
         )
+        return screens.with_port(view.config, made)
 
     def result(self, view: View, results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""

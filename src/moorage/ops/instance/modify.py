@@ -41,6 +41,7 @@ from moorage.ops import (
     placement,
     policy,
     pools,
+    screens,
 )
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
@@ -184,6 +185,9 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
+        if self.hvparams:
+            own = _merged(instance.hvparams, self.hvparams)
+            screens.check(view.config, instance.hypervisor, own)
         for question in self._about_os(view):
             new = self._with_os(view)
             node = view.config.node(question.node)
@@ -393,7 +397,8 @@ class InstanceSetParams(ConvertingDisks, frozen=True, kw_only=True):
             node = view.config.node(question.node)
             yield osparams.verify(view, self._with_os(view), node)
         if new:
-            change = Change((successor(instance, view.now, **new),))
+            changed = successor(instance, view.now, **new)
+            change = Change((screens.with_port(view.config, changed),))
             what = f"change {instance.name}"
             yield commit(what, change, view.config.before(change))
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from socket import socket
 
 from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
@@ -20,6 +21,7 @@ from . import (
     consoles,
     dumping,
     hotplug,
+    lines,
     migration,
     mirror,
     process,
@@ -94,6 +96,20 @@ class Kvm:
     def channel(self, uuid: str) -> str:
         """Return the path of the Unix socket of the guest's channel."""
         return str(self._home(uuid).file("channel"))
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest's serial console, or to its screen.
+
+        Raises
+        ------
+        NotSupported
+            If it has none.
+        WrongState
+            If it does not run here, or somebody is at its console.
+        """
+        return await lines.connect(
+            self._home(uuid), await self.find(uuid), kind, ticket
+        )
 
     # -- what is there ------------------------------------------------------------
 
@@ -197,6 +213,11 @@ class Kvm:
             words = arguments(spec, given, one.launch)
             argv = [*one.user, self._program, *words]
             await process.launch(home, spec.name, argv, [held, *one.keep])
+            try:
+                await lines.furnish(home, given, one.port)
+            except BaseException:
+                await process.end(home)
+                raise
 
     async def tend(self) -> None:
         """Find out the accelerator, and keep the consoles' logs short from then on."""
