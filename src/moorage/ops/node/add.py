@@ -7,11 +7,12 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
+from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text
 from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
@@ -46,6 +47,10 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     master_capable: bool = True
     vm_capable: bool = True
     ndparams: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Take the name as it is recorded."""
+        force_setattr(self, "node_name", lowered(self.node_name))
 
     def _token(self) -> Token:
         if not self.token:
