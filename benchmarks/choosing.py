@@ -2,7 +2,7 @@
 """What choosing a node costs as the number of nodes grows, and who waits meanwhile.
 
 The nodes are simulated in this process; the master's engine and socket are real. Every
-node has storage units, five nodes in a hundred lack the provider, and there are four
+node has storage units, five nodes in a hundred lack the provider, and there are ten
 instances a node. Each figure is the median of its runs, in ms:
 
 add
@@ -32,11 +32,12 @@ from typing import Any, Self
 from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
+from moorage.daemons import pauses
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import PROVIDERS
 
 SIZES = (20, 80, 200, 1_000)
-PER_NODE = 4
+PER_NODE = 10
 """Instances of each node."""
 _LACKING = 20
 """Of so many nodes one lacks the provider."""
@@ -68,7 +69,7 @@ async def _serve(
         home = f"node{_home(number)}"
         builder.disk(f"d{number}", last_node=home)
         fields = {"admin_state": "up", "disks_active": True}
-        fields |= {"beparams": {"maxmem": 8000, "minmem": 8000}}
+        fields |= {"beparams": {"maxmem": 2600, "minmem": 2600}}
         builder.instance(f"old{number}", home, (f"d{number}",), **fields)
     (root / "nodes").mkdir()
     sim = SimCluster(root / "nodes")
@@ -79,6 +80,7 @@ async def _serve(
             node.machine.installed = [p for p in PROVIDERS if p.name != "san"]
     server = LuxiServer(Sources(sim.truth, sim.nodes, sim.engine), root / "luxi.sock")
     await server.start()
+    pauses.keep_short()
     ready.set()
     await asyncio.to_thread(done.wait)
     await server.stop()

@@ -15,6 +15,7 @@ from enum import Flag
 from pathlib import Path
 from typing import Any
 
+from compared import comparison, counts
 from declared import Lines, about, code, field_rows, fields, rest, table, type_name
 
 from moorage import errors
@@ -95,7 +96,7 @@ def _command(program: Program, command: Command) -> Lines:
 
 def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
     """Return a command's own options, and links to the common ones that it has."""
-    own, common = list(given), []
+    own, common = [option for option in given if not option.refused], []
     for group, link in (
         (options.ASKING, "the [options of questions](#options-of-questions)"),
         (options.JOB, "the [options of jobs](#options-of-jobs)"),
@@ -342,6 +343,8 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "balancing_options": lambda: _options(declared.BALANCING),
     "commands": commands,
     "common": common,
+    "comparison": comparison,
+    "counts": counts,
     "errors": error_codes,
     "job_options": lambda: _options(options.JOB),
     "opcodes": opcodes,

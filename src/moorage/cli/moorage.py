@@ -12,6 +12,7 @@ from typing import Any
 from moorage.errors import BadInput, Failed
 from moorage.units import is_whole
 
+from . import watcher
 from .command import Call, Command, Example, Operand, Option, Program
 from .main import run
 from .options import DEBUG
@@ -185,6 +186,7 @@ PROGRAM = Program(
             (Option(("--sim",), "on simulated nodes: no root, no QEMU"),),
         ),
         Command("agent", agent, "run the agent of a node", (_DIR,)),
+        watcher.COMMAND,
         Command(
             "master",
             master,

@@ -42,15 +42,38 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def moot(flag: str, why: str) -> Option:
-    """Return a switch of Ganeti's that asks for what is so here in any case.
+def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
+    """Return an option of Ganeti's that asks for what is so here in any case.
 
     Parameters
     ----------
     why
         The end of the sentence "accepted, as in Ganeti: ...".
+    metavar
+        What stands for its value; empty for a switch.
+    short
+        Its other form, as ``-v``.
     """
-    return Option((flag,), f"accepted, as in Ganeti: {why}", moot=True)
+    told = f"accepted, as in Ganeti: {why}"
+    return Option(_flags(flag, short), told, metavar, moot=True)
+
+
+def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
+    """Return an option of Ganeti's that is refused in a sentence.
+
+    Parameters
+    ----------
+    why
+        The end of the sentence "--flag is not supported: ...".
+    metavar, short
+        As of :func:`moot`.
+    """
+    told = f"not supported: {why}"
+    return Option(_flags(flag, short), told, metavar, refused=why)
+
+
+def _flags(flag: str, short: str) -> tuple[str, ...]:
+    return (short, flag) if short else (flag,)
 
 
 DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)

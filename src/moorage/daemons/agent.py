@@ -17,6 +17,8 @@ from moorage.model.misfit import misfit
 from moorage.node import cgroup, durable, enrolment, server
 from moorage.node.agent import Agent
 from moorage.node.exports import Exports
+from moorage.node.hooks import DIRECTORY as HOOKS
+from moorage.node.hooks import Hooks
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import EXPORTS, LIST, Images
@@ -52,6 +54,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         Ganeti's list of the directories that image files may be kept in, one a line;
         root writes it, and no master can. Where there is none, two are allowed:
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
+    hooks_dir
+        Where the directories of hooks are, Ganeti's.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
     san
@@ -64,6 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
+    hooks_dir: str = HOOKS
     export_dir: str = EXPORTS
     san: str = ""
 
@@ -221,7 +226,9 @@ def _parts(
         from moorage.testing.storage import San  # noqa: PLC0415
 
         san = San.in_directory(Path(settings.san))
-        return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
+        simulated = SimMachine(name, san)
+        simulated.hook_scripts = Hooks(Path(settings.hooks_dir), places.logs)
+        return simulated, {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
         name,
@@ -238,6 +245,7 @@ def _parts(
         scripts,
         Exports.where_possible(places.run / "exports", scripts),
     )
+    machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 

@@ -233,6 +233,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             extstorage_path=(f"{scratch.root}/extstorage",),
             os_path=(f"{scratch.root}/os",),
             file_storage_paths=f"{scratch.root}/file-storage-paths",
+            hooks_dir=f"{scratch.root}/hooks/{name}",
             export_dir=f"{scratch.root}/export/{name}",
             san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
         )

@@ -17,12 +17,15 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.model import Config
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.ops import hooks
+from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import key_renewal, log_limit, process, settling
+from . import key_renewal, log_limit, pauses, process, settling
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
@@ -178,10 +181,12 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
-    nodes = HttpNodes(authority(places), master=partial(_name, truth))
+    nodes = HttpNodes(authority(places))
+    nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
-    engine = Engine(truth, standing, ops.parse)
+    engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
+    pauses.keep_short()
     sources = server.sources = Sources(truth, standing, engine, lines=nodes.line)
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
@@ -202,9 +207,11 @@ async def _serve(
         raise fenced(truth.term)
 
 
-def _name(truth: ConfigStore) -> str:
-    """Return the name of the master's node."""
-    return truth.config.node(truth.config.cluster.master_node).name
+def _sender(config: Config) -> Sender:
+    """Return what this master says of itself to the nodes."""
+    cluster = config.cluster
+    node = config.node(cluster.master_node)
+    return ourselves(node.name, node.primary_ip, cluster.cluster_name)
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -220,6 +227,7 @@ async def _tidy(sources: Sources) -> None:
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
+        pauses.sweep()
 
 
 # -- from outside ----------------------------------------------------------------------

@@ -44,6 +44,11 @@ class MasterPlaces:
         return Path(SOCKET) if ours else self.root / "luxi.sock"
 
     @property
+    def watcher(self) -> Path:
+        """What the watcher remembers of its last runs."""
+        return self.root / "watcher.json"
+
+    @property
     def lock(self) -> Path:
         """Held by the master that runs."""
         return self.root / "master.lock"
@@ -124,6 +129,11 @@ class NodePlaces:
     def logs(self) -> Path:
         """Output of provider and OS scripts."""
         return self.root / "log"
+
+
+def node_places() -> NodePlaces:
+    """Return the directory of this machine's node, wherever it is said to be."""
+    return NodePlaces(Path(os.environ.get("MOORAGE_NODE_DIR") or NODE_DIR))
 
 
 def master_places() -> MasterPlaces:

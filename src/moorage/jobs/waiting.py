@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 ViewOf = Callable[[Job], View]
 """What a job sees now."""
+_IN_A_ROW = 16
+"""Questions that are sent before others get their turn: a job may ask all nodes."""
 
 
 class Waiting:
@@ -89,6 +91,10 @@ class Waiting:
             with self._queue.saying(job, op, self._crowded):
                 await self._unless_cancelled(job, self.slots.take(job))
 
+    async def for_hooks(self, job: Job, hooks: Coroutine[Any, Any, None]) -> None:
+        """Wait for the hooks that come before."""
+        await self._unless_cancelled(job, hooks)
+
     async def _unless_cancelled(self, job: Job, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.create_task(work)
         self._under_way[job.id] = task
@@ -150,8 +156,17 @@ class Waiting:
             silent.discard(question)
             return found
 
-        with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-            answers = await asyncio.gather(*(answer(one) for one in questions))
+        asked: list[asyncio.Task[Any]] = []
+        try:
+            with self._queue.saying(job, op, lambda: self._unanswered(silent)):
+                for number, question in enumerate(questions, 1):
+                    asked.append(asyncio.create_task(answer(question)))
+                    if number % _IN_A_ROW == 0:
+                        await asyncio.sleep(0)
+                answers = await asyncio.gather(*asked)
+        finally:
+            for task in asked:
+                task.cancel()
         return dict(zip(questions, answers, strict=True))
 
     def _unanswered(self, silent: set[Question]) -> str:

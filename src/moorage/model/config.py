@@ -7,6 +7,7 @@ touch, so applying a change costs what the change touches, at any size of cluste
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast
@@ -44,6 +45,7 @@ LISTED_BY = {
     "disk": "gnt-disk list",
 }
 """What shows the names of a kind of object."""
+_PARTS = re.compile(r"\d+|\D+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,15 +272,12 @@ def _nice_name(entity: Any) -> tuple[tuple[int, int, str], ...]:  # noqa: ANN401
 
 def nice(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sorting key that puts node2 before node10."""
-    parts: list[tuple[int, int, str]] = []
-    digits = ""
-    for char in [*name, ""]:
-        if char.isdecimal():
-            digits += char
-            continue
-        if digits:
-            number = digits.lstrip("0")
-            parts.append((0, len(number), number))  # a number of any length
-            digits = ""
-        parts.append((1, 0, char))
-    return tuple(parts)
+    found = map(_part, _PARTS.findall(name))
+    return (*found, (1, 0, ""))
+
+
+def _part(part: str) -> tuple[int, int, str]:
+    if not part[0].isdecimal():
+        return 1, 0, part
+    number = part.lstrip("0")
+    return 0, len(number), number  # a number of any length

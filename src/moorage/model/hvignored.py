@@ -79,9 +79,6 @@ IGNORED: dict[str, Ignored] = {
     "use_chroot": _refuses(
         "QEMU is not in a chroot: it may open no file, and gets descriptors", *_OFF
     ),
-    "user_shutdown": _warns(
-        "a guest that powers itself off counts as down against its admin's will", *_OFF
-    ),
     "vhost_net": _warns("QEMU itself carries the packets", *_OFF),
     "vif_type": _warns("it is a parameter of Xen's"),
     "virtio_net_queues": _warns("a network card has one queue", "1"),

@@ -92,6 +92,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         Of the console, in baud.
     usb_mouse
         ``tablet`` or ``mouse``, of a guest with a screen.
+    user_shutdown
+        Whether the guest may power itself off for good, where the cluster allows it.
     use_localtime
         Whether the guest's clock shows the node's local time instead of UTC.
     vga
@@ -132,6 +134,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     serial_speed: int = 38400
     usb_mouse: str = ""
     use_localtime: bool = False
+    user_shutdown: bool = False
     vga: str = ""
     vnc_bind_address: str = ""
     vnc_password_file: str = ""

@@ -16,6 +16,7 @@ from msgspec import ValidationError, convert, to_builtins
 from moorage.errors import BadInput
 from moorage.protocol import Report
 from moorage.protocol.line import GuestLine
+from moorage.protocol.sender import Sender
 
 from .attachments import Attachments
 from .creations import Creations, volume_key
@@ -23,6 +24,7 @@ from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
+from .leader import Leaders
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
@@ -52,7 +54,9 @@ class Agent:
         leave: Callable[[], None] = lambda: None,
         keys: Keys | None = None,
     ) -> None:
+        self.name = name
         self._machine = machine
+        self._leaders = Leaders(run_dir)
         self._fence = Fence(run_dir / "fence")
         self._turns = Turns()
         self._station = NodeContext(
@@ -67,27 +71,16 @@ class Agent:
             keys=keys,
         )
 
-    def hear(self, term: int, mark: str, master: str = "") -> None:
-        """Raise `Stale` if the master is not the one that leads in its term.
-
-        Parameters
-        ----------
-        master
-            Name of its node, which is noted.
-        """
+    def hear(self, term: int, mark: str, sender: Sender) -> None:
+        """Raise `Stale` if the master is not the one that leads in its term."""
         self._fence.pass_leader(term, mark)
-        if master:
-            self._fence.note_master(master)
-
-    @property
-    def name(self) -> str:
-        """Name of the node."""
-        return self._station.name
+        self._leaders.hear(term, sender)
 
     @property
     def master(self) -> str:
         """Name of the master's node, as it said last; empty if it never did."""
-        return self._fence.master()
+        newest = self._leaders.newest
+        return newest.sender.node if newest else ""
 
     async def line(self, wanted: GuestLine, term: int = 0) -> socket:
         """Return a connection to a guest's console or screen.

@@ -7,13 +7,13 @@ import os
 import secrets
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import TypeVar, cast
 
 import aiohttp
-from msgspec import json
+from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Stale, Unreachable
@@ -30,6 +30,7 @@ from moorage.protocol import (
     to_wire,
 )
 from moorage.protocol.line import GuestLine, LineRequest
+from moorage.protocol.sender import Sender, check, ourselves
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
@@ -59,8 +60,11 @@ class HttpNodes:
         Seconds to get a connection.
     silence
         Seconds without a sign of life after which a verb's node is given up.
-    master
-        Returns the name of the master's node, which the others tell who asks there.
+
+    Attributes
+    ----------
+    sender
+        Who asks, as the nodes are told.
     """
 
     def __init__(
@@ -68,9 +72,8 @@ class HttpNodes:
         authority: Authority,
         connect: float = CONNECT,
         silence: float = wire.SILENCE,
-        master: Callable[[], str] = str,
     ) -> None:
-        self._master = master
+        self.sender = ourselves()
         self._authority = authority
         self._connect = connect
         self._silence = silence
@@ -117,7 +120,7 @@ class HttpNodes:
         way = self._way(node, GetFacts())
         try:
             link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
-            asked = LineRequest(line=wanted, term=term, mark=self._mark)
+            asked = LineRequest(wanted, term, self._mark, self.sender)
             await link.send_bytes(json.encode(asked))
             answer = await link.receive_bytes(timeout=self._silence)
         except (aiohttp.ClientError, OSError, TimeoutError, TypeError) as error:
@@ -225,7 +228,7 @@ class HttpNodes:
             "args": args,
             "term": term,
             "mark": self._mark,
-            "master": self._master(),
+            "sender": self.sender,
             "number": 0 if call.reads else next(self._numbers),
         }
         limits = aiohttp.ClientTimeout(
@@ -240,6 +243,7 @@ class HttpNodes:
                 timeout=limits,
                 ssl=way.context,
             ) as answer:
+                check(self.sender, _speaker(answer), node.name)
                 result = await _result(node, call, answer, report)
         except _UNSENT as error:
             raise _unreachable(node, error, sent=False) from error
@@ -271,6 +275,14 @@ _SILENT = frozenset(
     }
 )
 """Errors of a connection to a machine that may be off."""
+
+
+def _speaker(answer: aiohttp.ClientResponse) -> Sender:
+    """Return who answers; an agent from before that was told speaks version 1."""
+    try:
+        return json.decode(answer.headers.get(wire.SENDER, "{}"), type=Sender)
+    except DecodeError:
+        return Sender()
 
 
 async def _result(

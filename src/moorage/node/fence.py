@@ -68,18 +68,6 @@ class Fence:
         self.pass_term(term)
         durable.write(path, said)
 
-    def note_master(self, name: str) -> None:
-        """Note on which node the leader is that was let pass."""
-        if name != self.master():
-            durable.write(self._directory / "master", f"{name}\n".encode())
-
-    def master(self) -> str:
-        """Return the name of the node where the leader was last; empty for none."""
-        try:
-            return (self._directory / "master").read_text().strip()
-        except (OSError, UnicodeError):
-            return ""
-
     def pass_disk(self, disk: Disk) -> None:
         """Let a step of the disk's epoch pass; raise `Stale` if there was a later."""
         name = f"{_DISK}{disk.uuid}"

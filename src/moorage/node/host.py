@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from moorage.model import Device, Os, Provider
-from moorage.protocol import Report, silent
+from moorage.protocol import HookRun, Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -62,6 +62,12 @@ class Machine(Protocol):
 
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
+
+    def has_hooks(self, name: str) -> bool:
+        """Whether a directory of hooks has scripts."""
+
+    async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
+        """Run the scripts of a directory of hooks, in their order."""
 
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""

@@ -4,19 +4,20 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed
 from moorage.model import Device, Os, Provider
-from moorage.protocol import Report, silent
+from moorage.protocol import HookRun, Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import commands, installed, oses
 from .exports import Exports
+from .hooks import Hooks
 from .host import Memory, memory_of
 from .images import Images
 from .providers import Providers
@@ -45,6 +46,11 @@ class LocalMachine:
         Notes the commands that run.
     exports
         Serves as files what has a URI only; None where that cannot be.
+
+    Attributes
+    ----------
+    hooks
+        The scripts of administrators; None where there are none.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class LocalMachine:
         self._os_path = os_path
         self._scripts = scripts
         self._exports = exports
+        self.hooks: Hooks | None = None
         self._ran = count()
 
     async def run(
@@ -129,6 +136,14 @@ class LocalMachine:
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
         return oses.scan(self._os_path)
+
+    def has_hooks(self, name: str) -> bool:
+        """Whether a directory of hooks has scripts."""
+        return bool(self.hooks and self.hooks.found(name))
+
+    async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
+        """Run the scripts of a directory of hooks, in their order."""
+        return await self.hooks.run(name, env) if self.hooks else []
 
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""

@@ -16,9 +16,11 @@ Parameters = Mapping[str, Any]
 
 def filled(config: Config, os: str, own: Parameters) -> dict[str, Any]:
     """Return OS parameters: the cluster's for the OS and its variant, then `own`."""
-    known = config.cluster.osparams
-    general = known.get(os.partition("+")[0], {})
-    return {**general, **known.get(os, {}), **own}
+    public, private = config.cluster.osparams, config.cluster.osparams_private_cluster
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys((os.partition("+")[0], os)):
+        found |= {**public.get(name, {}), **private.get(name, {})}
+    return {**found, **own}
 
 
 def check(view: View, node: Node, os: str, own: Parameters) -> None:

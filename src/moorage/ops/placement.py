@@ -75,24 +75,41 @@ def able(
 
 def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
     """Ask nodes how much room they have."""
+    calls: dict[str, GetFacts] = {}  # the same for all nodes of a group
     for node in nodes:
-        yield room_on(config, node)
+        if node.group not in calls:
+            calls[node.group] = _room_in(config, node.group)
+        yield Ask(node.uuid, calls[node.group])
 
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
-    where = places(config, config.group(node.group))
-    return Ask(node.uuid, GetFacts(brief=True, places=where))
+    return Ask(node.uuid, _room_in(config, node.group))
+
+
+def _room_in(config: Config, group: str) -> GetFacts:
+    return GetFacts(brief=True, places=places(config, config.group(group)))
 
 
 def room(view: View) -> dict[str, NodeFacts]:
     """Return what the nodes said of their room, by uuid; silent ones are left out."""
+    return view.once("room", lambda: _told(view))
+
+
+def _told(view: View) -> dict[str, NodeFacts]:
     found = {}
-    for question, answer in view.answers.items():
-        asked = question == room_on(view.config, view.config.node(question.node))
-        if asked and isinstance(answer, NodeFacts):
+    asked = {question.node for question in view.answers}
+    for question in ask_room(view.config, map(view.config.node, asked)):
+        answer = view.answers.get(question)
+        if isinstance(answer, NodeFacts):
             found[question.node] = answer
     return found
+
+
+def check_told(view: View, node: Node) -> None:
+    """Raise what came instead of an answer, if a node was asked for its room."""
+    if node.uuid not in room(view):
+        view.answer(room_on(view.config, node))
 
 
 # -- answers ---------------------------------------------------------------------------

@@ -68,6 +68,7 @@ from .guest import (
     Whole,
     WithSystem,
 )
+from .hooks import HookRun, HookRuns, RunHooks
 from .keys import (
     AbandonAuthority,
     AnnounceTrust,
@@ -168,6 +169,8 @@ __all__ = [
     "GetGuest",
     "GetMirrors",
     "GrowDisk",
+    "HookRun",
+    "HookRuns",
     "InstallSystem",
     "KeyRequest",
     "KillPrograms",
@@ -206,6 +209,7 @@ __all__ = [
     "ResumeGuest",
     "RetireAuthority",
     "RunExportScript",
+    "RunHooks",
     "RunImportScript",
     "RunMigration",
     "SealExport",

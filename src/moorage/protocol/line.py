@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .sender import Sender
+
 Kind = Literal["serial", "vnc"]
 """The serial console, or the screen, which speaks VNC (RFC 6143)."""
 
@@ -35,10 +37,11 @@ class LineRequest(Struct, frozen=True):
 
     Attributes
     ----------
-    term, mark
+    term, mark, sender
         Of the master, as with every verb.
     """
 
     line: GuestLine
     term: int
     mark: str = ""
+    sender: Sender = Sender()

@@ -53,6 +53,11 @@ class SimHypervisor:
         mine = [key for key in self._san.guests if key.startswith(f"{self._node} ")]
         return [convert(self._san.guests[key]["state"], GuestState) for key in mine]
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests of this node that powered themselves off."""
+        mine = [key.split(" ") for key in self._san.ended]
+        return tuple(uuid for node, uuid in mine if node == self._node)
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest."""
         found = self._san.guests.get(f"{self._node} {uuid}")
@@ -62,6 +67,7 @@ class SimHypervisor:
         """Start a guest; one that runs is left alone."""
         found = await self.find(spec.uuid)
         if found is None or found.state != "running":
+            self._san.ended.pop(f"{self._node} {spec.uuid}", None)
             self._put(_state(spec, "running"), drives=_places(spec.drives))
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109

@@ -2,19 +2,21 @@
 """A simulated machine: it answers commands from shared simulated storage."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
 from moorage.errors import CommandFailed
 from moorage.model import Device, Os, Provider
+from moorage.node.hooks import Hooks
 from moorage.node.host import Memory
-from moorage.protocol import Report, silent
+from moorage.protocol import HookRun, Report, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import exports
 from .storage import EXPORTS_DIR, MIB, PROVIDERS_DIR, San
 
+Hook = Callable[[Mapping[str, str]], str]
 Refuse = Callable[[str, Command], bool]
 """Whether a command fails on a node."""
 
@@ -71,6 +73,11 @@ class SimMachine:
         The directory of exports; each node has its own one there.
     serves
         Whether it can do that.
+    hooks
+        What a hook says when it fails, by directory and name: a function of its
+        variables that returns nothing when it does not.
+    hook_scripts
+        Real scripts, where there are such.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -88,6 +95,8 @@ class SimMachine:
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
         self.serves = True
+        self.hooks: dict[str, dict[str, Hook]] = {}
+        self.hook_scripts: Hooks | None = None
         self._san = san
         self._memory = memory
 
@@ -159,6 +168,22 @@ class SimMachine:
     def oses(self) -> list[Os]:
         """Return the OS definitions."""
         return list(SYSTEMS)
+
+    def has_hooks(self, name: str) -> bool:
+        """Whether a directory of hooks has scripts."""
+        real = self.hook_scripts and self.hook_scripts.found(name)
+        return bool(self.hooks.get(name) or real)
+
+    async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
+        """Run the scripts of a directory of hooks, in their order."""
+        if self.hook_scripts:
+            return await self.hook_scripts.run(name, env)
+        await asyncio.sleep(0)
+        scripts = sorted(self.hooks.get(name, {}).items())
+        return [
+            HookRun(script=f"{name}/{called}", problem=hook(env))
+            for called, hook in scripts
+        ]
 
     def has_program(self, name: str) -> bool:
         """Whether a program is installed: all are, but for those of `lacking`."""

@@ -55,6 +55,25 @@ class Snapshot:
         return found
 
     @cached_property
+    def powered_off(self) -> set[tuple[str, str]]:
+        """Nodes and guests that powered themselves off there, by their uuids."""
+        return {
+            (node, guest)
+            for node, facts in self.facts.items()
+            if isinstance(facts, NodeFacts)
+            for guest in facts.powered_off
+        }
+
+    @cached_property
+    def holders(self) -> dict[str, list[str]]:
+        """Uuids of the nodes that have a disk attached, by the disk's uuid."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for node, facts in self.facts.items():
+            for held in facts.held if isinstance(facts, NodeFacts) else ():
+                found[held.disk].append(node)
+        return found
+
+    @cached_property
     def secondaries(self) -> dict[str, list[Instance]]:
         """Instances by the uuid of the nodes that hold a second copy of a disk."""
         found: dict[str, list[Instance]] = defaultdict(list)

@@ -111,6 +111,13 @@ class Hypervisor(Protocol):
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the uuids of guests that ended of their own will.
+
+        They have no process. Who was asked to power down, or was killed, is not among
+        them.
+        """
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none."""
 

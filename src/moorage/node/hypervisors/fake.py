@@ -79,6 +79,10 @@ class Fake:
         found = map(_read, sorted(self.run_dir.glob(f"*{_SUFFIX}")))
         return [record.guest for record in found if record]
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return nothing: these guests have no will."""
+        return ()
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others."""
         record = _read(self._file(uuid))

@@ -11,6 +11,7 @@ from .delay import VERBS as DELAY_VERBS
 from .disk import VERBS as DISK_VERBS
 from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
+from .hooks import VERBS as HOOK_VERBS
 from .keys import VERBS as KEY_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .mirror import VERBS as MIRROR_VERBS
@@ -27,6 +28,7 @@ VERBS = {
         *MIRROR_VERBS,
         *MEMBERSHIP_VERBS,
         *KEY_VERBS,
+        *HOOK_VERBS,
         *DELAY_VERBS,
         *STORAGE_VERBS,
         *CERTIFY_VERBS,

@@ -29,7 +29,7 @@ from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
-from . import defaults, image_directories, volume_groups
+from . import defaults, image_directories, systems, volume_groups
 from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
@@ -46,6 +46,13 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Defaults of all instances, plain or under the word ``default``.
     ipolicy
         Parts of the instance policy; the value ``default`` drops one.
+    enabled_user_shutdown
+        Whether a guest that powers itself off may stay off.
+    os_hvp, osparams, osparams_private_cluster
+        What instances of an OS get: hypervisor parameters, by hypervisor; and OS
+        parameters, the private ones shown to nobody. The value ``default`` drops one.
+    hidden_os, blacklisted_os
+        Pairs of ``add`` or ``remove`` and the name of an OS.
     uid_pool, add_uids, remove_uids
         Ranges of user-ids that guests run as: all of them, more, and fewer. Guests that
         run keep the user that they have.
@@ -69,6 +76,12 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
+    enabled_user_shutdown: bool | None = None
+    os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
+    osparams: dict[str, dict[str, Any]] | None = None
+    osparams_private_cluster: dict[str, dict[str, Any]] | None = None
+    hidden_os: tuple[tuple[str, str], ...] = ()
+    blacklisted_os: tuple[tuple[str, str], ...] = ()
     uid_pool: UidPool | None = None
     add_uids: UidPool | None = None
     remove_uids: UidPool | None = None
@@ -143,7 +156,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         names = (
             *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
-            *("gluster_storage_dir", "volume_group_name"),
+            *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
         )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
@@ -158,6 +171,14 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
         found |= self._uids(cluster.uid_pool)
+        found |= systems.changes(
+            cluster,
+            os_hvp=self.os_hvp,
+            osparams=self.osparams,
+            osparams_private_cluster=self.osparams_private_cluster,
+            hidden_os=self.hidden_os,
+            blacklisted_os=self.blacklisted_os,
+        )
         if not found and not self._pools():
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"

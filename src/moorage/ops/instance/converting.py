@@ -12,8 +12,8 @@ from moorage.model import Disk, Instance
 from moorage.model.templates import Mirror
 from moorage.ops import copies, disk_spec
 from moorage.ops.conversion import Conversion
+from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
-from moorage.ops.instance.power import OnInstance
 from moorage.storage.templates import template_named
 
 

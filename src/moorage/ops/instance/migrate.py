@@ -16,8 +16,8 @@ from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
 from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
+from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
-from moorage.ops.instance.power import OnInstance
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.liveness import guest, runs
 from moorage.protocol import (

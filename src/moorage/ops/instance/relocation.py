@@ -8,7 +8,7 @@ from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
 from moorage.ops import copies, node_tasks, pairs, placement, policy, pools
 from moorage.ops.disk_access import ask_reach, check_reach
-from moorage.ops.instance.power import OnInstance
+from moorage.ops.instance.base import OnInstance
 from moorage.ops.silence import rescue
 from moorage.storage import mirrored
 

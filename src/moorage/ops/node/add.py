@@ -14,6 +14,7 @@ from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text
+from moorage.ops.candidates import room_for_one
 from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
 from moorage.protocol import EnrolNode, ExpelNode
@@ -134,6 +135,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             secondary_ip=self.secondary_ip or address,
             port=token.port,
             group=self._group(view),
+            master_candidate=self.master_capable and room_for_one(view.config),
             master_capable=self.master_capable,
             vm_capable=self.vm_capable,
             ndparams=checked(self.ndparams),

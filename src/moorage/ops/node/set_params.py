@@ -13,7 +13,8 @@ from msgspec import field
 
 from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, GuestState, Node, successor
+from moorage.model import Change, Config, GuestState, Node, successor
+from moorage.ops.candidates import room_for_one
 from moorage.ops.group.set_params import merged
 from moorage.ops.ndparams import checked
 from moorage.protocol import ListGuests
@@ -74,16 +75,11 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             self._check_off(view, node)
         if self.offline is False and node.offline:
             self._check_back(view, node)
-        self._changes(node)
+        self._changes(node, view.config)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which marks nobody acts on."""
         node = self.node(view)
-        if self.master_candidate and not node.master_candidate:
-            yield (
-                f"no node but the master keeps the configuration: {node.name} is "
-                "marked as a candidate, and could not take over"
-            )
         if self.powered is not None:
             yield f"no power is switched: the mark of node {node.name} is only shown"
 
@@ -165,7 +161,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 node=node.name,
             )
 
-    def _changes(self, node: Node) -> dict[str, Any]:
+    def _changes(self, node: Node, config: Config) -> dict[str, Any]:
         """Return the fields that change; Ganeti's demotions and promotions included."""
         names = (*_FLAGS, "powered")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
@@ -181,7 +177,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         if self.offline:
             found["drained"] = False
         if self.master_candidate is None and self._is_back(node, found):
-            found["master_candidate"] = node.master_capable
+            found["master_candidate"] = node.master_capable and room_for_one(config)
         return found
 
     @staticmethod
@@ -194,14 +190,16 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
         node = self.node(view)
-        change = Change((successor(node, view.now, **self._changes(node)),))
+        change = Change(
+            (successor(node, view.now, **self._changes(node, view.config)),)
+        )
         yield commit(f"change node {node.name}", change, view.config.before(change))
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
         del results
         node = self.node(view)
-        changes = self._changes(node).items()
+        changes = self._changes(node, view.config).items()
         return [
             [name, value] for name, value in changes if getattr(node, name) != value
         ]

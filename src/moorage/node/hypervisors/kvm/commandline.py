@@ -15,7 +15,7 @@ from uuid import UUID
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
 
-from . import blockdev, screen
+from . import blockdev, ending, screen
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""
@@ -102,6 +102,7 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
         *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),
         *("-nodefaults", "-no-user-config", "-display", "none"),
+        *(word for event in ending.TRACED for word in ("-trace", event)),
     ]
 
 

@@ -20,6 +20,7 @@ from . import (
     accelerator,
     consoles,
     dumping,
+    ending,
     hotplug,
     lines,
     migration,
@@ -122,6 +123,10 @@ class Kvm:
         found = await asyncio.gather(*map(self.find, uuids))
         return [guest for guest in found if guest]
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests that powered themselves off; see :mod:`.ending`."""
+        return ending.powered_off(self.run_dir)
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none.
 
@@ -186,6 +191,7 @@ class Kvm:
             return False
         try:
             home.empty()
+            home.last_words.unlink(missing_ok=True)
             home.write_spec(spec)
             await self._run(home, spec, given, held, incoming=incoming)
         finally:

@@ -4,10 +4,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .command import Call, Command, Example, Option
-from .follow import fetch, follow_many, perform
-from .options import FORCE, JOB, moot
-from .table import moment
+from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.follow import fetch, follow_many, perform
+from moorage.cli.options import FORCE, JOB, moot
+from moorage.cli.table import moment
 
 _NO_SSH = "nodes are reached over TLS, not by ssh"
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"

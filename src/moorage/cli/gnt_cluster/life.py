@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Making a cluster, and ending it."""
+
+from importlib import import_module
+
+from moorage.cli import join_token, policy_options
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.options import DEBUG, moot, refused
+from moorage.errors import BadInput
+
+from .settings import SETTINGS, settings
+
+_BOOTSTRAP = "moorage.daemons.bootstrap"
+
+_KEYS_OF_SSH = (
+    refused("--ssh-key-type", "nodes are reached over TLS, not by ssh", "TYPE"),
+    refused("--ssh-key-bits", "nodes are reached over TLS, not by ssh", "BITS"),
+)
+
+
+def init(call: Call) -> int:
+    """Make a cluster whose first node is this machine."""
+    (name,) = call.words
+    start = not call.option("no_start")
+    node = call.option("node_name") or "node1"
+    token = join_token.token(call, node)
+    bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
+    given = settings(call) | {"node_name": node}
+    if policy_options.given(call):
+        from moorage.model import ipolicy  # noqa: PLC0415 - as bootstrap: slow to load
+
+        given["ipolicy"] = policy_options.policy(call, ipolicy.DEFAULT)
+    bootstrap.init(name, settings=given, token=token, start=start)
+    call.terminal.print(f"Cluster {name} is made")
+    return 0
+
+
+def destroy(call: Call) -> int:
+    """End the cluster."""
+    if not call.option("yes_do_it"):
+        raise BadInput(
+            "destroying the cluster cannot be taken back",
+            hint="gnt-cluster destroy --yes-do-it, if you really want to",
+        )
+    import_module(_BOOTSTRAP).destroy()
+    call.terminal.print("The cluster is destroyed")
+    return 0
+
+
+INIT = Command(
+    "init",
+    init,
+    "Make a cluster whose first node is this machine",
+    (Operand("NAME"),),
+    (
+        *SETTINGS,
+        Option(("-m", "--mac-prefix"), "first three bytes of MACs", "MAC"),
+        Option(("--primary-ip",), "where the node's agent listens", "IP"),
+        *join_token.OPTIONS,
+        Option(("--node-name",), "name of the first node (node1)", "NAME"),
+        Option(("--no-start",), "do not start the master"),
+        moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
+        moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
+        moot("--no-etc-hosts", "/etc/hosts is never written"),
+        *_KEYS_OF_SSH,
+        moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
+        DEBUG,
+    ),
+    examples=(
+        Example(
+            "gnt-cluster init --shared-file-storage-dir=/srv/shared demo",
+            "with a directory that all nodes see",
+        ),
+    ),
+)
+DESTROY = Command(
+    "destroy",
+    destroy,
+    "End the cluster; this cannot be taken back",
+    (),
+    (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
+)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Nodes come and go."""
+
+from moorage.cli import join_token
+from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.follow import perform
+from moorage.cli.options import JOB, moot
+
+from .options import NODE
+
+
+def add(call: Call) -> int:
+    """Add a node whose agent is running, or take one back."""
+    (name,) = call.words
+    fields = call.given(
+        primary_ip="primary_ip", secondary_ip="secondary_ip", group="node_group"
+    )
+    token = join_token.token(call, name)
+    if token:
+        fields["token"] = token
+    if call.option("readd"):
+        fields["readd"] = True
+    perform(call, "OP_NODE_ADD", node_name=name, **fields)
+    call.terminal.print(f"Added node {name}")
+    return 0
+
+
+def remove(call: Call) -> int:
+    """Remove a node from the cluster."""
+    (name,) = call.words
+    perform(call, "OP_NODE_REMOVE", node_name=name)
+    call.terminal.print(f"Removed node {name}")
+    return 0
+
+
+ADD = Command(
+    "add",
+    add,
+    "Add a node whose agent is running",
+    NODE,
+    (
+        Option(("-p", "--primary-ip"), "where its agent listens", "IP[:PORT]"),
+        Option(("-s", "--secondary-ip"), "for mirrors' traffic", "IP"),
+        Option(("-g", "--node-group"), "the group it joins", "GROUP"),
+        *join_token.OPTIONS,
+        Option(("--readd",), "take a known node back"),
+        moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
+        *JOB,
+    ),
+    examples=(Example("gnt-node add --token-file join-token node2", "node2 joins"),),
+)
+REMOVE = Command("remove", remove, "Remove an empty node", NODE, JOB)

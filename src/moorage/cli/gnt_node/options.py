@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What several commands on nodes take."""
+
+from moorage.cli.command import Operand, Option
+from moorage.cli.options import truth
+
+NODE = (Operand("NODE"),)
+
+
+def claim(flags: tuple[str, ...], text: str) -> Option:
+    """Return an option that takes yes or no; yes when it is given alone."""
+    return Option(flags, text, "yes|no", truth, choices=("yes", "no"), bare="yes")
