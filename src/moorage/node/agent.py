@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
+from moorage.model.hostnames import lowered, short_for
 from moorage.protocol import Report
 from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import Sender
@@ -95,13 +96,16 @@ class Agent:
         found = self._station.hypervisor(wanted.hypervisor)
         return await found.connect(wanted.uuid, wanted.kind, wanted.ticket)
 
-    async def guest(self, name: str) -> GuestLine | None:
-        """Return the line to the guest of a name, if one runs here."""
-        for kind, hypervisor in self._station.hypervisors.items():
-            for guest in await hypervisor.guests():
-                if name in (guest.name, guest.uuid):
-                    return GuestLine(uuid=guest.uuid, name=guest.name, hypervisor=kind)
-        return None
+    async def guest(self, word: str) -> GuestLine | None:
+        """Return the line to the guest that a word stands for, if one runs here."""
+        here = {
+            guest.name: GuestLine(uuid=guest.uuid, name=guest.name, hypervisor=kind)
+            for kind, hypervisor in self._station.hypervisors.items()
+            for guest in await hypervisor.guests()
+        }
+        short = short_for(word, here)
+        names = [lowered(word)] if lowered(word) in here else short
+        return here[names[0]] if len(names) == 1 else None
 
     async def handle(
         self,

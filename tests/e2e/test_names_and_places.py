@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Machines by short names and in any letter case, in commands and over LUXI."""
+"""Machines by short names, in any letter case; commands typed on other nodes; consoles.
+
+The master and the agents are processes; the guests are simulated, and say their name.
+"""
 
 import io
 import os
@@ -13,6 +16,7 @@ import pytest
 from moorage.api.luxi import LuxiClient
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster
+from moorage.errors import MoorageError, WrongState
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +88,70 @@ def test_a_hint_never_names_another_machine(harbour: Any) -> None:
     assert "did you mean" not in said
     said = harbour.refused("gnt-instance startup wbe1.example.com")
     assert "did you mean web1.example.com?" in said
+
+
+def said_by(line: Any, came: bytes, wanted: bytes) -> bytes:
+    """Return what a line says until something was said."""
+    line.settimeout(60)
+    while wanted not in came:
+        data = line.recv(4096)
+        assert data, f"the line ended: {came!r}"
+        came += data
+    return bytes(came)
+
+
+def test_a_console_goes_through_the_agent_and_makes_no_job(harbour: Any) -> None:
+    jobs = len(harbour.ask("gnt-job list"))
+    with LuxiClient(harbour.scratch.environment()["MOORAGE_SOCKET"]) as luxi:
+        told, line, came = luxi.line("web2.example.org")
+        assert told["node"] == "node2.example.com"
+        with line:
+            line.sendall(b"who\x03ever\n")  # the byte that ends a message of LUXI's
+            came = said_by(line, came, b"who\x03ever\n")
+            assert came.startswith(b"web2.example.org serial: ")
+        told, line, came = luxi.line("web2.example.org", "vnc", "ticket")
+        with line:
+            assert b"vnc: " in said_by(line, came, b"vnc: ")
+        with pytest.raises(MoorageError, match="instance 'nope' is not known"):
+            luxi.line("nope")
+    assert len(harbour.ask("gnt-job list")) == jobs
+
+
+def test_a_guest_that_is_down_has_no_console(harbour: Any) -> None:
+    harbour.type("gnt-instance add -t diskless --no-nics -n node2 web4")
+    with LuxiClient(harbour.scratch.environment()["MOORAGE_SOCKET"]) as luxi:
+        _, line, came = luxi.line("web4")
+        with line:
+            said_by(line, came, b"serial: ")
+            harbour.type("gnt-instance shutdown web4")
+        with pytest.raises(WrongState, match="web4 is not running: it has no console"):
+            luxi.line("web4")
+
+
+@pytest.mark.parametrize("node", ["node1", "node2"])
+def test_a_node_that_is_not_the_masters_says_which_is(harbour: Any, node: str) -> None:
+    directory = harbour.scratch.node(node).root
+    environ = {"MOORAGE_NODE_DIR": str(directory), "MOORAGE_SOCKET": ""}
+    environ["FORCE_LUXI_SOCKET"] = f"{directory}/no-master.sock"
+    there = Typist(harbour.scratch.environment() | environ, io.StringIO())
+    told = {
+        "node1": "the master does not run: this node, node1.example.com, is its node",
+        "node2": "this is not the master node, please connect to node1.example.com",
+    }
+    for line in (
+        "gnt-instance list",
+        "gnt-cluster verify",
+        "gnt-node info",
+        "gnt-job list",
+        "gnt-instance startup web1",
+        "gnt-instance console web1",
+    ):
+        assert told[node] in there.refused(line)
+
+
+def test_a_node_reaches_its_own_guests_without_the_master(harbour: Any) -> None:
+    with LuxiClient(str(harbour.scratch.node("node2").socket)) as luxi:
+        told, line, came = luxi.line("web2.example.org")
+        assert told["node"] == "node2.example.com"
+        with line:
+            said_by(line, came, b"web2.example.org serial: ")
