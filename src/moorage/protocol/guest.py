@@ -115,9 +115,12 @@ class PrepareMigration(Whole[Door], frozen=True, kw_only=True, tag="migration.pr
     ----------
     ports
         Where the disks sit in the guest (`GuestState.ports`).
+    address
+        Of this node, where the guest is to come; empty for the one of the agent.
     """
 
     ports: dict[str, int] = {}
+    address: str = ""
 
 
 class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.run"):

@@ -200,8 +200,9 @@ class SimHypervisor:
         del uuid
         return False
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits."""
+        del address
         found = await self.find(spec.uuid)
         if found is None:
             self._put(_state(spec, "incoming"), drives=_places(spec.drives))

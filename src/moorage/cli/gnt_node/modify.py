@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a node is for."""
 
+from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import key_values
@@ -20,6 +21,8 @@ def modify(call: Call) -> int:
         powered="node_powered",
         ndparams="node_parameters",
     )
+    if secondary := resolved(call, "secondary_ip"):
+        fields["secondary_ip"] = secondary
     if not fields:
         raise BadInput("nothing to change", hint="gnt-node modify --help")
     if call.option("force"):
@@ -41,6 +44,11 @@ COMMAND = Command(
         claim(("-D", "--drained"), "it takes no new instances"),
         claim(("-C", "--master-candidate"), "it may become the master"),
         claim(("--node-powered",), "its power is on"),
+        Option(
+            ("-s", "--secondary-ip"),
+            "by which disks are mirrored, and guests migrate",
+            "ADDRESS",
+        ),
         Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),
         FORCE,
         *JOB,

@@ -185,8 +185,11 @@ class Hypervisor(Protocol):
         Returns whether there was any; a guest that is not here has none.
         """
 
-    async def incoming(self, spec: GuestSpec) -> Door:
-        """Prepare a guest that waits for a migration; return where to send it."""
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
+        """Prepare a guest that waits for a migration; return where to send it.
+
+        It waits at an address of this node; at the agent's own if none is given.
+        """
 
     async def migrate(
         self, uuid: str, address: str, door: Door, report: Report

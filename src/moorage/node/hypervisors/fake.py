@@ -205,8 +205,9 @@ class Fake:
         del uuid
         return False
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits; its place is the directory, as ``fake:DIR``."""
+        del address
         await self._must_be(spec.uuid, "incoming", "prepared for a migration")
         _write(self._file(spec.uuid), _born(spec, "incoming"))
         return Door(port=1, place=f"{_SCHEME}{self.run_dir}")

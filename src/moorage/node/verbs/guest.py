@@ -80,7 +80,7 @@ async def prepare(at: NodeContext, args: PrepareMigration, _report: Report) -> D
     """Prepare a guest that waits for a migration; return where to send it."""
     spec = _spec(at, args, args.ports)
     _use(at, args, args.disks)
-    return await at.hypervisor(args.hypervisor).incoming(spec)
+    return await at.hypervisor(args.hypervisor).incoming(spec, args.address)
 
 
 async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:

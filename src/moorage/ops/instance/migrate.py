@@ -214,7 +214,10 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
         do=PrepareMigration(
-            **node_tasks.of_whole(config, instance), disks=tuple(disks), ports=ports
+            **node_tasks.of_whole(config, instance),
+            disks=tuple(disks),
+            ports=ports,
+            address=target.secondary_ip if _apart(target) else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
     )
@@ -224,7 +227,7 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
         do=RunMigration(
             **node_tasks.of_guest(instance),
             disks=tuple(disks),
-            address=target.primary_ip,
+            address=target.secondary_ip,
         ),
         undo=ResumeGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
         final=True,
@@ -235,6 +238,11 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     what = f"record {instance.name} on {target.name}"
     yield commit(what, change, config.before(change), final=True)
     yield from _tidied(view, instance, disks_in(change), source, target)
+
+
+def _apart(node: Node) -> bool:
+    """Whether a node has a network for migrations besides the one of its agent."""
+    return node.secondary_ip != node.primary_ip
 
 
 def _tidied(

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, GuestState, Node, successor
+from moorage.ops import addresses
 from moorage.ops.candidates import room_for_one
 from moorage.ops.group.set_params import merged
 from moorage.ops.ndparams import checked
@@ -35,6 +37,8 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         True: somebody made sure that the node is off; nothing on it runs or writes.
     drained
         True: it takes no new instances.
+    secondary_ip
+        Where disks are mirrored to, and guests migrate to, from now on.
     force
         Mark it offline although it answers and guests run there.
     """
@@ -46,6 +50,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     drained: bool | None = None
     master_candidate: bool | None = None
     powered: bool | None = None
+    secondary_ip: str | None = None
     ndparams: dict[str, Any] = field(default_factory=dict)
     force: bool = False
 
@@ -75,13 +80,31 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             self._check_off(view, node)
         if self.offline is False and node.offline:
             self._check_back(view, node)
+        if self.secondary_ip:
+            self._check_secondary(view, node, self.secondary_ip)
         self._changes(node, view.config)
+
+    @staticmethod
+    def _check_secondary(view: View, node: Node, address: str) -> None:
+        """Refuse what is no address, or would cut mirrors that run off."""
+        addresses.check(address, "secondary", "--secondary-ip")
+        addresses.check_unused(view.config, node.name, address)
+        mirrored = view.config.mirrored_on(node)
+        if mirrored and address != node.secondary_ip:
+            raise WrongState(
+                f"node {node.name} keeps copies of {len(mirrored)} mirrored disks, "
+                f"which are reached at {node.secondary_ip}: {mirrored[0].label}",
+                hint=f"gnt-node evacuate {node.name}",
+            )
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which marks nobody acts on."""
         node = self.node(view)
         if self.powered is not None:
             yield f"no power is switched: the mark of node {node.name} is only shown"
+        if self.secondary_ip:
+            new = replace(node, secondary_ip=self.secondary_ip)
+            yield from addresses.warnings(view.config, new)
 
     def _check_roles(self, view: View, node: Node) -> None:
         wanted = [name for name in _FLAGS if getattr(self, name)]
@@ -163,7 +186,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
 
     def _changes(self, node: Node, config: Config) -> dict[str, Any]:
         """Return the fields that change; Ganeti's demotions and promotions included."""
-        names = (*_FLAGS, "powered")
+        names = (*_FLAGS, "powered", "secondary_ip")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.ndparams:
             found["ndparams"] = merged(node.ndparams, checked(self.ndparams))

@@ -395,7 +395,7 @@ class Kvm:
 
     # -- migration ----------------------------------------------------------------
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits for a migration; return where to send it.
 
         A guest that waits already with the same specification goes on waiting; one
@@ -408,17 +408,17 @@ class Kvm:
             await self._only(spec.uuid, "incoming", "prepared for a migration")
         gate = self._gates.get(spec.uuid)
         if gate is None or not gate.is_open():
-            gate = self._gates[spec.uuid] = await self._open_gate(home, spec)
+            gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
         async with conversation(home) as monitor:
             ports = await hotplug.layout(monitor)
         return Door(port=gate.port, key=gate.key, ports=ports)
 
-    async def _open_gate(self, home: Home, spec: GuestSpec) -> Gate:
+    async def _open_gate(self, home: Home, spec: GuestSpec, address: str) -> Gate:
         talk = partial(conversation, home)
         async with talk() as monitor:
             key = await tls_psk.receive(monitor, home)
         first = parameters(spec.hvparams).migration_port
-        return await migration.wait(talk, self.address, first, key)
+        return await migration.wait(talk, address or self.address, first, key)
 
     async def migrate(
         self, uuid: str, address: str, door: Door, report: Report
