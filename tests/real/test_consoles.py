@@ -2,6 +2,7 @@
 """Consoles through the agents, screens over VNC, and a system that boots from a CD."""
 
 import socket
+import ssl
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from moorage.api.luxi import LuxiClient
 from moorage.errors import MoorageError
 from moorage.guest import system
+from moorage.node import tls
+from moorage.node.authority import Authority
 
 pytestmark = pytest.mark.real
 
@@ -165,3 +168,67 @@ def test_a_guest_without_a_screen_says_so(town: Any) -> None:
             until(line, came, b"answered")
     finally:
         town.type("gnt-instance remove -f plain1")
+
+
+@pytest.fixture(scope="module")
+def open_screen(town: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return a town with a guest whose VNC has a port, a password and certificates."""
+    path = tmp_path_factory.mktemp("x509")
+    key, authority = tls.new_key(), Authority.make(path, "screens")
+    signed = authority.sign_node(tls.self_signed(key, "node1"), "node1")
+    for name, content in (
+        ("ca-cert.pem", tls.pem(authority.certificate)),
+        ("server-cert.pem", tls.pem(signed)),
+        ("server-key.pem", tls.key_pem(key)),
+        ("password", b"s3cret42\n"),
+    ):
+        (path / name).write_bytes(content)
+    password = f"vnc_password_file={path}/password"
+    for name, more in (("port1", ""), ("port2", f",vnc_tls=true,vnc_x509_path={path}")):
+        given = f"kvm:vnc_bind_address=127.0.0.1,{password}{more}"
+        town.type(f"gnt-instance add -t diskless --no-nics -n node1 -H {given} {name}")
+    yield town
+    town.type("gnt-instance remove -f port1")
+    town.type("gnt-instance remove -f port2")
+
+
+def port_of(town: Any, name: str) -> int:
+    (row,) = town.ask(f"gnt-instance list -o network_port {name}")
+    return int(row["network_port"])
+
+
+def test_a_port_asks_for_the_password_of_the_file(open_screen: Any) -> None:
+    port = port_of(open_screen, "port1")
+    for password, right in (("s3cret42", True), ("s3cret43", False)):
+        with socket.create_connection(("127.0.0.1", port)) as line:
+            assert Viewer(line, b"", password).let_in is right
+    told, line, came = luxi(open_screen).line("port1", "vnc", "ticket42")
+    assert not told["by_ticket"]
+    with line:
+        assert Viewer(line, came, "s3cret42").let_in
+
+
+def test_a_port_with_certificates_speaks_tls(open_screen: Any) -> None:
+    with socket.create_connection(("127.0.0.1", port_of(open_screen, "port2"))) as line:
+        line.settimeout(60)
+        assert line.recv(12, socket.MSG_WAITALL) == b"RFB 003.008\n"
+        line.sendall(b"RFB 003.008\n")
+        assert line.recv(2, socket.MSG_WAITALL) == b"\x01\x13"  # VeNCrypt, alone
+        line.sendall(b"\x13")
+        assert line.recv(2, socket.MSG_WAITALL) == b"\x00\x02"  # its version
+        line.sendall(b"\x00\x02")
+        offer = line.recv(6, socket.MSG_WAITALL)
+        assert offer == b"\x00\x01" + struct.pack(">I", 261)  # X509Vnc
+        line.sendall(struct.pack(">I", 261))
+        assert line.recv(1) == b"\x01"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with context.wrap_socket(line) as secured:
+            assert len(secured.recv(16)) == 16  # the challenge of the password
+
+
+def test_a_port_that_strangers_reach_needs_a_password(town: Any) -> None:
+    add = "gnt-instance add -t diskless --no-nics -n node1 -H kvm:vnc_bind_address="
+    said = town.refused(f"{add}0.0.0.0 w")
+    assert "lets everybody who reaches the node see the guest and type" in said
+    assert "it needs vnc_password_file" in said
