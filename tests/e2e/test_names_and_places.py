@@ -144,7 +144,7 @@ def test_a_node_that_is_not_the_masters_says_which_is(harbour: Any, node: str) -
         "gnt-node info",
         "gnt-job list",
         "gnt-instance startup web1",
-        "gnt-instance console web1",
+        "gnt-instance console nope",
     ):
         assert told[node] in there.refused(line)
 

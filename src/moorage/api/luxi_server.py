@@ -18,12 +18,12 @@ from moorage.jobs.executor import sentence
 from moorage.node.lines import Line, StreamLine, carry
 from moorage.store import StoreLost
 
-from .luxi import END, decode_request, encode_error, encode_result
+from .luxi import END, decode_request, encode_error, encode_long, encode_result
 from .luxi_line import ConnectInstance, Opener, open_line
 from .luxi_method import Method
 from .luxi_methods import method
 from .luxi_texts import check_texts
-from .query import Sources
+from .query import MANY, Sources
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of the longest request."""
@@ -189,7 +189,7 @@ class LuxiServer:
             wanted = method(name, args)
             if self.sources is None:
                 return encode_error(self.excuse())
-            return encode_result(await self._result(wanted, self.sources, gone))
+            return await _encoded(await self._result(wanted, self.sources, gone))
         except _GoneError:
             raise
         except StoreLost as lost:
@@ -234,6 +234,15 @@ def _line_of(request: bytes) -> ConnectInstance | None:
     except (MoorageError, RecursionError):
         return None  # it is answered as every other one
     return found if isinstance(found, ConnectInstance) else None
+
+
+async def _encoded(result: Any) -> bytes:  # noqa: ANN401
+    """Return the answer; a long one is made in a thread of its own."""
+    table = isinstance(result, dict) and result.keys() == {"fields", "data"}
+    data = result["data"] if table else result
+    if isinstance(data, list) and len(data) >= MANY:
+        return await asyncio.to_thread(encode_long, result)
+    return encode_result(result)
 
 
 def _lost(lost: StoreLost) -> MoorageError:

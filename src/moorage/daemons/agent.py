@@ -6,16 +6,18 @@ import logging
 import os
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError, json, toml
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, NotFound
 from moorage.model.addresses import place
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, server
+from moorage.node import cgroup, durable, enrolment, leader, server
+from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
+from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
 from moorage.node.exports import Exports
 from moorage.node.hooks import DIRECTORY as HOOKS
@@ -30,14 +32,14 @@ from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import log_limit, node_socket, own_address
+from . import log_limit, node_socket, own_address, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How an agent is to run.
 
     Attributes
@@ -56,6 +58,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
     hooks_dir
         Where the directories of hooks are, Ganeti's.
+    scripts_dir
+        Has the directories ``restricted-commands`` and ``oob``: scripts that the
+        cluster may run by their names.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
     san
@@ -69,6 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
     hooks_dir: str = HOOKS
+    scripts_dir: str = SCRIPTS
     export_dir: str = EXPORTS
     san: str = ""
 
@@ -82,21 +88,28 @@ def write_settings(places: NodePlaces, settings: Settings) -> None:
 def read_settings(places: NodePlaces) -> Settings:
     """Return the settings that were written; the defaults if none were.
 
+    Those in the node's directory count before those of the machine.
+
     Raises
     ------
     BadInput
         If the file holds something else.
     """
-    try:
-        return json.decode(places.settings.read_bytes(), type=Settings)
-    except FileNotFoundError:
-        return Settings()
-    except (DecodeError, UnicodeError) as error:
-        told = misfit(error) if isinstance(error, ValidationError) else error
-        raise BadInput(
-            f"{places.settings} does not hold settings: {told}",
-            hint=f"rm {places.settings} brings the defaults back",
-        ) from None
+    for file, decode in (
+        (places.settings, json.decode),
+        (places.machine_settings, toml.decode),
+    ):
+        try:
+            return decode(file.read_bytes(), type=Settings)
+        except FileNotFoundError:
+            continue
+        except (DecodeError, UnicodeError) as error:
+            told = misfit(error) if isinstance(error, ValidationError) else error
+            raise BadInput(
+                f"{file} does not hold settings: {told}",
+                hint=f"mv {file} {file}.old brings the defaults back",
+            ) from None
+    return Settings()
 
 
 def run(directory: Path) -> None:
@@ -126,15 +139,18 @@ async def _run(places: NodePlaces) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    signs = systemd.Signs()
     while not stopped.is_set():
-        if enrolment.joined(places.keys):
-            await _serve(places, settings, stopped)
-        else:
-            await _wait_outside(places, settings, stopped)
+        live = _serve if enrolment.joined(places.keys) else _wait_outside
+        await live(places, settings, stopped, signs.begin)
+    signs.end()
 
 
 async def _serve(
-    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+    places: NodePlaces,
+    settings: Settings,
+    stopped: asyncio.Event,
+    up: Callable[[], None],
 ) -> None:
     """Serve the cluster until the process is told to end, or the node leaves."""
     left = asyncio.Event()
@@ -147,6 +163,7 @@ async def _serve(
     local = await node_socket.serve(places, agent)
     for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
+    up()
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -159,7 +176,9 @@ async def _serve(
     if left.is_set():
         forget(places.keys)
         # The next cluster counts its terms from one.
-        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        for kept in ("fence", "state"):
+            shutil.rmtree(places.run / kept, ignore_errors=True)
+        leader.forget(places.run)
         _LOG.info("node %s has left its cluster", name)
 
 
@@ -172,12 +191,15 @@ async def _tended(hypervisor: Hypervisor) -> None:
 
 
 async def _wait_outside(
-    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+    places: NodePlaces,
+    settings: Settings,
+    stopped: asyncio.Event,
+    up: Callable[[], None],
 ) -> None:
     told = own_address.told(settings.address)
     place = (settings.address, settings.port)
     door = asyncio.create_task(
-        enrolment.open_door(places.keys, *place, places.token, told=told)
+        enrolment.open_door(places.keys, *place, places.token, told=told, opened=up)
     )
     stop = asyncio.create_task(stopped.wait())
     _LOG.info("waiting to be let in; the token is in %s", places.token)
@@ -225,6 +247,8 @@ def _parts(
         Exports.where_possible(places.run / "exports", scripts),
     )
     machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
+    own = Path(settings.scripts_dir)
+    machine.admin_scripts = AdminScripts(own, places.logs, scripts)
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 

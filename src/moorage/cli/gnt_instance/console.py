@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.options import DEBUG
+from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
 
 from . import screen
@@ -145,6 +145,7 @@ COMMAND = Command(
         ),
         Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
         Option(("--port",), "where --vnc listens; any free one if not given", "PORT"),
+        moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,
     ),
     examples=(

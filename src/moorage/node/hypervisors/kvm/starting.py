@@ -72,6 +72,8 @@ def outfit(
         log = keep.add(home.log("consolelog"))
         numbers = count(2)
         found = _data(spec.drives, images, keep, numbers)
+        for one in found.values():
+            stack.callback(one.wipe)
         media = _media(given, images, keep, numbers)
         launch = Launch(
             accel=accel,
