@@ -9,6 +9,7 @@ from msgspec import Meta, ValidationError, convert
 
 from moorage.errors import BadInput, MoorageError
 from moorage.jobs import Job
+from moorage.model import Change, successor
 from moorage.model.misfit import misfit
 
 from . import job_kill
@@ -223,6 +224,19 @@ class SetDrainFlag(Method, frozen=True):
         return True
 
 
+class SetWatcherPause(Method, frozen=True):
+    """Let the watcher do nothing until some time, in seconds; None: go on."""
+
+    until: float | None = None
+
+    async def answer(self, at: Sources) -> float | None:
+        """Record it; return it."""
+        cluster = at.truth.config.cluster
+        paused = successor(cluster, at.clock(), watcher_pause=self.until)
+        await at.truth.commit(Change((paused,)))
+        return self.until
+
+
 # -- all -----------------------------------------------------------------------------
 
 _METHODS: tuple[type[Method], ...] = (
@@ -236,6 +250,7 @@ _METHODS: tuple[type[Method], ...] = (
     ArchiveJob,
     AutoArchiveJobs,
     SetDrainFlag,
+    SetWatcherPause,
     *QUERIES,
 )
 METHODS = {one.__name__: one for one in _METHODS}

@@ -348,6 +348,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     certificate_ends
         When the certificate that it showed is over, in seconds; the master adds that,
         where nodes are asked over a network.
+    powered_off
+        Uuids of guests that ended of their own will: nobody else asked them to.
     links
         What network cards can be connected to; None from an older agent.
     """
@@ -366,6 +368,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     allowed_directories: tuple[str, ...] | None = None
     extstorage_path: tuple[str, ...] = ()
     certificate_ends: float | None = None
+    powered_off: tuple[str, ...] = ()
     links: tuple[Link, ...] | None = None
 
     @property

@@ -86,9 +86,6 @@ IGNORED: dict[str, Ignored] = {
     "use_chroot": _refuses(
         "QEMU is not in a chroot: it may open no file, and gets descriptors", *_OFF
     ),
-    "user_shutdown": _warns(
-        "a guest that powers itself off counts as down against its admin's will", *_OFF
-    ),
     "vga": _warns(_SCREEN),
     "vif_type": _warns("it is a parameter of Xen's"),
     "vnc_bind_address": _warns(_SCREEN),

@@ -98,6 +98,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         A user of the node.
     serial_speed
         Of the console, in baud.
+    user_shutdown
+        Whether the guest may power itself off for good, where the cluster allows it.
     use_localtime
         Whether the guest's clock shows the node's local time instead of UTC.
     vhost_net
@@ -130,6 +132,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     serial_console: bool = True
     serial_speed: int = 38400
     use_localtime: bool = False
+    user_shutdown: bool = False
     vhost_net: bool = False
     virtio_net_queues: int = 1
     vnet_hdr: bool = True

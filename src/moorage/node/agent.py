@@ -14,13 +14,16 @@ from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
 from moorage.protocol import Report
+from moorage.protocol.sender import Sender
 
 from .attachments import Attachments
+from .copies import Copies
 from .creations import Creations, volume_key
 from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
+from .leader import Leaders
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
@@ -50,7 +53,9 @@ class Agent:
         leave: Callable[[], None] = lambda: None,
         keys: Keys | None = None,
     ) -> None:
+        self.name = name
         self._machine = machine
+        self._leaders = Leaders(run_dir)
         self._fence = Fence(run_dir / "fence")
         self._turns = Turns()
         self._station = NodeContext(
@@ -63,11 +68,14 @@ class Agent:
             fence=self._fence,
             leave=leave,
             keys=keys,
+            leaders=self._leaders,
+            copies=Copies(run_dir / "state"),
         )
 
-    def hear(self, term: int, mark: str) -> None:
+    def hear(self, term: int, mark: str, sender: Sender) -> None:
         """Raise `Stale` if the master is not the one that leads in its term."""
         self._fence.pass_leader(term, mark)
+        self._leaders.hear(term, sender)
 
     async def handle(
         self,
@@ -100,7 +108,8 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        self._fence.pass_term(term)
+        if call.heeds_term:
+            self._fence.pass_term(term)
         step = Step(term, number)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
         if not objects:

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TypeVar, cast
 
 import aiohttp
-from msgspec import json
+from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Stale, Unreachable
@@ -26,6 +26,7 @@ from moorage.protocol import (
     Verb,
     to_wire,
 )
+from moorage.protocol.sender import Sender, check, ourselves
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
@@ -54,6 +55,13 @@ class HttpNodes:
         Seconds to get a connection.
     silence
         Seconds without a sign of life after which a verb's node is given up.
+    leads
+        Whether it is a master that asks; who only looks has no term of its own.
+
+    Attributes
+    ----------
+    sender
+        Who asks, as the nodes are told.
     """
 
     def __init__(
@@ -61,12 +69,15 @@ class HttpNodes:
         authority: Authority,
         connect: float = CONNECT,
         silence: float = wire.SILENCE,
+        *,
+        leads: bool = True,
     ) -> None:
+        self.sender = ourselves()
         self._authority = authority
         self._connect = connect
         self._silence = silence
         self._numbers = count(1)
-        self._mark = secrets.token_hex(16)
+        self._mark = secrets.token_hex(16) if leads else ""
         self._session: aiohttp.ClientSession | None = None
         self._ways: dict[tuple[str, bool], Way] = {}
 
@@ -182,6 +193,7 @@ class HttpNodes:
             "args": args,
             "term": term,
             "mark": self._mark,
+            "sender": self.sender,
             "number": 0 if call.reads else next(self._numbers),
         }
         limits = aiohttp.ClientTimeout(
@@ -196,6 +208,7 @@ class HttpNodes:
                 timeout=limits,
                 ssl=way.context,
             ) as answer:
+                check(self.sender, _speaker(answer), node.name)
                 result = await _result(node, call, answer, report)
         except _UNSENT as error:
             raise _unreachable(node, error, sent=False) from error
@@ -227,6 +240,14 @@ _SILENT = frozenset(
     }
 )
 """Errors of a connection to a machine that may be off."""
+
+
+def _speaker(answer: aiohttp.ClientResponse) -> Sender:
+    """Return who answers; an agent from before that was told speaks version 1."""
+    try:
+        return json.decode(answer.headers.get(wire.SENDER, "{}"), type=Sender)
+    except DecodeError:
+        return Sender()
 
 
 async def _result(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The agent on the network: HTTPS with the cluster's certificates on both sides.
 
-One request: ``POST /call`` with ``{"verb", "args", "term", "number",
-"mark"}``. The answer is
-lines of JSON: any number of ``{"progress": [done, total, unit, note]}`` and of
+One request: ``POST /call`` with ``{"verb", "args", "term", "number", "mark",
+"sender"}``. The answer tells in the header ``Moorage`` who gives it, and is lines of
+JSON: any number of ``{"progress": [done, total, unit, note]}`` and of
 ``{"alive": true}``, then one ``{"result": …}`` or ``{"error": …}``.
 """
 
@@ -20,6 +20,8 @@ from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
+from moorage.protocol import sender as versions
+from moorage.protocol.sender import Sender
 
 from . import wire
 from .agent import Agent
@@ -34,6 +36,12 @@ STRANGERS = Limits()
 """What those get who have shown no certificate yet."""
 
 
+_HEADERS = {
+    "Content-Type": "application/x-ndjson",
+    wire.SENDER: json.encode(versions.ourselves()).decode(),
+}
+
+
 class Request(Struct, frozen=True):
     """What a master asks for.
 
@@ -45,6 +53,8 @@ class Request(Struct, frozen=True):
         Which of the master's requests; 0 if it does not count them.
     mark
         Of the process that leads, drawn by chance; empty if it does not say.
+    sender
+        Who asks; a master from before that was told speaks version 1.
     """
 
     verb: str
@@ -52,6 +62,7 @@ class Request(Struct, frozen=True):
     term: Annotated[int, Meta(ge=0, lt=1 << 53)]
     number: Annotated[int, Meta(ge=0, lt=1 << 53)] = 0
     mark: Annotated[str, Meta(pattern=r"\A[0-9a-f]{0,32}\Z")] = ""
+    sender: Sender = Sender()
 
 
 def application(
@@ -71,7 +82,7 @@ def application(
     async def call(request: web.Request) -> web.StreamResponse:
         body = await request.read()
         peer = request.get_extra_info("peercert")
-        answer = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        answer = web.StreamResponse(headers=_HEADERS)
         await answer.prepare(request)
         lines: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         # The verb goes on when the caller dies: what it began must come to an end. To
@@ -124,8 +135,9 @@ async def _run(
     try:
         check()
         asked = _decoded(body)
+        versions.check(asked.sender, versions.ourselves(), agent.name)
         if asked.mark:
-            agent.hear(asked.term, asked.mark)
+            agent.hear(asked.term, asked.mark, asked.sender)
         result = await agent.handle(
             asked.verb, asked.args, asked.term, report, asked.number
         )

@@ -56,8 +56,11 @@ from moorage.units import Mib
 
 
 def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
-    """Return the hypervisor parameters: the cluster's, then the instance's own."""
-    return config.cluster.hvparams.get(instance.hypervisor, {}) | instance.hvparams
+    """Return the hypervisor parameters: the cluster's, the OS's, the instance's own."""
+    cluster, os = config.cluster, instance.os.partition("+")[0]
+    of_os = cluster.os_hvp.get(os, {}).get(instance.hypervisor, {})
+    general = cluster.hvparams.get(instance.hypervisor, {})
+    return general | of_os | instance.hvparams
 
 
 def beparams(config: Config, instance: Instance) -> dict[str, Any]:

@@ -50,6 +50,11 @@ class SimHypervisor:
         mine = [key for key in self._san.guests if key.startswith(f"{self._node} ")]
         return [convert(self._san.guests[key]["state"], GuestState) for key in mine]
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests of this node that powered themselves off."""
+        mine = [key.split(" ") for key in self._san.ended]
+        return tuple(uuid for node, uuid in mine if node == self._node)
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest."""
         found = self._san.guests.get(f"{self._node} {uuid}")
@@ -59,6 +64,7 @@ class SimHypervisor:
         """Start a guest; one that runs is left alone."""
         found = await self.find(spec.uuid)
         if found is None or found.state != "running":
+            self._san.ended.pop(f"{self._node} {spec.uuid}", None)
             self._put(
                 _state(spec, "running"),
                 drives=_places(spec.drives),
@@ -228,7 +234,7 @@ class SimHypervisor:
         return Door(port=1, place=f"sim:{self._node}")
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Move a guest, as one step that is either done or not."""
         del address
@@ -241,7 +247,9 @@ class SimHypervisor:
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))
-            arrived = waiting["state"] | {"state": "running", "disks": guest.disks}
+            state = ("running", "") if live else ("paused", "paused")
+            now = dict(zip(("state", "cause"), state, strict=True))
+            arrived = waiting["state"] | now | {"disks": guest.disks}
             self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
@@ -251,6 +259,11 @@ class SimHypervisor:
         guest = await self._there(uuid)
         if guest.state == "moved":
             raise Failed(f"guest {guest.name} has moved away from {self._node}")
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came standing still."""
+        guest = await self._there(uuid)
+        self._put(replace(guest, state="running", cause=""))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits."""

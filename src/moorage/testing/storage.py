@@ -101,6 +101,8 @@ class San:
         Directories by node, below which it sees no shared files.
     slow_sync
         How many looks a sync of two copies takes; with 0 it is done at once.
+    ended
+        Guests by ``node uuid`` that powered themselves off there.
     broken
         What must never happen, and happened in this process.
     turn
@@ -118,6 +120,7 @@ class San:
     groups: Records = field(default_factory=dict)
     mounts: Records = field(default_factory=dict)
     mirrors: Records = field(default_factory=dict)
+    ended: Records = field(default_factory=dict)
     slow_sync: int = field(default=0, init=False)
     unmounted: dict[str, str] = field(default_factory=dict, init=False)
     broken: list[str] = field(default_factory=list, init=False)
@@ -127,16 +130,22 @@ class San:
     def in_directory(cls, directory: Path) -> "San":
         """Return storage that several processes share."""
         shared = ("volumes", "files", "attached", "guests", "devices")
-        names = (*shared, "logical", "groups", "mounts", "mirrors")
+        names = (*shared, "logical", "groups", "mounts", "mirrors", "ended")
         made = cls(*(Files(directory / name) for name in names))
         made.turn = directory / ".turn"
         return made
 
     def lose_power(self, node: str) -> None:
         """Forget what a node had in memory: its guests and its attachments."""
-        for records in (self.guests, self.attached, self.mounts, self.mirrors):
+        lost = (self.guests, self.attached, self.mounts, self.mirrors, self.ended)
+        for records in lost:
             for key in [key for key in records if key.startswith(f"{node} ")]:
                 del records[key]
+
+    def power_off(self, node: str, guest: str) -> None:
+        """Let a guest power itself off."""
+        del self.guests[f"{node} {guest}"]
+        self.ended[f"{node} {guest}"] = {}
 
     def answer(self, node: str, command: Command) -> Output:
         """Return what a command prints on `node`.

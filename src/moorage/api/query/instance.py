@@ -7,6 +7,7 @@ from typing import Any
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
+from moorage.ops.liveness import may_power_off
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
@@ -31,7 +32,7 @@ def status(scene: Snapshot, one: Instance) -> str:
     found = scene.guests.get(one.uuid, ())
     if not found:
         silent = _unanswered(scene, node) is Missing.NODATA
-        return "ERROR_nodedown" if silent else _asleep(one)
+        return "ERROR_nodedown" if silent else _asleep(scene, one)
     if node.uuid not in [where for where, _ in found]:
         return "ERROR_wrongnode"
     if one.admin_state != "up":
@@ -53,9 +54,12 @@ def _status_hint(scene: Snapshot, one: Instance) -> str | None:
     return f"{told(cause)}; {remedy(cause, one.name)}" if cause else None
 
 
-def _asleep(one: Instance) -> str:
+def _asleep(scene: Snapshot, one: Instance) -> str:
     if one.admin_state == "up":
-        return "ERROR_down"
+        itself = (one.primary_node, one.uuid) in scene.powered_off
+        return (
+            "USER_down" if itself and may_power_off(scene.config, one) else "ERROR_down"
+        )
     if one.admin_state == "offline":
         return "ADMIN_offline"
     return "USER_down" if one.admin_state_source == "user" else "ADMIN_down"
@@ -83,6 +87,11 @@ def _running(scene: Snapshot, one: Instance) -> bool | Missing:
     return guest if isinstance(guest, Missing) else guest is not None
 
 
+def _holders(scene: Snapshot, one: Instance) -> list[str]:
+    found = {node for disk in one.disks for node in scene.holders.get(disk, ())}
+    return sorted(scene.config.node(node).name for node in found)
+
+
 def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
         guest = _guest(scene, one)
@@ -99,6 +108,14 @@ LIVE = (
         "text",
         "Why a guest that has a process stands still, and what to do",
         _status_hint,
+        True,
+    ),
+    Field(
+        "disk.holders",
+        "DiskHolders",
+        "other",
+        "Nodes that have one of its disks attached",
+        _holders,
         True,
     ),
     Field("oper_state", "Running", "bool", "Whether it runs", _running, True),

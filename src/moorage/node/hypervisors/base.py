@@ -156,6 +156,13 @@ class Hypervisor(Protocol):
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the uuids of guests that ended of their own will.
+
+        They have no process. Who was asked to power down, or was killed, is not among
+        them.
+        """
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none."""
 
@@ -236,9 +243,11 @@ class Hypervisor(Protocol):
         """Prepare a guest that waits for a migration; return where to send it."""
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`.
+
+        One that is not sent `live` stands still meanwhile, and when it has arrived.
 
         Called again after an interruption it carries on: waits for a migration that
         is under way, and answers for one that is complete. On failure the guest
@@ -250,6 +259,9 @@ class Hypervisor(Protocol):
 
         Raises `Failed` when the migration is complete (the guest runs elsewhere).
         """
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""

@@ -45,6 +45,9 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         Where the node is marked offline, record only that it should run.
     force
         Start it although the second copy of a mirrored disk cannot follow.
+    if_wanted
+        Only one that should run by its record: another is left alone. So nobody who
+        shut it down meanwhile is overruled.
     """
 
     op_id = "OP_INSTANCE_STARTUP"
@@ -57,10 +60,16 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     beparams: dict[str, Any] = {}
     no_remember: bool = False
     ignore_offline_nodes: bool = False
+    if_wanted: bool = False
+
+    def _is_idle(self, view: View) -> bool:
+        return self.if_wanted and self.instance(view).admin_state != "up"
 
     def check(self, view: View) -> None:
         """Refuse what cannot run."""
         instance = self.instance(view)
+        if self._is_idle(view):
+            return
         hvparams.check(instance.hypervisor, self.hvparams)
         backend.check(self.beparams)
         if self.ignore_offline_nodes and is_off(view, instance):
@@ -90,6 +99,8 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach the disks, start the guest, record it."""
         instance = self.instance(view)
+        if self._is_idle(view):
+            return
         node = view.config.node(instance.primary_node)
         if node.offline:
             yield from recorded(view, instance, "up", active=instance.disks_active)
@@ -116,6 +127,8 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
         Leave on record that it should run.
     admin_state_source
         Who wants it: ``admin``, or ``user`` for the guest's own.
+    if_ended
+        Only one whose guest has ended: one that runs again is left alone.
     """
 
     op_id = "OP_INSTANCE_SHUTDOWN"
@@ -125,6 +138,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     ignore_offline_nodes: bool = False
     no_remember: bool = False
     admin_state_source: Literal["admin", "user"] = "admin"
+    if_ended: bool = False
 
     def check(self, view: View) -> None:
         """Refuse on a node that is offline or silent, and one that is marked.
@@ -148,6 +162,8 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop the guest, detach the disks, record it."""
         instance = self.instance(view)
+        if self.if_ended and runs(view, instance):
+            return
         if not is_off(view, instance):
             node = view.config.node(instance.primary_node)
             yield from put_down(view, instance, node, self.timeout)

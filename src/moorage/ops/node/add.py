@@ -13,6 +13,7 @@ from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
 from moorage.model.token import Token, from_text
+from moorage.ops.candidates import room_for_one
 from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
 from moorage.protocol import EnrolNode, ExpelNode
@@ -83,7 +84,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         self._group(view)
         checked(self.ndparams)
         if self.secondary_ip:
-            _check_address(self.secondary_ip)
+            check_secondary(self.secondary_ip)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say that there is one network between nodes."""
@@ -129,6 +130,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             secondary_ip=self.secondary_ip or address,
             port=token.port,
             group=self._group(view),
+            master_candidate=self.master_capable and room_for_one(view.config),
             master_capable=self.master_capable,
             vm_capable=self.vm_capable,
             ndparams=checked(self.ndparams),
@@ -159,7 +161,8 @@ def check_reachable(address: str) -> None:
             )
 
 
-def _check_address(text: str) -> None:
+def check_secondary(text: str) -> None:
+    """Raise `BadInput` unless a text is an address."""
     try:
         ip_address(text)
     except ValueError:

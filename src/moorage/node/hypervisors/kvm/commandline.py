@@ -16,7 +16,7 @@ from uuid import UUID
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import blockdev, netdev
+from . import blockdev, ending, netdev
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""
@@ -98,6 +98,7 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
         *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),
         *("-nodefaults", "-no-user-config", "-display", "none"),
+        *(word for event in ending.TRACED for word in ("-trace", event)),
     ]
 
 

@@ -22,6 +22,7 @@ from . import (
     cards,
     consoles,
     dumping,
+    ending,
     hotplug,
     migration,
     mirror,
@@ -121,6 +122,10 @@ class Kvm:
         found = await asyncio.gather(*map(self.find, uuids))
         return [guest for guest in found if guest]
 
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests that powered themselves off; see :mod:`.ending`."""
+        return ending.powered_off(self.run_dir)
+
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none.
 
@@ -188,6 +193,7 @@ class Kvm:
             return False
         try:
             home.empty()
+            home.last_words.unlink(missing_ok=True)
             home.write_spec(spec)
             await self._run(home, spec, given, held, incoming=incoming)
         finally:
@@ -452,7 +458,7 @@ class Kvm:
         return await migration.wait(talk, self.address, first, key)
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`, or carry on.
 
@@ -462,12 +468,17 @@ class Kvm:
             If it is no address, or no door that a guest goes through.
         """
         home = self._home(uuid)
-        way = migration.Way(home, address, door, parameters(home.spec().hvparams))
+        given = parameters(home.spec().hvparams)
+        way = migration.Way(home, address, door, given, live)
         return await migration.send(partial(conversation, home), way, report)
 
     async def resume(self, uuid: str) -> None:
         """Give up a migration: the guest runs here as before."""
         await migration.give_up(partial(conversation, self._home(uuid)))
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
+        await migration.go_on(partial(conversation, self._home(uuid)))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""
