@@ -11,6 +11,7 @@ from moorage.model import (
     Config,
     NodeFacts,
 )
+from moorage.model.addresses import is_v6
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
@@ -69,15 +70,10 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
-        "primary_ip_version": _version(cluster.master_ip),
+        "primary_ip_version": 6 if is_v6(cluster.master_ip) else 4,
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,
     }
-
-
-def _version(address: str) -> int:
-    """Return 6 for an address of IPv6, and 4 for any other."""
-    return 6 if ":" in address else 4
 
 
 _VALUES: dict[str, Callable[[Config], Any]] = {

@@ -10,18 +10,9 @@ from moorage.cli.options import FORCE, JOB, moot, refused
 from moorage.cli.table import moment
 
 _NO_SSH = "nodes are reached over TLS, not by ssh"
-_NOT_HERE = (
-    ("--new-rapi-certificate", "", "there is no RAPI daemon"),
-    ("--rapi-certificate", "FILE", "there is no RAPI daemon"),
-    ("--new-confd-hmac-key", "", "there is no daemon that is asked by it"),
-    ("--new-cluster-domain-secret", "", "exports are not signed"),
-    ("--cluster-domain-secret", "FILE", "exports are not signed"),
-    ("--new-spice-certificate", "", "screens are reached through the agents"),
-    ("--spice-certificate", "FILE", "screens are reached through the agents"),
-    ("--spice-ca-certificate", "FILE", "screens are reached through the agents"),
-    ("--ssh-key-type", "TYPE", _NO_SSH),
-    ("--ssh-key-bits", "BITS", _NO_SSH),
-)
+_NO_RAPI = "there is no RAPI, and no certificate of it"
+_NO_SPICE = "screens are VNC, whose certificates are in a guest's vnc_x509_path"
+_NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
 
 
@@ -55,6 +46,22 @@ def authority(told: Mapping[str, Any]) -> dict[str, Any]:
     return {"Certificate authority": {"SHA-256": told.get("authority"), "until": ends}}
 
 
+_OTHERS = (
+    moot("--new-ssh-keys", _NO_SSH),
+    moot("--no-ssh-key-check", _NO_SSH),
+    moot("--new-rapi-certificate", _NO_RAPI),
+    refused("--rapi-certificate", _NO_RAPI, "FILE"),
+    moot("--new-spice-certificate", _NO_SPICE),
+    refused("--spice-certificate", _NO_SPICE, "FILE"),
+    refused("--spice-ca-certificate", _NO_SPICE, "FILE"),
+    moot("--new-confd-hmac-key", "nobody but the master answers for the cluster"),
+    moot("--new-cluster-domain-secret", _NO_DOMAIN),
+    refused("--cluster-domain-secret", _NO_DOMAIN, "FILE"),
+    refused("--ssh-key-type", _NO_SSH, "TYPE"),
+    refused("--ssh-key-bits", _NO_SSH, "BITS"),
+    moot("--verbose", "the job's log tells all", short="-v"),
+)
+"""Ganeti's, for keys that there are not."""
 COMMAND = Command(
     "renew-crypto",
     renew,
@@ -69,10 +76,7 @@ COMMAND = Command(
             ("--new-cluster-certificate",),
             "a new authority, and with it all certificates",
         ),
-        *(refused(flag, why, metavar) for flag, metavar, why in _NOT_HERE),
-        moot("--verbose", "the job's log tells all", short="-v"),
-        moot("--new-ssh-keys", _NO_SSH),
-        moot("--no-ssh-key-check", _NO_SSH),
+        *_OTHERS,
         FORCE._replace(
             help="believe nodes by their certificates alone, whatever keys they have; "
             "with a new authority, shut out nodes that are marked offline"
