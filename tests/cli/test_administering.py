@@ -183,9 +183,7 @@ def test_what_a_node_can_be(at: Harbour) -> None:
     at.types("gnt-node modify --vm-capable no -s 10.9.0.1 node1")
     node = at.cluster.config.node("node1")
     assert (node.vm_capable, node.secondary_ip) == (False, "10.9.0.1")
-    assert "'x' is the name of no address" in at.refuses(
-        "gnt-node modify -s x node1"
-    )
+    assert "'x' is the name of no address" in at.refuses("gnt-node modify -s x node1")
     at.types("gnt-cluster modify -C 2")
     at.types("gnt-node modify -C no node3")
     told = at.refuses("gnt-node modify -C no node2")
