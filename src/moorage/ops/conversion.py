@@ -19,7 +19,7 @@ from moorage.model import (
     pair_of,
 )
 
-from . import copies, disk_spec, node_tasks, pairs, placement, policy
+from . import copies, disk_checks, disk_spec, node_tasks, pairs, placement, policy
 from .disk.grow import grow_locks
 from .disk_access import (
     ask_candidates,
@@ -170,7 +170,7 @@ class Conversion:
             check_known(view, owner)
         elif self.node:
             check_reach(view, disk, node)
-        disk_spec.check(view, self.wanted, node, self.pair(view))
+        disk_checks.check(view, self.wanted, node, self.pair(view))
         target = self.target(view)
         if target.size < disk.size:
             raise BadInput(
