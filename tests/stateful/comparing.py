@@ -8,7 +8,7 @@ from expected import Expected
 
 from moorage import model
 from moorage.testing.cluster import SimCluster
-from moorage.testing.storage import MIB, Records
+from moorage.testing.stored import MIB, Records
 
 
 def places(cluster: SimCluster) -> dict[str, tuple[Records, str]]:
