@@ -91,6 +91,10 @@ class Three:
         for step in steps:
             self.type(step)
 
+    def home(self, name):
+        line = f"gnt-instance list --no-headers -o pnode {name}"
+        return self["node1"].run(line).strip()
+
     def status(self, name):
         line = f"gnt-instance list --no-headers -o status {name}"
         return self["node1"].run(line).strip()
@@ -111,16 +115,17 @@ def three():
         for name in NAMES:
             machine = Machine(name, at / name, DEBIAN, switch, {shared: SHARED})
             stack.callback(machine.remove)
-            shutil.copytree(DEBS, at / name / "upper" / "root" / "moorage")
             machines[name] = machine
         found = Three(machines)
         found.each(Machine.boot)
+        found.each(lambda machine: machine.bring(DEBS, "/root/moorage"))
         yield found
 
 
 # -- the page --------------------------------------------------------------------------
 
 PAGE = "start/three-machines.md"
+PACKAGES = "how-to/packages.md"
 
 
 @pytest.mark.parametrize(
@@ -145,3 +150,101 @@ def test_the_master_runs_without_root_and_without_capabilities(three):
     assert node1.run(f"stat -c %U /proc/{pid}").strip() == "moorage"
     assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
     assert node1.run("find /var/lib/moorage ! -user moorage") == ""
+
+
+def test_guests_go_on_when_their_agent_is_restarted_or_killed(three):
+    node = three.home("web1")
+    before = qemu(three[node], "web1")
+    assert len(before) == 1
+    three[node].run("systemctl restart moorage-node")
+    three[node].run("systemctl kill --signal=KILL --kill-whom=main moorage-node")
+    three[node].wait("systemctl is-active moorage-node")
+    assert qemu(three[node], "web1") == before
+    assert three.status("web1") == "running"
+
+
+def test_a_rebooted_node_gets_its_guests_back(three):
+    node = three.home("web1")
+    three[node].reboot()
+    three[node].wait("systemctl is-active moorage-node")
+    three["node1"].wait("gnt-node list --no-headers -o name,free_memory")
+    # What the timer starts every five minutes.
+    three["node1"].run("systemctl start moorage-watcher")
+    assert three.status("web1") == "running"
+    assert len(qemu(three[node], "web1")) == 1
+
+
+def test_a_master_without_power_comes_back_by_itself(three):
+    node1 = three["node1"]
+    begun = node1.run("gnt-job list --no-headers -o id").split()
+    node1.pull_plug()
+    node1.boot()
+    node1.wait("gnt-cluster info")
+    assert set(begun) <= set(node1.run("gnt-job list --no-headers -o id").split())
+    assert "No problem found" in node1.run("gnt-cluster verify")
+
+
+def test_a_node_without_power_loses_no_guest(three):
+    node1, lost = three["node1"], "node3"
+    if three.home("web1") != lost:
+        node1.run(f"gnt-instance migrate -f -n {lost} web1")
+    three[lost].pull_plug()
+    node1.run(f"gnt-node modify --offline yes --force {lost}")
+    node1.run("gnt-instance failover -f --ignore-consistency -n node2 web1")
+    assert three.status("web1") == "running"
+    three[lost].boot()
+    three[lost].wait("systemctl is-active moorage-node")
+    node1.run(f"gnt-node modify --offline no {lost}")
+    assert "No problem found" in node1.run("gnt-cluster verify")
+
+
+def next_version(to):
+    """Write the packages once more, as the next version."""
+    to.mkdir()
+    for deb in DEBS.glob("*.deb"):
+        with tempfile.TemporaryDirectory(dir=to) as inside:
+            subprocess.run(["dpkg-deb", "-R", deb, inside], check=True)
+            control = Path(inside, "DEBIAN", "control")
+            text = control.read_text()
+            control.write_text(text.replace("0.1.0", NEXT))
+            built = to / deb.name.replace("0.1.0", NEXT)
+            argv = ["dpkg-deb", "-Zgzip", "-z1", "-b", inside, built]
+            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+
+
+NEXT = "0.1.1"
+
+
+def test_an_upgrade_exchanges_agent_and_master_under_running_guests(three, tmp_path):
+    next_version(tmp_path / "next")
+    node = three.home("web1")
+    guest = qemu(three[node], "web1")
+    mains = "systemctl show -P MainPID moorage-node"
+    agents = three.each(lambda machine: machine.run(mains))
+    for machine in three.machines.values():
+        machine.bring(tmp_path / "next", "/root/moorage-next")
+    three.follow(PACKAGES, "Upgrade")
+    versions = three.each(lambda one: one.run("dpkg-query -W -f '${Version}' moorage"))
+    assert versions == [NEXT] * 3
+    assert not set(agents) & set(three.each(lambda machine: machine.run(mains)))
+    assert qemu(three[node], "web1") == guest
+    assert three.status("web1") == "running"
+
+
+def test_a_node_that_leaves_keeps_nothing_but_data(three):
+    three.follow(PACKAGES, "Remove a node")
+    node3 = three["node3"]
+    left = node3.run("dpkg-query -W -f '${Package} ${Status}\\n' 'moorage*' || true")
+    assert "installed" not in left
+    assert "config-files" not in left
+    units = node3.run("systemctl list-unit-files 'moorage*' --no-legend; ip -o link")
+    assert "moorage" not in units
+
+
+def test_a_purge_names_the_data_that_it_leaves(three):
+    node2 = three["node2"]
+    three["node1"].run("gnt-instance migrate -f -n node1 web1", check=False)
+    said = node2.run("apt-get purge -y 'moorage*'")
+    assert "/var/lib/moorage-node is left" in said
+    assert node2.run("ls /var/lib/moorage-node/keys")
+    assert "moorage" not in node2.run("ls /etc /run /usr/lib /usr/share /usr/bin")
