@@ -14,7 +14,9 @@ from msgspec import DecodeError, Struct, ValidationError, json, toml
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, server
+from moorage.node import cgroup, durable, enrolment, leader, server
+from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
+from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
 from moorage.node.exports import Exports
 from moorage.node.hooks import DIRECTORY as HOOKS
@@ -56,6 +58,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
     hooks_dir
         Where the directories of hooks are, Ganeti's.
+    scripts_dir
+        Has the directories ``restricted-commands`` and ``oob``: scripts that the
+        cluster may run by their names.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
     san
@@ -69,6 +74,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
     hooks_dir: str = HOOKS
+    scripts_dir: str = SCRIPTS
     export_dir: str = EXPORTS
     san: str = ""
 
@@ -166,7 +172,9 @@ async def _serve(
     if left.is_set():
         forget(places.keys)
         # The next cluster counts its terms from one.
-        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        for kept in ("fence", "state"):
+            shutil.rmtree(places.run / kept, ignore_errors=True)
+        leader.forget(places.run)
         _LOG.info("node %s has left its cluster", name)
 
 
@@ -257,6 +265,8 @@ def _parts(
         Exports.where_possible(places.run / "exports", scripts),
     )
     machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
+    own = Path(settings.scripts_dir)
+    machine.admin_scripts = AdminScripts(own, places.logs, scripts)
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 

@@ -30,7 +30,8 @@ from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.ops.cluster import defaults, image_directories, volume_groups
+from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.ndparams import checked
 from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
@@ -44,7 +45,6 @@ from .state_directory import as_owner, claim
 R = TypeVar("R")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-_MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
 
 
 def init(
@@ -200,6 +200,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
     given = {key: value for key, value in settings.items() if value is not None}
+    given["ndparams"] = checked(given.get("ndparams") or {})
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
     try:
         cluster = convert(fresh() | given | known, Cluster)
@@ -212,10 +213,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
 def _check(cluster: Cluster, node: Node) -> None:
     if not _NAME.fullmatch(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
-    if not _MACS.fullmatch(cluster.mac_prefix):
-        raise BadInput(
-            f"a MAC prefix is three bytes as aa:00:00, not '{cluster.mac_prefix}'"
-        )
+    limits.check(cluster)
     _check_address(node.primary_ip)
     for template in cluster.enabled_disk_templates:
         template_named(template)

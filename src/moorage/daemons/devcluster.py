@@ -234,6 +234,7 @@ def start_agent(scratch: Scratch, name: str) -> int:
             os_path=(f"{scratch.root}/os",),
             file_storage_paths=f"{scratch.root}/file-storage-paths",
             hooks_dir=f"{scratch.root}/hooks/{name}",
+            scripts_dir=f"{scratch.root}/scripts/{name}",
             export_dir=f"{scratch.root}/export/{name}",
             san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
         )

@@ -73,3 +73,13 @@ def _check(directory: Path, what: str) -> None:
             "do what this user can",
             hint=f"namei -lx {directory}",
         )
+
+
+def give(path: Path) -> None:
+    """Give a file or a tree to the owner of the directory that it lies in.
+
+    A command of root's may write what a daemon with a user of its own is to use.
+    """
+    owner = path.parent.stat()
+    for one in (path, *path.rglob("*")):
+        os.chown(one, owner.st_uid, owner.st_gid, follow_symlinks=False)

@@ -272,6 +272,10 @@ class Cluster(Entity, frozen=True, kw_only=True):
     candidate_pool_size
         How many nodes are to be master candidates, the master's own included: each
         keeps a copy of the state, and of the cluster's keys.
+    max_running_jobs
+        How many jobs work at once.
+    ndparams
+        Node parameters where neither a node nor its group has others.
     """
 
     cluster_name: str
@@ -300,6 +304,8 @@ class Cluster(Entity, frozen=True, kw_only=True):
     blacklisted_os: tuple[str, ...] = ()
     enabled_user_shutdown: bool = False
     watcher_pause: float | None = None
+    max_running_jobs: int = 20
+    ndparams: dict[str, Any] = field(default_factory=dict)
 
 
 E = TypeVar("E", bound=Entity)

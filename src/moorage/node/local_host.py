@@ -9,13 +9,14 @@ from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
-from moorage.errors import CommandFailed, Failed
+from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Os, Provider
-from moorage.protocol import HookRun, Report, silent
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import commands, installed, oses
+from .admin_scripts import AdminScripts
 from .exports import Exports
 from .hooks import Hooks
 from .host import Memory, memory_of
@@ -49,7 +50,7 @@ class LocalMachine:
 
     Attributes
     ----------
-    hooks
+    hooks, admin_scripts
         The scripts of administrators; None where there are none.
     """
 
@@ -71,6 +72,7 @@ class LocalMachine:
         self._scripts = scripts
         self._exports = exports
         self.hooks: Hooks | None = None
+        self.admin_scripts: AdminScripts | None = None
         self._ran = count()
 
     async def run(
@@ -144,6 +146,14 @@ class LocalMachine:
     async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
         """Run the scripts of a directory of hooks, in their order."""
         return await self.hooks.run(name, env) if self.hooks else []
+
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it."""
+        if not self.admin_scripts:
+            raise NotFound(f"this node has no scripts: {name}")
+        return await self.admin_scripts.run(kind, name, arguments)
 
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""

@@ -126,10 +126,13 @@ class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.r
         Of the node where it goes.
     door
         The answer of that node to ``migration.prepare``.
+    live
+        Whether it runs meanwhile; an emulated one never does.
     """
 
     address: str
     door: Door | None = None
+    live: bool = True
 
 
 class AwaitGuest(WithDisks[None], frozen=True, kw_only=True, tag="migration.arrived"):
@@ -179,8 +182,28 @@ class WithSystem(Whole[R_co], Generic[R_co], frozen=True, kw_only=True):
     mtime: float = 0.0
 
 
-class InstallSystem(WithSystem[None], frozen=True, tag="os.create"):
-    """Run the create script of an OS definition on the guest's disks."""
+class InstallSystem(WithSystem[None], frozen=True, kw_only=True, tag="os.create"):
+    """Run the create script of an OS definition on the guest's disks.
+
+    Attributes
+    ----------
+    again
+        Whether the disks held a system before.
+    """
+
+    again: bool = False
+
+
+class RenameSystem(WithSystem[None], frozen=True, kw_only=True, tag="os.rename"):
+    """Run the rename script of an OS definition: the system gets the guest's name.
+
+    Attributes
+    ----------
+    old_name
+        What the guest was called.
+    """
+
+    old_name: str
 
 
 class VerifySystem(WithSystem[None], frozen=True, tag="os.verify"):

@@ -5,11 +5,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
-from moorage.errors import CommandFailed
+from moorage.errors import CommandFailed, NotFound
 from moorage.model import Device, Os, Provider
 from moorage.node.hooks import Hooks
 from moorage.node.host import Memory
-from moorage.protocol import HookRun, Report, silent
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -53,6 +53,8 @@ class SimMachine:
         Every command, in order.
     refuse
         Decides which commands fail.
+    systems
+        Its OS definitions.
     room
         MiB that each directory has; None where nobody can tell.
     rooms
@@ -78,6 +80,8 @@ class SimMachine:
         variables that returns nothing when it does not.
     hook_scripts
         Real scripts, where there are such.
+    admin_scripts
+        Those that an administrator put there, by kind and name: functions of words.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -85,6 +89,7 @@ class SimMachine:
         self.ran: list[Command] = []
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
+        self.systems: list[Os] = list(SYSTEMS)
         self.room: Mib | None = Mib(1024 * 1024)
         self.rooms: dict[str, int] = {}
         self.used: Callable[[], int] = lambda: 0
@@ -97,6 +102,7 @@ class SimMachine:
         self.serves = True
         self.hooks: dict[str, dict[str, Hook]] = {}
         self.hook_scripts: Hooks | None = None
+        self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self._san = san
         self._memory = memory
 
@@ -114,6 +120,8 @@ class SimMachine:
             )
         if command.cwd.startswith("/sim/os"):
             return exports.os_script(self._san, self.node, command)
+        if command.argv[:1] == ("systemctl",):
+            return Output()
         if command.argv[:2] == ("stat", "--file-system"):
             return self._file_system(command.argv[-1].removesuffix("/."))
         if command.argv[:2] == ("test", "-d") and command.argv[-1] in self.missing:
@@ -167,7 +175,7 @@ class SimMachine:
 
     def oses(self) -> list[Os]:
         """Return the OS definitions."""
-        return list(SYSTEMS)
+        return list(self.systems)
 
     def has_hooks(self, name: str) -> bool:
         """Whether a directory of hooks has scripts."""
@@ -184,6 +192,14 @@ class SimMachine:
             HookRun(script=f"{name}/{called}", problem=hook(env))
             for called, hook in scripts
         ]
+
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it."""
+        if f"{kind}/{name}" not in self.admin_scripts:
+            raise NotFound(f"there is no /etc/ganeti/{kind}/{name}")
+        return self.admin_scripts[f"{kind}/{name}"](arguments)
 
     def has_program(self, name: str) -> bool:
         """Whether a program is installed: all are, but for those of `lacking`."""

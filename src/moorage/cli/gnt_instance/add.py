@@ -9,8 +9,6 @@ from moorage.cli.option_syntax import (
     backend_parameters,
     hypervisor,
     ident_key_values,
-    key_values,
-    text_values,
 )
 from moorage.cli.options import (
     FORCE_PARAMS,
@@ -21,12 +19,14 @@ from moorage.cli.options import (
     moot,
     names,
     overridden,
+    refused,
     unwaited,
 )
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .disk_options import disk_option, new_disks
+from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS, parameters
 
 
 def add(call: Call) -> int:
@@ -36,6 +36,7 @@ def add(call: Call) -> int:
         disk_template="disk_template",
         os_type="os_type",
         iallocator="iallocator",
+        group_name="node_group",
         tags="tags",
         file_storage_dir="file_storage_dir",
         file_driver="file_driver",
@@ -73,6 +74,8 @@ def _disks(call: Call) -> list[dict[str, Any]]:
     return [{"size": int(size)}] if size is not None else new_disks(given)
 
 
+_NO_HELPER = "an OS's scripts run on the node, in no guest of their own"
+_AT_ONCE = "an instance is made at once, and its job has its room until then"
 _DIGITS = 2
 """Of the largest number of a card that is worth asking the master about."""
 
@@ -119,9 +122,7 @@ def guest(call: Call) -> dict[str, Any]:
         kind, keys = call.option("hypervisor_parameters")
         own = {key: value for key, value in keys.items() if value is not None}
         found = {"hypervisor": kind, "hvparams": own}
-    if call.option("os_parameters"):
-        found["osparams"] = text_values(call.option("os_parameters"))
-    return found
+    return found | parameters(call)
 
 
 _SWITCHES = {
@@ -163,12 +164,9 @@ COMMAND = Command(
         ),
         IALLOCATOR,
         Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
-        Option(
-            ("-O", "--os-parameters"),
-            "for the OS's scripts",
-            "KEY=VALUE,...",
-            key_values,
-        ),
+        *OS_PARAMETERS,
+        FORCE_VARIANT,
+        Option(("-g", "--node-group"), "the group that a node is chosen from", "GROUP"),
         Option(
             ("-H", "--hypervisor-parameters", "--hypervisor"),
             "the hypervisor and its parameters",
@@ -199,6 +197,12 @@ COMMAND = Command(
         moot("--no-ip-check", "nobody pings an address"),
         moot("--no-name-check", "no name is resolved"),
         moot("--no-conflicts-check", "no address is looked for in networks"),
+        moot("--opportunistic-locking", "locks of nodes are shared"),
+        moot("--helper-startup-timeout", _NO_HELPER, "SECONDS"),
+        moot("--helper-shutdown-timeout", _NO_HELPER, "SECONDS"),
+        refused("--forthcoming", _AT_ONCE),
+        refused("--commit", _AT_ONCE),
+        refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
         Option(
             ("--file-storage-dir",),
             "directory for image files, below the cluster's",

@@ -15,11 +15,14 @@ from moorage.cli.options import (
     OVERRIDES,
     RATE,
     YES,
+    moot,
     overridden,
+    refused,
 )
 from moorage.errors import BadInput, NotSupported
 
 from .disk_options import changes, disk_option
+from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS, parameters
 
 _NOTE = (
     "Please don't forget that most parameters take effect only at the next "
@@ -27,6 +30,10 @@ _NOTE = (
     "instance will not be enough."
 )
 
+_BELOW = "the image of a disk that is converted is in the cluster's directory"
+_FULL = (
+    "a guest keeps the memory that it started with; -B memory= is for the next start"
+)
 _AT_START = ("be/", "hv/")
 """What a guest is given when it starts; disks come and go while it runs."""
 
@@ -72,9 +79,10 @@ def _tell(call: Call, name: str, result: Sequence[Sequence[Any]]) -> None:
 def _parameters(call: Call) -> dict[str, Any]:
     fields = call.given(
         beparams="backend_parameters",
-        osparams="os_parameters",
         os_name="os_type",
+        pnode="new_primary",
     )
+    fields |= parameters(call)
     if call.option("hypervisor_parameters"):
         keys = call.option("hypervisor_parameters")
         fields["hvparams"] = {
@@ -144,12 +152,7 @@ COMMAND = Command(
             "KEY=VALUE,...",
             hypervisor_keys,
         ),
-        Option(
-            ("-O", "--os-parameters"),
-            "for the OS's scripts",
-            "KEY=VALUE,...",
-            key_values,
-        ),
+        *OS_PARAMETERS[:2],
         Option(
             ("-t", "--disk-template"),
             "convert all disks to it, also while the instance runs",
@@ -164,14 +167,26 @@ COMMAND = Command(
         Option(("--pool",), "bring all disks to this storage pool", "POOL"),
         Option(("-n", "--node"), "with -t: the second node of mirrored disks", "NODE"),
         RATE,
-        Option(("--os-type",), "the OS that it is said to have", "OS"),
+        Option(
+            ("--new-primary",),
+            "where an instance that is down begins; its disks must be there",
+            "NODE",
+        ),
+        Option(("-o", "--os-type"), "the OS that it is said to have", "OS"),
         Option(("--offline",), "mark it as offline: nothing is to run"),
         Option(("--online",), "take that mark away"),
         Option(("--hotplug",), "plug into the running guest, or fail"),
         Option(("--hotplug-if-possible",), "plug into the running guest if it can be"),
         *OVERRIDES,
         NO_WAIT_FOR_SYNC,
+        FORCE_VARIANT,
         FORCE_PARAMS,
+        moot("--no-conflicts-check", "no address is looked for in networks"),
+        moot("--file-driver", "QEMU itself opens image files", "NAME"),
+        refused("--file-storage-dir", _BELOW, "DIR"),
+        refused("--iallocator", "-n names the second node", "NAME", short="-I"),
+        refused("--runtime-memory", _FULL, "SIZE", short="-m"),
+        refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
         FORCE,
         YES,
         *JOB,

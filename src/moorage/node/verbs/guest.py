@@ -2,9 +2,11 @@
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
@@ -22,6 +24,7 @@ from moorage.protocol import (
     PlugDisk,
     PrepareMigration,
     RebootGuest,
+    RenameSystem,
     Report,
     ResizeDisk,
     ResumeGuest,
@@ -88,6 +91,9 @@ async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
     hypervisor = at.hypervisor(args.hypervisor)
     for _ in range(1 + round(args.timeout / _LOOK)):
         guest = await hypervisor.find(args.uuid)
+        if guest and guest.cause == "paused":  # it was sent so
+            await hypervisor.go_on(args.uuid)
+            guest = await hypervisor.find(args.uuid)
         if guest is None:
             raise Failed(f"guest {args.name} did not arrive on node {at.name}")
         if guest.state == "running":
@@ -108,7 +114,8 @@ async def migrate(at: NodeContext, args: RunMigration, report: Report) -> Moved:
     if args.door is None:
         raise BadInput("the verb needs a door")
     try:
-        return await hypervisor.migrate(args.uuid, args.address, args.door, report)
+        way = args.uuid, args.address, args.door, report
+        return await hypervisor.migrate(*way, live=args.live)
     except Refused:
         raise
     except MoorageError as error:
@@ -148,11 +155,27 @@ async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> Non
 
 async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
+    async with _places(at, args) as places:
+        told = replace(told_of(at, args, places), again=args.again)
+        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
+
+
+async def rename(at: NodeContext, args: RenameSystem, report: Report) -> None:
+    """Run the rename script of an OS definition on the guest's disks."""
+    async with _places(at, args) as places:
+        told = told_of(at, args, places)
+        known = oses.usable(at.machine.oses())
+        await oses.rename(known, told, args.old_name, at.runner(report))
+
+
+@asynccontextmanager
+async def _places(
+    at: NodeContext, args: WithSystem[None]
+) -> AsyncIterator[list[Where]]:
+    """Yield where scripts find the guest's disks on this node."""
     async with AsyncExitStack() as stack:
         local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
-        places = [await stack.enter_async_context(one) for one in local]
-        told = told_of(at, args, places)
-        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
+        yield [await stack.enter_async_context(one) for one in local]
 
 
 def told_of(
@@ -235,6 +258,7 @@ VERBS = (
     AbortGuest.done_by(abort),
     DiscardGuest.done_by(discard),
     InstallSystem.done_by(install),
+    RenameSystem.done_by(rename),
     VerifySystem.done_by(verify_os),
 )
 """Every verb on one guest."""

@@ -16,20 +16,21 @@ from moorage.model import (
     Instance,
     Node,
     NodeGroup,
+    apply,
     hvparams,
     ipolicy,
     successor,
     uidpool,
 )
 from moorage.model.uidpool import UidPool
-from moorage.ops import placement, policy
-from moorage.ops.group.set_params import merged
+from moorage.ops import candidates, ndparams, placement, policy
+from moorage.ops.merging import check_diskparams, merged
 from moorage.ops.node_tasks import facts_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
-from . import defaults, image_directories, systems, volume_groups
+from . import defaults, image_directories, limits, systems, volume_groups
 from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
@@ -51,6 +52,14 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     os_hvp, osparams, osparams_private_cluster
         What instances of an OS get: hypervisor parameters, by hypervisor; and OS
         parameters, the private ones shown to nobody. The value ``default`` drops one.
+    candidate_pool_size
+        How many nodes are to be master candidates; more are made at once.
+    max_running_jobs
+        How many jobs work at once.
+    mac_prefix
+        First three bytes of the MACs of new cards.
+    ndparams
+        Node parameters where neither a node nor its group has others.
     hidden_os, blacklisted_os
         Pairs of ``add`` or ``remove`` and the name of an OS.
     uid_pool, add_uids, remove_uids
@@ -77,6 +86,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
     enabled_user_shutdown: bool | None = None
+    candidate_pool_size: int | None = None
+    max_running_jobs: int | None = None
+    mac_prefix: str | None = None
+    ndparams: dict[str, Any] | None = None
     os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
     osparams: dict[str, dict[str, Any]] | None = None
     osparams_private_cluster: dict[str, dict[str, Any]] | None = None
@@ -114,7 +127,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
-        self._check_defaults(self._changes(view.config.cluster))
+        changes = self._changes(view.config.cluster)
+        self._check_defaults(changes)
+        limits.check(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")
@@ -145,7 +160,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for name in self.hvparams or ():
             defaults.check_hvparams(name, changes["hvparams"][name])
         for name in self.diskparams or ():
-            defaults.check_diskparams(name, changes["diskparams"][name])
+            check_diskparams(name, changes["diskparams"][name])
 
     def _directories(self) -> dict[str, str]:
         """Return the directories that are given, by setting."""
@@ -157,6 +172,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         names = (
             *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
             *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
+            *("candidate_pool_size", "max_running_jobs", "mac_prefix"),
         )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
@@ -168,6 +184,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
         if self.ipolicy:
             found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
+        if self.ndparams:
+            own = ndparams.checked(self.ndparams)
+            found["ndparams"] = merged(cluster.ndparams, own)
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
         found |= self._uids(cluster.uid_pool)
@@ -199,7 +218,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         cluster = view.config.cluster
         changes = self._changes(cluster)
         if changes:
-            change = Change((successor(cluster, view.now, **changes),))
+            new = successor(cluster, view.now, **changes)
+            more = candidates.promoted(apply(view.config, Change((new,))), view.now)
+            change = Change((new, *more))
             yield commit("change the cluster", change, view.config.before(change))
         for one in self._pools():
             yield from one.tasks(view)

@@ -42,6 +42,8 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         Who chooses; there is only ``hail``.
     group_name
         The group that is chosen from.
+    osparams_private, osparams_secret
+        OS parameters that are shown to nobody; and those that nobody keeps.
     no_install
         Leave the disks empty; without an OS they are.
     install_adopted
@@ -74,6 +76,8 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     group_name: str | None = None
     os_type: str | None = None
     osparams: dict[str, Any] = field(default_factory=dict)
+    osparams_private: dict[str, Any] = field(default_factory=dict)
+    osparams_secret: dict[str, Any] = field(default_factory=dict)
     no_install: bool = False
     install_adopted: bool = False
     force_params: bool = False
@@ -105,6 +109,16 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Write the name in small letters, as host names are."""
         force_setattr(self, "instance_name", self.instance_name.lower())
+
+    @property
+    def _os_parameters(self) -> dict[str, Any]:
+        """All that the OS's scripts get of its own."""
+        return self.osparams | self.osparams_private | self.osparams_secret
+
+    def with_secrets(self, instance: Instance) -> Instance:
+        """Return an instance as scripts are to see it: with what nobody keeps."""
+        private = instance.osparams_private | self.osparams_secret
+        return replace(instance, osparams_private=private)
 
     def wishes(self, view: View) -> list[disk_spec.DiskSpec]:
         """Return the disks that are wanted."""
@@ -231,6 +245,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             hvparams=self.hvparams,
             beparams=backend.aliased(self.beparams),
             osparams=self.osparams,
+            osparams_private=self.osparams_private,
             admin_state="up" if self.start else "down",
             nics=view.once("nics", lambda: nics.new(view, self.nics)),
             disks=tuple(disk.uuid for disk in disks),
@@ -246,7 +261,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         placement.check_told(view, node)
         if self.installs():
-            osparams.check(view, node, str(self.os_type), self.osparams)
+            osparams.check(view, node, str(self.os_type), self._os_parameters)
 
     def _check_policy(self, view: View, node: Node) -> None:
         """Raise where the policy forbids it; a disk's own size is known by now."""
