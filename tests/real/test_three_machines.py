@@ -140,7 +140,7 @@ def test_the_page_is_word_for_word_true(three, chapter):
 
 def qemu(machine, name):
     """Return the process of a guest there."""
-    return machine.run(f"pgrep -f 'qemu-system.*{name}' || true").split()
+    return machine.run(f"pgrep -f '^qemu-system.* -name {name} ' || true").split()
 
 
 def test_the_master_runs_without_root_and_without_capabilities(three):
@@ -167,7 +167,7 @@ def test_a_rebooted_node_gets_its_guests_back(three):
     node = three.home("web1")
     three[node].reboot()
     three[node].wait("systemctl is-active moorage-node")
-    three["node1"].wait("gnt-node list --no-headers -o name,free_memory")
+    three["node1"].wait(f"gnt-node list --no-headers -o mfree {node} | grep [0-9]")
     # What the timer starts every five minutes.
     three["node1"].run("systemctl start moorage-watcher")
     assert three.status("web1") == "running"
