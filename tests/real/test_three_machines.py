@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Three fresh Debian systems become a cluster by what the page says, and stay one."""
 
+import asyncio
 import re
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from moorage.guest import build, write_image
+from moorage.node.hypervisors.kvm import Kvm
+from moorage.testing.guest import Guest
 from moorage.testing.machines import Machine, Switch
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +71,7 @@ class Three:
 
     def __init__(self, machines):
         self.machines = machines
+        self.master = machines["node1"]
 
     def __getitem__(self, name):
         return self.machines[name]
@@ -93,11 +97,14 @@ class Three:
 
     def home(self, name):
         line = f"gnt-instance list --no-headers -o pnode {name}"
-        return self["node1"].run(line).strip()
+        return self.master.run(line).strip()
+
+    def is_well(self):
+        self.master.wait("gnt-cluster verify | grep 'No problem found'")
 
     def status(self, name):
         line = f"gnt-instance list --no-headers -o status {name}"
-        return self["node1"].run(line).strip()
+        return self.master.run(line).strip()
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +150,34 @@ def qemu(machine, name):
     return machine.run(f"pgrep -f '^qemu-system.* -name {name} ' || true").split()
 
 
+def guests(three, *names):
+    """Return clients of guests, each where it runs."""
+    for name in names:
+        line = f"gnt-instance list --no-headers -o uuid,pnode {name}"
+        uuid, node = three.master.run(line).split()
+        # A machine's socket is reached through its file system, whatever its network.
+        run = Path(f"/proc/{three[node].pid}/root/var/lib/moorage-node/run/kvm")
+        yield Guest(Kvm(run, "").channel(uuid))
+
+
+def test_guests_ping_each_other_before_and_after_a_migration(three):
+    async def said(number, command):
+        async with list(guests(three, "web1", "web2"))[number] as guest:
+            return await guest.run(command)
+
+    def ping():
+        return asyncio.run(said(0, "ping -c 2 -W 5 198.51.100.2"))
+
+    for number in (0, 1):
+        address = (
+            f"ip addr add 198.51.100.{number + 1}/24 dev eth0; ip link set eth0 up"
+        )
+        asyncio.run(said(number, address))
+    assert "2 packets received" in ping()
+    three.master.run("gnt-instance migrate -f -n node2 web1")
+    assert "2 packets received" in ping()
+
+
 def test_the_master_runs_without_root_and_without_capabilities(three):
     node1 = three["node1"]
     pid = node1.run("systemctl show -P MainPID moorage-master").strip()
@@ -167,9 +202,9 @@ def test_a_rebooted_node_gets_its_guests_back(three):
     node = three.home("web1")
     three[node].reboot()
     three[node].wait("systemctl is-active moorage-node")
-    three["node1"].wait(f"gnt-node list --no-headers -o mfree {node} | grep [0-9]")
+    three.master.wait(f"gnt-node list --no-headers -o mfree {node} | grep [0-9]")
     # What the timer starts every five minutes.
-    three["node1"].run("systemctl start moorage-watcher")
+    three.master.run("systemctl start moorage-watcher")
     assert three.status("web1") == "running"
     assert len(qemu(three[node], "web1")) == 1
 
@@ -181,21 +216,36 @@ def test_a_master_without_power_comes_back_by_itself(three):
     node1.boot()
     node1.wait("gnt-cluster info")
     assert set(begun) <= set(node1.run("gnt-job list --no-headers -o id").split())
-    assert "No problem found" in node1.run("gnt-cluster verify")
+    three.is_well()
 
 
 def test_a_node_without_power_loses_no_guest(three):
-    node1, lost = three["node1"], "node3"
-    if three.home("web1") != lost:
-        node1.run(f"gnt-instance migrate -f -n {lost} web1")
+    master, lost = three.master, "node3"
+    assert three.home("web2") == lost
     three[lost].pull_plug()
-    node1.run(f"gnt-node modify --offline yes --force {lost}")
-    node1.run("gnt-instance failover -f --ignore-consistency -n node2 web1")
-    assert three.status("web1") == "running"
+    master.run(f"gnt-node modify --offline yes --force {lost}")
+    master.run("gnt-instance failover -f --ignore-consistency -n node1 web2")
+    assert three.status("web2") == "running"
     three[lost].boot()
     three[lost].wait("systemctl is-active moorage-node")
-    node1.run(f"gnt-node modify --offline no {lost}")
-    assert "No problem found" in node1.run("gnt-cluster verify")
+    master.run(f"gnt-node modify --offline no {lost}")
+    three.is_well()
+
+
+def test_the_master_moves_under_running_guests_and_back(three):
+    before = {name: qemu(three[three.home(name)], name) for name in ("web1", "web2")}
+    former = three.master
+    three.follow(PAGE, "Another master")
+    three.master = three["node2"]
+    former.wait("! systemctl is-active moorage-master")
+    three.is_well()
+    assert "node2" in former.run("gnt-instance list", check=False)  # where to go
+    former.wait("gnt-cluster master-failover --yes-do-it")
+    three.master = former
+    three["node2"].wait("! systemctl is-active moorage-master")
+    three.is_well()
+    after = {name: qemu(three[three.home(name)], name) for name in before}
+    assert after == before
 
 
 def next_version(to):
@@ -243,7 +293,6 @@ def test_a_node_that_leaves_keeps_nothing_but_data(three):
 
 def test_a_purge_names_the_data_that_it_leaves(three):
     node2 = three["node2"]
-    three["node1"].run("gnt-instance migrate -f -n node1 web1", check=False)
     said = node2.run("apt-get purge -y 'moorage*'")
     assert "/var/lib/moorage-node is left" in said
     assert node2.run("ls /var/lib/moorage-node/keys")
