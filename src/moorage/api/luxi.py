@@ -28,6 +28,8 @@ from moorage.errors import BadInput, Failed, MoorageError, Refused, Unreachable
 VERSION = 3_010_000
 """Version of the configuration that both sides must share, as Ganeti counts."""
 END = b"\x03"
+_AT_ONCE = 256
+"""Rows that are encoded in one go."""
 LONGEST = 256 * 1024 * 1024
 """Bytes after which a message without an end is taken for a broken peer."""
 ANSWER_TIMEOUT = 180.0
@@ -89,7 +91,11 @@ class Splitter:
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + END
+    return _json(value).encode() + END
+
+
+def _json(value: Any) -> str:  # noqa: ANN401
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _decode(message: bytes) -> dict[str, Any]:
@@ -126,6 +132,31 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
 def encode_result(result: Any) -> bytes:  # noqa: ANN401
     """Return the answer to a request that was carried out, its end included."""
     return _encode({"success": True, "result": result, "version": VERSION})
+
+
+def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
+    """Return the same for many rows, some at a time: other threads get their turn.
+
+    Parameters
+    ----------
+    result
+        Rows, or the fields and the data of a query.
+
+    >>> table = {"fields": [], "data": [[[0, "web1"]], [[0, "web2"]]]}
+    >>> encode_long(table) == encode_result(table)
+    True
+    """
+    if isinstance(result, list):
+        body = f"[{_rows(result)}]"
+    else:
+        fields = _json(result["fields"])
+        body = f'{{"fields":{fields},"data":[{_rows(result["data"])}]}}'
+    return f'{{"success":true,"result":{body},"version":{VERSION}}}'.encode() + END
+
+
+def _rows(rows: list[Any]) -> str:
+    parts = (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
+    return ",".join(_json(part)[1:-1] for part in parts)
 
 
 def encode_error(error: MoorageError) -> bytes:

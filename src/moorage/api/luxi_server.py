@@ -16,11 +16,11 @@ from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongSta
 from moorage.jobs.executor import sentence
 from moorage.store import StoreLost
 
-from .luxi import END, decode_request, encode_error, encode_result
+from .luxi import END, decode_request, encode_error, encode_long, encode_result
 from .luxi_method import Method
 from .luxi_methods import method
 from .luxi_texts import check_texts
-from .query import Sources
+from .query import MANY, Sources
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of the longest request."""
@@ -157,7 +157,7 @@ class LuxiServer:
             wanted = method(name, args)
             if self.sources is None:
                 return encode_error(self.excuse)
-            return encode_result(await self._result(wanted, self.sources, gone))
+            return await _encoded(await self._result(wanted, self.sources, gone))
         except _GoneError:
             raise
         except StoreLost as lost:
@@ -189,6 +189,15 @@ class LuxiServer:
         self._under_way.discard(work)
         if not work.cancelled():
             work.exception()  # whoever waited was told; nobody may be left
+
+
+async def _encoded(result: Any) -> bytes:  # noqa: ANN401
+    """Return the answer; a long one is made in a thread of its own."""
+    table = isinstance(result, dict) and result.keys() == {"fields", "data"}
+    data = result["data"] if table else result
+    if isinstance(data, list) and len(data) >= MANY:
+        return await asyncio.to_thread(encode_long, result)
+    return encode_result(result)
 
 
 def _lost(lost: StoreLost) -> MoorageError:

@@ -26,7 +26,7 @@ from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import key_renewal, log_limit, pauses, process, settling
+from . import key_renewal, log_limit, pauses, process, settling, systemd
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
@@ -132,9 +132,12 @@ async def _run(places: MasterPlaces) -> None:
     server = LuxiServer(None, places.socket)
     await server.start()
     _tell_pid(places)
+    signs = systemd.Signs()
+    signs.begin()  # from now on, whoever asks is told why it has to wait
     opened = await _opened(places, server, stopped)
     if opened:
         await _serve(places, server, *opened, stopped)
+    signs.end()
     await server.stop()
     places.pid.unlink(missing_ok=True)
 
@@ -296,12 +299,16 @@ def start(places: MasterPlaces) -> int:
         If it does not come up; the sentence ends with its last words.
     """
     check_cluster(places)
-    claim(places.root, KEPT)
     said = _length(places.log)
     supervisor = process.holder(places.supervisor)
     if supervisor:
         os.kill(supervisor, signal.SIGHUP)
-    elif not process.holder(places.lock):
+    elif process.holder(places.lock):
+        pass
+    elif systemd.has_master(places):
+        systemd.start_master()
+    else:
+        claim(places.root, KEPT)
         arguments = ["master", "run", "--restart", "--dir", str(places.root)]
         supervisor = process.spawn(arguments, places.log)
 
@@ -313,6 +320,8 @@ def start(places: MasterPlaces) -> int:
     process.wait_until(settled, _START)
     pid = process.holder(places.lock)
     if pid is None or not _answers(places):
+        if systemd.has_master(places):
+            raise Failed("the master does not come up", hint=systemd.LOOK)
         with places.log.open(errors="replace") as log:
             log.seek(said if said <= _length(places.log) else 0)
             words = log.read().splitlines()[-5:]
@@ -339,6 +348,9 @@ def _answers(places: MasterPlaces) -> bool:
 def stop(places: MasterPlaces) -> bool:
     """Stop the master as planned; return whether there was one."""
     found = False
+    if systemd.has_master(places) and process.holder(places.lock):
+        found = True
+        systemd.stop_master()
     for lock in (places.supervisor, places.lock):
         pid = process.holder(lock)
         if pid:

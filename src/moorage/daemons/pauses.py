@@ -10,7 +10,7 @@ stays, so it is looked through no more; what comes later is small.
 import gc
 import sys
 
-_YOUNG = (10_000, 10, 1_000)
+_YOUNG = (2_000, 10, 10_000)
 """New objects until the young are looked through, and how often until the older are."""
 _TURN = 0.001
 """Seconds that a thread which plans goes on when the event loop wants its turn."""

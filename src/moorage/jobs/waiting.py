@@ -11,9 +11,10 @@ is told in the job's log.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
+from moorage.model import Change, Cluster
 from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
@@ -22,13 +23,12 @@ from .locks import Locks
 from .operation import Operation, Question, View
 from .queue import Queue
 from .slots import Slots
+from .turns import together
 
 T = TypeVar("T")
 
 ViewOf = Callable[[Job], View]
 """What a job sees now."""
-_IN_A_ROW = 16
-"""Questions that are sent before others get their turn: a job may ask all nodes."""
 
 
 class Waiting:
@@ -38,6 +38,8 @@ class Waiting:
     ----------
     ended
         Waits for the end of a job, and returns it.
+    aside
+        Runs what may take long, without holding up everybody else.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Waiting:
         *,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
+        aside: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         self.locks = Locks()
         self.slots = Slots()
@@ -56,7 +59,15 @@ class Waiting:
         self._queue = queue
         self._view = view
         self._ended = ended
+        self._aside = aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
+        truth.watchers.append(self._heard)
+        self._heard(Change(tuple(truth.config.all(Cluster))))
+
+    def _heard(self, change: Change) -> None:
+        for one in change.put:
+            if isinstance(one, Cluster):
+                self.slots.resize(one.max_running_jobs)
 
     def cancel(self, number: int) -> None:
         """Let a job that was cancelled wait no longer."""
@@ -148,7 +159,7 @@ class Waiting:
     # -- answers ------------------------------------------------------------------
 
     async def _ask(self, job: Job, op: Op, operation: Operation) -> dict[Question, Any]:
-        questions = list(dict.fromkeys(operation.questions(self._view(job))))
+        questions = await self._questions(operation, self._view(job))
         silent = set(questions)
 
         async def answer(question: Question) -> Any:  # noqa: ANN401
@@ -156,18 +167,17 @@ class Waiting:
             silent.discard(question)
             return found
 
-        asked: list[asyncio.Task[Any]] = []
-        try:
-            with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-                for number, question in enumerate(questions, 1):
-                    asked.append(asyncio.create_task(answer(question)))
-                    if number % _IN_A_ROW == 0:
-                        await asyncio.sleep(0)
-                answers = await asyncio.gather(*asked)
-        finally:
-            for task in asked:
-                task.cancel()
+        with self._queue.saying(job, op, lambda: self._unanswered(silent)):
+            answers = await together(answer(one) for one in questions)
         return dict(zip(questions, answers, strict=True))
+
+    async def _questions(self, operation: Operation, view: View) -> list[Question]:
+        def listed() -> list[Question]:
+            return list(dict.fromkeys(operation.questions(view)))
+
+        if operation.looks or operation.surveys:  # the whole cluster is walked through
+            return cast("list[Question]", await self._aside(listed))
+        return listed()
 
     def _unanswered(self, silent: set[Question]) -> str:
         names = sorted({self._name(question.node) for question in silent})

@@ -22,7 +22,7 @@ from moorage.protocol import GetFacts
 from . import fleet
 from .fleet import Facts, Newcomer, Reading
 from .node_tasks import beparams
-from .storage.directories import places
+from .storage.directories import places, places_by_group
 from .storage.units import Named
 
 NAMES = frozenset({"hail", "."})
@@ -75,20 +75,15 @@ def able(
 
 def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
     """Ask nodes how much room they have."""
-    calls: dict[str, GetFacts] = {}  # the same for all nodes of a group
+    where = places_by_group(config)
     for node in nodes:
-        if node.group not in calls:
-            calls[node.group] = _room_in(config, node.group)
-        yield Ask(node.uuid, calls[node.group])
+        yield Ask(node.uuid, GetFacts(brief=True, places=where(node.group)))
 
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
     """Ask a node how much room it has, for disks too, and not what runs there."""
-    return Ask(node.uuid, _room_in(config, node.group))
-
-
-def _room_in(config: Config, group: str) -> GetFacts:
-    return GetFacts(brief=True, places=places(config, config.group(group)))
+    where = places(config, config.group(node.group))
+    return Ask(node.uuid, GetFacts(brief=True, places=where))
 
 
 def room(view: View) -> dict[str, NodeFacts]:

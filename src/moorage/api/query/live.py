@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from moorage.errors import MoorageError, Unreachable
 from moorage.jobs import Engine, Nodes
+from moorage.jobs.turns import together
 from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
-from moorage.ops.storage.directories import places
+from moorage.ops.storage.directories import places_by_group
 from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb
 from moorage.store import ConfigStore
 
@@ -47,7 +48,7 @@ class Sources:
         engine = self.engine
         return Snapshot(
             config=self.truth.config,
-            jobs=engine.jobs,
+            jobs=dict(engine.jobs),
             locks=engine.locks.rows,
             progress=engine.queue.progress_of,
             facts=facts or {},
@@ -74,23 +75,23 @@ async def ask(
     """
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    calls = [_call(config, node, room=room, brief=brief) for node in asked]
-    answers = await asyncio.gather(
-        *(_ask(sources, node, call) for node, call in zip(asked, calls, strict=True))
+    where = places_by_group(config)
+    answers = await together(
+        _ask(
+            sources,
+            node,
+            GetFacts(places=where(node.group) if room else (), brief=brief),
+        )
+        for node in asked
     )
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
-
-
-def _call(config: Config, node: Node, *, room: bool, brief: bool) -> GetFacts:
-    where = places(config, config.group(node.group)) if room else ()
-    return GetFacts(places=where, brief=brief)
 
 
 async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:
     """Return the exports of every node that is not marked offline."""
     nodes = [one for one in sources.truth.config.named(Node) if not one.offline]
     call = ListExports()
-    answers = await asyncio.gather(*(_ask(sources, node, call) for node in nodes))
+    answers = await together(_ask(sources, node, call) for node in nodes)
     return {node.uuid: said for node, said in zip(nodes, answers, strict=True)}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.model import Config, Node, NodeFacts, Unit
+from moorage.ops.ndparams import filled
 from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
@@ -151,7 +152,7 @@ def _secondary(scene: Snapshot, node: Node) -> list[str]:
 
 
 def _ndparams(scene: Snapshot, node: Node) -> dict[str, Any]:
-    return scene.config.group(node.group).ndparams | node.ndparams
+    return filled(scene.config, node)
 
 
 def _copy(name: str) -> Getter:

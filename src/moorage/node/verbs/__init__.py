@@ -13,6 +13,7 @@ from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .hooks import VERBS as HOOK_VERBS
 from .keys import VERBS as KEY_VERBS
+from .maintenance import VERBS as MAINTENANCE_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .mirror import VERBS as MIRROR_VERBS
 from .state import VERBS as STATE_VERBS
@@ -28,6 +29,7 @@ VERBS = {
         *FACT_VERBS,
         *MIRROR_VERBS,
         *MEMBERSHIP_VERBS,
+        *MAINTENANCE_VERBS,
         *KEY_VERBS,
         *HOOK_VERBS,
         *DELAY_VERBS,
