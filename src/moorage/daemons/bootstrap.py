@@ -40,7 +40,7 @@ from moorage.store import ConfigStore, SqliteStore, create, require_cluster
 
 from . import master
 from .paths import KEPT, MasterPlaces, master_places
-from .state_directory import claim
+from .state_directory import as_owner, claim
 
 R = TypeVar("R")
 
@@ -76,6 +76,12 @@ def init(
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
+    as_owner(places.root, _found, places, change, invitation)
+    if start:
+        master.start(places)
+
+
+def _found(places: MasterPlaces, change: Change, invitation: Token) -> None:
     _begin(places)
     try:
         places.keys.mkdir(mode=0o700, exist_ok=True)
@@ -84,8 +90,6 @@ def init(
         _clear(places)
         raise
     places.founding.unlink()
-    if start:
-        master.start(places)
 
 
 def _check_free(places: MasterPlaces) -> None:
@@ -241,21 +245,29 @@ def destroy() -> None:
     """
     places = master_places()
     if places.founding.exists():
-        # Whatever of it is there: its node may be in, and is told to leave.
-        with contextlib.suppress(MoorageError):
-            asyncio.run(_leave(places))
-        _clear(places)
+        as_owner(places.root, _forsake, places)
         return
     master.check_cluster(places)
     was_running = master.stop(places)
     try:
-        asyncio.run(_leave(places))
+        as_owner(places.root, _dissolve, places)
     except BaseException:
         if was_running:
             master.start(places)
         raise
-    _clear(places)
     places.socket.unlink(missing_ok=True)
+
+
+def _forsake(places: MasterPlaces) -> None:
+    """Clear away what was begun: its node may be in, and is told to leave."""
+    with contextlib.suppress(MoorageError):
+        asyncio.run(_leave(places))
+    _clear(places)
+
+
+def _dissolve(places: MasterPlaces) -> None:
+    asyncio.run(_leave(places))
+    _clear(places)
 
 
 async def _leave(places: MasterPlaces) -> None:

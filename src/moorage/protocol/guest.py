@@ -126,10 +126,13 @@ class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.r
         Of the node where it goes.
     door
         The answer of that node to ``migration.prepare``.
+    live
+        Whether it runs meanwhile; an emulated one never does.
     """
 
     address: str
     door: Door | None = None
+    live: bool = True
 
 
 class AwaitGuest(WithDisks[None], frozen=True, kw_only=True, tag="migration.arrived"):

@@ -207,7 +207,7 @@ class SimHypervisor:
         return Door(port=1, place=f"sim:{self._node}")
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Move a guest, as one step that is either done or not."""
         del address
@@ -220,7 +220,9 @@ class SimHypervisor:
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))
-            arrived = waiting["state"] | {"state": "running", "disks": guest.disks}
+            state = ("running", "") if live else ("paused", "paused")
+            now = dict(zip(("state", "cause"), state, strict=True))
+            arrived = waiting["state"] | now | {"disks": guest.disks}
             self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
@@ -230,6 +232,11 @@ class SimHypervisor:
         guest = await self._there(uuid)
         if guest.state == "moved":
             raise Failed(f"guest {guest.name} has moved away from {self._node}")
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came standing still."""
+        guest = await self._there(uuid)
+        self._put(replace(guest, state="running", cause=""))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits."""

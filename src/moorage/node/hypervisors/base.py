@@ -185,9 +185,11 @@ class Hypervisor(Protocol):
         """Prepare a guest that waits for a migration; return where to send it."""
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`.
+
+        One that is not sent `live` stands still meanwhile, and when it has arrived.
 
         Called again after an interruption it carries on: waits for a migration that
         is under way, and answers for one that is complete. On failure the guest
@@ -199,6 +201,9 @@ class Hypervisor(Protocol):
 
         Raises `Failed` when the migration is complete (the guest runs elsewhere).
         """
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""

@@ -206,10 +206,10 @@ class Fake:
         return Door(port=1, place=f"{_SCHEME}{self.run_dir}")
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
-        """Send a guest to the directory that the door names."""
-        del address
+        """Send a guest to the directory that the door names; it runs there at once."""
+        del address, live
         record = self._get(uuid)
         if record.guest.state == "running":
             self._leave(record, door.place)
@@ -235,6 +235,9 @@ class Fake:
         record = self._get(uuid)
         if record.guest.state != "running":
             raise Failed(f"guest {record.guest.name} is {record.guest.state} here")
+
+    async def go_on(self, uuid: str) -> None:
+        """Do nothing: guests run when they come."""
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; refused if it runs."""

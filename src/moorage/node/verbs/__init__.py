@@ -16,6 +16,7 @@ from .keys import VERBS as KEY_VERBS
 from .maintenance import VERBS as MAINTENANCE_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .mirror import VERBS as MIRROR_VERBS
+from .state import VERBS as STATE_VERBS
 from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
@@ -34,6 +35,7 @@ VERBS = {
         *DELAY_VERBS,
         *STORAGE_VERBS,
         *CERTIFY_VERBS,
+        *STATE_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""

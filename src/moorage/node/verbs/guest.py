@@ -91,6 +91,9 @@ async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
     hypervisor = at.hypervisor(args.hypervisor)
     for _ in range(1 + round(args.timeout / _LOOK)):
         guest = await hypervisor.find(args.uuid)
+        if guest and guest.cause == "paused":  # it was sent so
+            await hypervisor.go_on(args.uuid)
+            guest = await hypervisor.find(args.uuid)
         if guest is None:
             raise Failed(f"guest {args.name} did not arrive on node {at.name}")
         if guest.state == "running":
@@ -111,7 +114,8 @@ async def migrate(at: NodeContext, args: RunMigration, report: Report) -> Moved:
     if args.door is None:
         raise BadInput("the verb needs a door")
     try:
-        return await hypervisor.migrate(args.uuid, args.address, args.door, report)
+        way = args.uuid, args.address, args.door, report
+        return await hypervisor.migrate(*way, live=args.live)
     except Refused:
         raise
     except MoorageError as error:

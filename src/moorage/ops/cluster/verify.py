@@ -12,6 +12,7 @@ from moorage.ops.node_tasks import providers_on
 
 from . import (
     checks_certificates,
+    checks_copies,
     checks_defaults,
     checks_devices,
     checks_disks,
@@ -34,6 +35,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_nodes.versions,
     checks_certificates.nodes,
     checks_certificates.master,
+    checks_copies.copies,
     checks_guests.instances,
     checks_guests.standing_still,
     checks_guests.strangers,
@@ -94,6 +96,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
         yield authority_on(view)
+        yield checks_copies.copies_on(view)
         for question in ask_facts(config):
             yield question
             yield providers_on(question.node)

@@ -400,7 +400,7 @@ class Kvm:
         return await migration.wait(talk, self.address, first, key)
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`, or carry on.
 
@@ -410,12 +410,17 @@ class Kvm:
             If it is no address, or no door that a guest goes through.
         """
         home = self._home(uuid)
-        way = migration.Way(home, address, door, parameters(home.spec().hvparams))
+        given = parameters(home.spec().hvparams)
+        way = migration.Way(home, address, door, given, live)
         return await migration.send(partial(conversation, home), way, report)
 
     async def resume(self, uuid: str) -> None:
         """Give up a migration: the guest runs here as before."""
         await migration.give_up(partial(conversation, self._home(uuid)))
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
+        await migration.go_on(partial(conversation, self._home(uuid)))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""

@@ -72,6 +72,12 @@ class Ram(Struct, frozen=True, rename="kebab"):
     dirty_sync_count: _Count = 1
 
 
+class Kvm(Struct, frozen=True):
+    """Whether the guest's instructions are carried out by the processor itself."""
+
+    enabled: bool
+
+
 class Migration(Struct, frozen=True, rename="kebab"):
     """How far a migration is."""
 

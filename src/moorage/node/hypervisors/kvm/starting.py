@@ -66,6 +66,8 @@ def outfit(
         group = users.kvm_group(user, DEVICE) if accel == KVM else ()
         log = keep.add(home.log("consolelog"))
         found = _data(spec.drives, images, keep)
+        for one in found.values():
+            stack.callback(one.wipe)
         launch = Launch(
             accel=accel,
             sockets=_sockets(home, stack, keep),
