@@ -25,12 +25,14 @@ from moorage.model import (
     Node,
     NodeGroup,
     ipolicy,
+    nicparams,
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
 from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
@@ -202,6 +204,8 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     given = {key: value for key, value in settings.items() if value is not None}
     given["ndparams"] = checked(given.get("ndparams") or {})
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
+    own = given.get("nicparams", {})
+    given["nicparams"] = card_defaults({nicparams.DEFAULT: nicparams.INITIAL}, own)
     try:
         cluster = convert(fresh() | given | known, Cluster)
     except ValidationError as error:
@@ -214,6 +218,7 @@ def _check(cluster: Cluster, node: Node) -> None:
     if not _NAME.fullmatch(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
     limits.check(cluster)
+    nicparams.checked_prefix(cluster.mac_prefix)
     _check_address(node.primary_ip)
     for template in cluster.enabled_disk_templates:
         template_named(template)
