@@ -135,14 +135,16 @@ async def test_nobody_is_started_where_two_could_write(at: Desk) -> None:
 
 async def test_a_pause(at: Desk) -> None:
     kill(at, "node1", "web1")
-    client_says = "moorage watcher"
-    cluster = successor(at.cluster.config.cluster, 1.0, watcher_pause=9e9)
-    await at.cluster.truth.commit(Change((cluster,)))
-    screen = await at.screen(client_says)
+    await at.types("gnt-cluster watcher pause 1h")
+    screen = await at.screen("moorage watcher")
     assert (screen.status, screen.out) == (0, "")
     assert "The watcher is paused until" in screen.err
     assert not runs(at, "node1", "web1")
     await at.types("moorage watcher --ignore-pause")
+    assert runs(at, "node1", "web1")
+    kill(at, "node1", "web1")
+    await at.types("gnt-cluster watcher continue")
+    await at.types("moorage watcher")
     assert runs(at, "node1", "web1")
 
 

@@ -8,6 +8,7 @@ from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
 from moorage.model.hvparams import KNOWN
 from moorage.model.standstill import remedy, told
+from moorage.ops import osparams
 from moorage.ops.liveness import may_power_off
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
@@ -207,7 +208,7 @@ def _backend(scene: Snapshot, one: Instance) -> dict[str, Any]:
 
 
 def _osparams(scene: Snapshot, one: Instance) -> dict[str, Any]:
-    return scene.config.cluster.osparams.get(one.os, {}) | one.osparams
+    return osparams.public(scene.config, one)
 
 
 def _backend_field(tail: str) -> Field | None:
