@@ -162,7 +162,7 @@ PROGRAM = Program(
             info,
             "Show variants and parameters of each OS, and whether it is offered",
             (Operand("OS", 0, None),),
-            (JSON, DEBUG),
+            (_PRIORITY, JSON, DEBUG),
             examples=(Example("gnt-os info debian", "one of them"),),
         ),
         Command(

@@ -321,6 +321,7 @@ SCENARIOS = (
     _on("web3", "OP_INSTANCE_RECREATE_DISKS"),
     _on("web3", "OP_INSTANCE_RECREATE_DISKS", "recreate elsewhere", nodes=["node2"]),
     _on("web2", "OP_INSTANCE_SHUTDOWN", "user's own", admin_state_source="user"),
+    _on("web3", "OP_INSTANCE_SET_PARAMS", "new primary of", pnode="node2"),
     Scenario(
         "settings of an OS",
         "OP_CLUSTER_SET_PARAMS",
