@@ -8,7 +8,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG, JSON, moot
+from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Unreachable
@@ -200,7 +200,7 @@ COMMAND = Command(
         Option(("--all",), "every instance"),
         Option(("-s", "--static"), "what is configured only; ask no node"),
         Option(("--roman",), "numbers in Roman numerals"),
-        moot("--priority", "it waits for nobody", "PRIORITY"),
+        PRIORITY,
         JSON,
         DEBUG,
     ),
