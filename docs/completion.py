@@ -95,7 +95,9 @@ def _after(command: Command) -> list[str]:
 def _kind(name: str) -> str:
     """Return where the names that a word stands for are looked up."""
     if "|" in name:
-        return " ".join(name.split("|"))
+        parts = name.split("|")
+        known = [f"@{_LISTED[one]}" for one in parts if one in _LISTED]
+        return " ".join(known or parts)
     return f"@{_LISTED[name]}" if name in _LISTED else "@file"
 
 
