@@ -11,7 +11,7 @@ from moorage.jobs import View
 from moorage.model import NodeFacts, load
 from moorage.ops.certificates import authority_on
 from moorage.ops.cluster import checks_certificates, checks_nodes
-from moorage.ops.cluster.observation import Finding, room_and_facts_on, see
+from moorage.ops.cluster.observation import Finding, ask_facts, see
 from moorage.protocol import AuthorityFacts
 from moorage.testing.cluster import ClusterBuilder
 
@@ -31,7 +31,6 @@ def found(
     """Return what is found where certificates have some days left."""
     builder = ClusterBuilder(0).node("node1", pins=pins)
     config = load(1, builder.objects.values())
-    node = config.node("node1")
     said: Any = left
     if not isinstance(left, Exception):
         ends = NOW + left * DAY
@@ -41,7 +40,7 @@ def found(
         authority_ends=NOW + authority * DAY,
         trusted=trusted,
     )
-    view = View(config, {room_and_facts_on(config, node): said}, now=NOW)
+    view = View(config, dict.fromkeys(ask_facts(config), said), now=NOW)
     view = View(config, {**view.answers, authority_on(view): own}, now=NOW)
     seen = see(view)
     checks = (
