@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -78,6 +79,18 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         for mark in item.iter_markers("requirement")
         for number in mark.args
     )
+
+
+@pytest.fixture(scope="session")
+def in_memory() -> Iterator[Path]:
+    """Return a directory for simulated nodes, whose disks need not outlive anything.
+
+    They write all that they do to disk at once; in memory that costs nothing.
+    """
+    memory = Path("/dev/shm")
+    where = memory if os.access(memory, os.W_OK) else None
+    with TemporaryDirectory(dir=where, prefix="moorage-") as directory:
+        yield Path(directory)
 
 
 # --- no process in the quiet floors ---------------------------------------------------

@@ -432,13 +432,13 @@ SYSTEMS = [
 
 
 def test_os_list(master, typed) -> None:
-    master.result = SYSTEMS
+    master.result = [[*one, [20], False, False] for one in SYSTEMS]
     assert typed("gnt-os list").out == "Name\ntiny+small\ntiny+big\nbare\n"
     assert typed("gnt-os list --no-headers bare").out == "bare\n"
 
 
 def test_os_diagnose(master, typed) -> None:
-    master.result = SYSTEMS
+    master.result = [[*one, [20], False, False] for one in SYSTEMS]
     assert typed("gnt-os diagnose").out == (
         "OS: tiny [global status: valid]\n"
         "  Variants: [small, big]\n"

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from msgspec import json
@@ -144,6 +145,7 @@ class Harbour:
         }
         assert fallen == set()
         await cluster.stop()
+        rmtree(cluster._directory)
 
 
 async def mistold(cluster: SimCluster) -> list[str]:
@@ -185,18 +187,18 @@ async def _with_a_forgotten_volume(directory: Path) -> SimCluster:
 
 
 @pytest.fixture(scope="session")
-def quay(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
+def quay(in_memory: Path) -> Harbour:
     """Return the harbour."""
-    return _moored(_with_a_forgotten_volume, tmp_path_factory.mktemp("harbour"))
+    return _moored(_with_a_forgotten_volume, in_memory / "harbour")
 
 
 @pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
+def stores(in_memory: Path) -> Harbour:
     """Return a cluster with disks of LVM, Ceph and Gluster."""
-    return _moored(cellar, tmp_path_factory.mktemp("cellar"))
+    return _moored(cellar, in_memory / "cellar")
 
 
 @pytest.fixture(scope="session")
-def mirrored(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
+def mirrored(in_memory: Path) -> Harbour:
     """Return the cluster with mirrored disks, to be tried on in the same way."""
-    return _moored(pier, tmp_path_factory.mktemp("pier"))
+    return _moored(pier, in_memory / "pier")

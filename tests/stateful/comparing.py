@@ -1,24 +1,35 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A cluster in a quiet moment, compared with what it must be."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from expected import Expected
+from expected import Disk, Expected
 
 from moorage import model
+from moorage.testing import contents
 from moorage.testing.cluster import SimCluster
-from moorage.testing.stored import MIB, Records
+from moorage.testing.stored import EXPORTS_DIR, MIB, Records
+
+MIRROR = "/dev/drbd"
+_HALF = re.compile(r"\.(new|old)/")
+"""In the path of a file of an export that is not whole, or is replaced."""
 
 
-def places(cluster: SimCluster) -> dict[str, tuple[Records, str]]:
-    """Return where the record of each volume is, by the last part of its name."""
+Place = tuple[Records, str]
+"""Where the record of a volume is."""
+
+
+def places(cluster: SimCluster) -> dict[str, list[Place]]:
+    """Return where the copies of each volume are, by the last part of its name."""
     san = cluster.nodes.san
-    return {
-        key.rpartition("/")[2]: (records, key)
-        for records in (san.volumes, san.files, san.logical)
-        for key in records
-    }
+    found: dict[str, list[Place]] = {}
+    for records in (san.volumes, san.files, san.logical):
+        for key in records:
+            if EXPORTS_DIR not in key:
+                found.setdefault(place_of(key), []).append((records, key))
+    return found
 
 
 def place_of(volume: str) -> str:
@@ -26,22 +37,51 @@ def place_of(volume: str) -> str:
     return volume.rpartition("/")[2]
 
 
-def contents(cluster: SimCluster) -> dict[str, tuple[int, str]]:
-    """Return size (MiB) and data of every volume."""
-    files = cluster.nodes.san.files
-    return {
-        name: (
-            records[key]["size"] // (MIB if records is files else 1),
-            records[key]["data"],
-        )
-        for name, (records, key) in places(cluster).items()
-    }
+def data_of(cluster: SimCluster, uuid: str) -> list[str]:
+    """Return what each copy of a disk holds."""
+    volume = place_of(cluster.config.disk(uuid).volume)
+    return [records[key]["data"] for records, key in places(cluster).get(volume, ())]
 
 
-def write(cluster: SimCluster, place: str, data: str) -> None:
-    """Write to a volume."""
-    records, key = places(cluster)[place_of(place)]
+def write(cluster: SimCluster, uuid: str, data: str) -> None:
+    """Write to a disk that nobody uses, and to both copies of a mirrored one."""
+    for records, key in places(cluster)[place_of(cluster.config.disk(uuid).volume)]:
+        records[key] = {**records[key], "data": data}
+
+
+def write_by(cluster: SimCluster, node: str, drive: str, data: str) -> None:
+    """Write as a guest does, to what its node calls a drive."""
+    san = cluster.nodes.san
+    if drive.startswith(MIRROR):
+        san.drbd.write(node, int(drive.removeprefix(MIRROR)), data)
+        return
+    found = contents.place(san, node, drive)
+    assert found, f"nothing is at {drive} on {node}"
+    records, key = found
     records[key] = {**records[key], "data": data}
+
+
+def exports(cluster: SimCluster) -> set[tuple[str, str]]:
+    """Return node and name of each export, and of each that is half made."""
+    mark = f":{EXPORTS_DIR}/"
+    split = (key.partition(mark) for key in cluster.nodes.san.files if mark in key)
+    return {(node, path.partition("/")[0]) for node, _, path in split}
+
+
+def clear_up(cluster: SimCluster, off: set[str]) -> None:
+    """Do away with what jobs told of: copies on nodes that were off, half exports."""
+    san, config = cluster.nodes.san, cluster.config
+    known = {
+        f"{node} {'/'.join(volume)}"
+        for disk in config.all(model.Disk)
+        for volume in disk.volumes
+        for node in disk.nodes
+    }
+    for key in san.logical.keys() - known:
+        if key.partition(" ")[0] in off and key.endswith(("_data", "_meta")):
+            del san.logical[key]
+    for key in [key for key in san.files if EXPORTS_DIR in key and _HALF.search(key)]:
+        del san.files[key]
 
 
 def guests(cluster: SimCluster) -> dict[str, list[tuple[str, dict[str, Any]]]]:
@@ -64,12 +104,17 @@ def held(cluster: SimCluster) -> set[str]:
 
 def due(config: model.Config) -> set[str]:
     """Return ``node uuid`` of each disk that is on record as attached there."""
+    active = [one for one in config.all(model.Instance) if one.disks_active]
     return {
-        f"{one.primary_node} {disk}"
-        for one in config.all(model.Instance)
-        if one.disks_active
-        for disk in one.disks
+        f"{node} {uuid}"
+        for one in active
+        for uuid in one.disks
+        for node in (one.primary_node, *_followers(config.disk(uuid)))
     }
+
+
+def _followers(disk: model.Disk) -> tuple[str, ...]:
+    return disk.nodes if disk.children else ()
 
 
 def differences(cluster: SimCluster, expected: Expected) -> Iterator[str]:
@@ -80,6 +125,8 @@ def differences(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     yield from _records(cluster.config, expected)
     yield from _dangling(cluster.config)
     yield from _volumes(cluster, expected)
+    one_sided = exports(cluster) ^ expected.exports.keys()
+    yield from (f"export that is there or not: {one}" for one in sorted(one_sided))
 
 
 def _records(config: model.Config, expected: Expected) -> Iterator[str]:
@@ -133,16 +180,41 @@ def _dangling(config: model.Config) -> Iterator[str]:
 
 def _volumes(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     """Compare what storage holds: nothing is lost, left or mixed up."""
-    found = contents(cluster)
-    known = {place_of(cluster.config.disk(u).volume): u for u in expected.disks}
-    yield from (f"volume left: {name}" for name in found.keys() - known.keys())
-    for volume, uuid in known.items():
-        disk = expected.disks[uuid]
-        size, data = found.get(volume, (0, "nothing: it is lost"))
-        if size != disk.size and not (disk.roomy and size > disk.size):
-            yield f"volume {volume} of {disk.name} has {size} MiB, not {disk.size}"
-        if data != disk.writes[-1]:
-            yield f"volume {volume} of {disk.name} holds {data}, not {disk.writes[-1]}"
+    found, config = places(cluster), cluster.config
+    known = {
+        place_of(volume[-1])
+        for u in expected.disks
+        for volume in config.disk(u).volumes
+    }
+    yield from (f"volume left: {name}" for name in found.keys() - known)
+    for uuid, disk in expected.disks.items():
+        recorded = config.disk(uuid)
+        copies = found.get(place_of(recorded.volume), [])
+        wanted = len(recorded.nodes) if recorded.children else 1
+        if len(copies) != wanted:
+            yield f"disk {disk.name} has {len(copies)} volumes, not {wanted}: {copies}"
+        yield from filter(None, (_size(disk, *copy) for copy in copies))
+        yield from _data(cluster, uuid, disk)
+
+
+def _size(disk: Disk, records: Records, key: str) -> str:
+    unit = MIB if key.startswith("/") or ":" in key else 1
+    size = records[key]["size"] // unit
+    if size == disk.size or (disk.roomy and size > disk.size):
+        return ""
+    return f"volume {key} of {disk.name} has {size} MiB, not {disk.size}"
+
+
+def _data(cluster: SimCluster, uuid: str, disk: Disk) -> Iterator[str]:
+    """Tell what a disk lacks: the copy that its guest has counts, or else any."""
+    held, last = data_of(cluster, uuid), disk.writes[-1]
+    if last not in held:
+        yield f"disk {disk.name} holds {held}, not {last}"
+    for node, record in (one for two in guests(cluster).values() for one in two):
+        if uuid in record["state"]["disks"]:
+            seen = contents.read(cluster.nodes.san, node, record["drives"][uuid])
+            if seen != last:
+                yield f"the guest on {node} reads {seen} of {disk.name}, not {last}"
 
 
 def _unlike(kind: str, found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:

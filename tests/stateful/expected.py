@@ -32,7 +32,9 @@ class Disk:
         How often it came to an instance or went with one; its epoch is no less.
     writes
         What was written to it since the last quiet moment, and what was there then.
-        The last entry is what must be read; a copy may have been taken at any.
+        The last entry is what must be read.
+    copied
+        Whether it was made of another one since then, at any of the writes.
     """
 
     name: str | None
@@ -43,6 +45,7 @@ class Disk:
     moves: int = 0
     tags: set[str] = field(default_factory=set)
     writes: list[str] = field(default_factory=list)
+    copied: bool = False
 
 
 @dataclass
@@ -79,6 +82,8 @@ class Expected:
         Names of the storage pools, and of the node groups that each is connected to.
     offline
         Names of the nodes that somebody marked offline.
+    exports
+        What each export has of disks, by node and name.
     doubts
         Names of instances and uuids of disks that an operation left half-way.
     """
@@ -88,6 +93,7 @@ class Expected:
         self.instances: dict[str, Instance] = {}
         self.pools: dict[str, set[str]] = {}
         self.offline: set[str] = set()
+        self.exports: dict[tuple[str, str], list[Disk]] = {}
         self.doubts: set[str] = set()
 
     def apply(self, opcode: Mapping[str, Any], result: Any) -> None:
@@ -120,9 +126,14 @@ class Expected:
         self.doubts.update(instance.disks if instance else ())
         if opcode["OP_ID"] == "OP_DISK_GROW":
             self.disks[opcode["disk"]].roomy = True
+        if opcode["OP_ID"] == "OP_BACKUP_EXPORT" and instance:
+            self.backup_export(None, name, opcode["target_node"])
 
-    def believe(self, config: Config) -> None:
+    def believe(self, config: Config, exports: set[tuple[str, str]]) -> None:
         """Believe the records of what is in doubt; its volumes must be there still."""
+        for one in [one for one in self.exports if one[1] in self.doubts]:
+            if one not in exports:
+                del self.exports[one]
         for name in self.doubts & self.instances.keys():
             if config.knows(model.Instance, name):
                 found = config.instance(name)
@@ -158,31 +169,36 @@ class Expected:
         self.disks[disk].name = new_name
 
     def disk_snapshot(self, uuid, disk, new_name=None):
-        source = deepcopy(self.disks[disk])
-        self.disks[uuid] = replace(source, name=new_name, tags=set(), moves=0)
+        self.disks[uuid] = self.copy(disk, name=new_name)
+
+    def copy(self, disk, **changes):
+        fresh = {"tags": set(), "moves": 0, "copied": True}
+        return replace(deepcopy(self.disks[disk]), **fresh | changes)
 
     def disk_clone(self, uuid, disk, new_name, disk_template=None, pool=None, **_how):
-        source = self.disks[disk]
-        template = disk_template or source.template
-        self.disks[uuid] = Disk(new_name, source.size, template, pool, source.roomy)
-        self.disks[uuid].writes = list(source.writes)
+        where = {"template": disk_template, "pool": pool} if disk_template else {}
+        self.disks[uuid] = self.copy(disk, name=new_name, **where)
 
-    def disk_convert(self, _result, disk, disk_template=None, **_where):
-        self.disks[disk].template = disk_template or self.disks[disk].template
-        self.disks[disk].pool = None
+    def disk_convert(self, _result, disk, disk_template=None, pool=None, **_where):
+        found = self.disks[disk]
+        found.template, found.pool = disk_template or found.template, pool
 
     def disk_remove(self, _result, disk):
         del self.disks[disk]
 
     def instance_create(
-        self, nodes, instance_name, disks, disk_template, start=True, **_how
+        self, nodes, instance_name, disks, start=True, src_path="", **how
     ):
-        for disk in disks:
-            pool = disk.get("pool")
-            new = Disk(disk["name"], disk["size"], disk_template, pool)
-            self.disks[disk["name"]] = new
+        dumps = self.exports.get((nodes[0], src_path), [None] * len(disks))
+        for disk, dump in zip(disks, dumps, strict=True):
+            self.disks[disk["name"]] = self.restored(disk["name"], dump) or Disk(
+                disk["name"], disk["size"], how["disk_template"], disk.get("pool")
+            )
         names = [disk["name"] for disk in disks]
         self.instances[instance_name] = Instance(nodes[0], start, names)
+
+    def restored(self, name, dump):
+        return dump and replace(deepcopy(dump), name=name, copied=True)
 
     def instance_startup(self, _result, instance_name, **_how):
         self.instances[instance_name].up = True
@@ -202,9 +218,30 @@ class Expected:
         self.instance_migrate(None, instance_name, target_node)
         self.instances[instance_name].asleep = False
 
-    def instance_remove(self, _result, instance_name):
+    def instance_remove(self, _result, instance_name, keep_disks=False):
         for disk in self.instances.pop(instance_name).disks:
-            del self.disks[disk]
+            if not keep_disks:
+                del self.disks[disk]
+
+    def instance_replace_disks(self, _result, **_which):
+        """Leave all as it is: the other copy is another one."""
+
+    def backup_export(
+        self, _r, instance_name, target_node, remove_instance=False, **_how
+    ):
+        disks = self.instances[instance_name].disks
+        self.exports[target_node, instance_name] = [self.copy(one) for one in disks]
+        if remove_instance:
+            self.instance_remove(None, instance_name)
+
+    def backup_remove(self, _result, instance_name, node):
+        del self.exports[node, instance_name]
+
+    def disk_export(self, name, disk, target_node):
+        self.exports[target_node, name] = [self.copy(disk)]
+
+    def disk_import(self, uuid, name, src_path, src_node):
+        self.disks[uuid] = self.restored(name, self.exports[src_node, src_path][0])
 
     def node_set_params(self, _result, node_name, offline):
         (self.offline.add if offline else self.offline.discard)(node_name)

@@ -139,7 +139,8 @@ def master(call: Call) -> int:
 
 def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
     """Say what is wrong with a master's store; return 1 if anything is."""
-    found = _daemons("store_check").check(at)
+    check = _daemons("store_check").check
+    found = _daemons("state_directory").as_owner(at.root, check, at)
     for fault in found.faults:
         call.terminal.print(f"ERROR: {fault}")
     number = len(found.faults)

@@ -5,7 +5,7 @@ The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is 
 ``no_key`` is false, ``-key`` is none (back to the default).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from moorage import backend
@@ -122,3 +122,12 @@ def shown_uids(ranges: Iterable[Iterable[int]]) -> str:
     from moorage.model import uidpool  # noqa: PLC0415 - slow to load, seldom needed
 
     return uidpool.shown(tuple((first, last) for first, last in ranges))
+
+
+def nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return parameters by what they are of; none stands for the word default."""
+    found: dict[str, dict[str, Any]] = {}
+    for ident, keys in given:
+        values = {k: "default" if v is None else v for k, v in keys.items()}
+        found.setdefault(ident, {}).update(values)
+    return found

@@ -5,6 +5,7 @@ from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
+from .option_syntax import ident_key_values
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 _YEAR = 366 * 86400
@@ -72,6 +73,24 @@ def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Optio
     return Option(_flags(flag, short), told, metavar, refused=why)
 
 
+def never(flag: str, why: str) -> Option:
+    """Return an option of Ganeti's that takes no for an answer, and refuses yes.
+
+    Parameters
+    ----------
+    why
+        The end of the sentence "yes is not supported: ...".
+    """
+
+    def convert(text: str) -> bool:
+        if truth(text):
+            raise BadInput(f"yes is not supported: {why}")
+        return False
+
+    told = f"accepted, as in Ganeti: no, as it is here in any case; {why}"
+    return Option((flag,), told, "no", convert, moot=True)
+
+
 def _flags(flag: str, short: str) -> tuple[str, ...]:
     return (short, flag) if short else (flag,)
 
@@ -105,6 +124,13 @@ ASKING = (FORCE, YES, NO_INPUT)
 
 FORCE_PARAMS = Option(
     ("--force-params",), "hand over parameters that the disk's provider does not list"
+)
+DISK_PARAMETERS = Option(
+    ("-D", "--disk-parameters"),
+    "defaults of a disk template; may be repeated",
+    "NAME:KEY=VALUE,...",
+    ident_key_values,
+    repeats=True,
 )
 IALLOCATOR = Option(
     ("-I", "--iallocator"), "choose the node with this allocator", "NAME"

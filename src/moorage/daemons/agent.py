@@ -7,14 +7,16 @@ import os
 import shutil
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError, json, toml
 
 from moorage.errors import BadInput, Failed, MoorageError, NotFound
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, server
+from moorage.node import cgroup, durable, enrolment, leader, server
+from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
+from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
 from moorage.node.exports import Exports
 from moorage.node.hooks import DIRECTORY as HOOKS
@@ -27,9 +29,11 @@ from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
+from moorage.node.wiring import SCRIPTS as WIRING
+from moorage.node.wiring import Wiring
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import log_limit
+from . import log_limit, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
@@ -38,7 +42,7 @@ _EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
 """Addresses that stand for all of the machine's, and somewhere else in the world."""
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How an agent is to run.
 
     Attributes
@@ -56,8 +60,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
     hooks_dir
         Where the directories of hooks are, Ganeti's.
+    scripts_dir
+        Has the directories ``restricted-commands`` and ``oob``: scripts that the
+        cluster may run by their names.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
+    network_scripts
+        Directory of scripts that connect network cards, as Ganeti's
+        ``kvm-ifup-custom``; they run as root.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -69,7 +79,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
     hooks_dir: str = HOOKS
+    scripts_dir: str = SCRIPTS
     export_dir: str = EXPORTS
+    network_scripts: str = WIRING
     san: str = ""
 
 
@@ -82,21 +94,28 @@ def write_settings(places: NodePlaces, settings: Settings) -> None:
 def read_settings(places: NodePlaces) -> Settings:
     """Return the settings that were written; the defaults if none were.
 
+    Those in the node's directory count before those of the machine.
+
     Raises
     ------
     BadInput
         If the file holds something else.
     """
-    try:
-        return json.decode(places.settings.read_bytes(), type=Settings)
-    except FileNotFoundError:
-        return Settings()
-    except (DecodeError, UnicodeError) as error:
-        told = misfit(error) if isinstance(error, ValidationError) else error
-        raise BadInput(
-            f"{places.settings} does not hold settings: {told}",
-            hint=f"rm {places.settings} brings the defaults back",
-        ) from None
+    for file, decode in (
+        (places.settings, json.decode),
+        (places.machine_settings, toml.decode),
+    ):
+        try:
+            return decode(file.read_bytes(), type=Settings)
+        except FileNotFoundError:
+            continue
+        except (DecodeError, UnicodeError) as error:
+            told = misfit(error) if isinstance(error, ValidationError) else error
+            raise BadInput(
+                f"{file} does not hold settings: {told}",
+                hint=f"mv {file} {file}.old brings the defaults back",
+            ) from None
+    return Settings()
 
 
 def run(directory: Path) -> None:
@@ -125,15 +144,18 @@ async def _run(places: NodePlaces) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    signs = systemd.Signs()
     while not stopped.is_set():
-        if enrolment.joined(places.keys):
-            await _serve(places, settings, stopped)
-        else:
-            await _wait_outside(places, settings, stopped)
+        live = _serve if enrolment.joined(places.keys) else _wait_outside
+        await live(places, settings, stopped, signs.begin)
+    signs.end()
 
 
 async def _serve(
-    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+    places: NodePlaces,
+    settings: Settings,
+    stopped: asyncio.Event,
+    up: Callable[[], None],
 ) -> None:
     """Serve the cluster until the process is told to end, or the node leaves."""
     left = asyncio.Event()
@@ -145,6 +167,7 @@ async def _serve(
     _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
     for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
+    up()
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -155,7 +178,9 @@ async def _serve(
     if left.is_set():
         forget(places.keys)
         # The next cluster counts its terms from one.
-        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        for kept in ("fence", "state"):
+            shutil.rmtree(places.run / kept, ignore_errors=True)
+        leader.forget(places.run)
         _LOG.info("node %s has left its cluster", name)
 
 
@@ -168,12 +193,15 @@ async def _tended(hypervisor: Hypervisor) -> None:
 
 
 async def _wait_outside(
-    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+    places: NodePlaces,
+    settings: Settings,
+    stopped: asyncio.Event,
+    up: Callable[[], None],
 ) -> None:
     told = _reached_at(settings.address)
     place = (settings.address, settings.port)
     door = asyncio.create_task(
-        enrolment.open_door(places.keys, *place, places.token, told=told)
+        enrolment.open_door(places.keys, *place, places.token, told=told, opened=up)
     )
     stop = asyncio.create_task(stopped.wait())
     _LOG.info("waiting to be let in; the token is in %s", places.token)
@@ -243,6 +271,8 @@ def _parts(
         Exports.where_possible(places.run / "exports", scripts),
     )
     machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
+    own = Path(settings.scripts_dir)
+    machine.admin_scripts = AdminScripts(own, places.logs, scripts)
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 
@@ -263,4 +293,5 @@ def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hyper
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address, images)
+    wiring = Wiring(Path(settings.network_scripts))
+    return Kvm(places.run / "kvm", settings.address, images, wiring=wiring)

@@ -25,12 +25,15 @@ from moorage.model import (
     Node,
     NodeGroup,
     ipolicy,
+    nicparams,
 )
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.ops.cluster import defaults, image_directories, volume_groups
+from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.cluster.set_params import card_defaults
+from moorage.ops.ndparams import checked
 from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
@@ -39,12 +42,11 @@ from moorage.store import ConfigStore, SqliteStore, create, require_cluster
 
 from . import master
 from .paths import KEPT, MasterPlaces, master_places
-from .state_directory import claim
+from .state_directory import as_owner, claim
 
 R = TypeVar("R")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-_MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
 
 
 def init(
@@ -76,6 +78,12 @@ def init(
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
+    as_owner(places.root, _found, places, change, invitation)
+    if start:
+        master.start(places)
+
+
+def _found(places: MasterPlaces, change: Change, invitation: Token) -> None:
     _begin(places)
     try:
         places.keys.mkdir(mode=0o700, exist_ok=True)
@@ -84,8 +92,6 @@ def init(
         _clear(places)
         raise
     places.founding.unlink()
-    if start:
-        master.start(places)
 
 
 def _check_free(places: MasterPlaces) -> None:
@@ -196,7 +202,10 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
     given = {key: value for key, value in settings.items() if value is not None}
+    given["ndparams"] = checked(given.get("ndparams") or {})
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
+    own = given.get("nicparams", {})
+    given["nicparams"] = card_defaults({nicparams.DEFAULT: nicparams.INITIAL}, own)
     try:
         cluster = convert(fresh() | given | known, Cluster)
     except ValidationError as error:
@@ -208,10 +217,8 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
 def _check(cluster: Cluster, node: Node) -> None:
     if not _NAME.fullmatch(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
-    if not _MACS.fullmatch(cluster.mac_prefix):
-        raise BadInput(
-            f"a MAC prefix is three bytes as aa:00:00, not '{cluster.mac_prefix}'"
-        )
+    limits.check(cluster)
+    nicparams.checked_prefix(cluster.mac_prefix)
     _check_address(node.primary_ip)
     for template in cluster.enabled_disk_templates:
         template_named(template)
@@ -243,21 +250,29 @@ def destroy() -> None:
     """
     places = master_places()
     if places.founding.exists():
-        # Whatever of it is there: its node may be in, and is told to leave.
-        with contextlib.suppress(MoorageError):
-            asyncio.run(_leave(places))
-        _clear(places)
+        as_owner(places.root, _forsake, places)
         return
     master.check_cluster(places)
     was_running = master.stop(places)
     try:
-        asyncio.run(_leave(places))
+        as_owner(places.root, _dissolve, places)
     except BaseException:
         if was_running:
             master.start(places)
         raise
-    _clear(places)
     places.socket.unlink(missing_ok=True)
+
+
+def _forsake(places: MasterPlaces) -> None:
+    """Clear away what was begun: its node may be in, and is told to leave."""
+    with contextlib.suppress(MoorageError):
+        asyncio.run(_leave(places))
+    _clear(places)
+
+
+def _dissolve(places: MasterPlaces) -> None:
+    asyncio.run(_leave(places))
+    _clear(places)
 
 
 async def _leave(places: MasterPlaces) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 MASTER_DIR = "/var/lib/moorage"
 SOCKET = "/run/moorage/luxi.sock"
 NODE_DIR = "/var/lib/moorage-node"
+NODE_SETTINGS = "/etc/moorage/agent.toml"
 KEPT = "the cluster's keys and records"
 """What is in the master's directory, for sentences."""
 
@@ -84,6 +85,12 @@ class NodePlaces:
     def settings(self) -> Path:
         """How the agent is to run; see :mod:`moorage.daemons.agent`."""
         return self.root / "agent.json"
+
+    @property
+    def machine_settings(self) -> Path:
+        """The same of this machine's node, commented; a scratch node has none."""
+        ours = self.root == Path(NODE_DIR)
+        return Path(NODE_SETTINGS) if ours else self.root / "agent.toml"
 
     @property
     def keys(self) -> Path:

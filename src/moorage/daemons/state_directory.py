@@ -1,12 +1,43 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Directories of keys and records: what is in them becomes root's word."""
 
+import os
+import pwd
 import stat
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from moorage.errors import Failed, WrongState
 from moorage.node import durable
 from moorage.node.trust import distrust
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def as_owner(
+    directory: Path, does: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """Do something as the user that a directory belongs to, if root is to do it.
+
+    What root would write among the files of another user, that user could not change;
+    and that user could lead root astray. Arguments, result and errors are copied.
+    """
+    owner = directory.stat().st_uid if directory.is_dir() else 0
+    if os.geteuid() or not owner:
+        return does(*args, **kwargs)
+    with ProcessPoolExecutor(1, get_context("fork"), _become, (owner,)) as pool:
+        return pool.submit(does, *args, **kwargs).result()
+
+
+def _become(uid: int) -> None:
+    user = pwd.getpwuid(uid)
+    os.initgroups(user.pw_name, user.pw_gid)
+    os.setgid(user.pw_gid)
+    os.setuid(uid)
 
 
 def claim(directory: Path, what: str) -> None:
@@ -42,3 +73,13 @@ def _check(directory: Path, what: str) -> None:
             "do what this user can",
             hint=f"namei -lx {directory}",
         )
+
+
+def give(path: Path) -> None:
+    """Give a file or a tree to the owner of the directory that it lies in.
+
+    A command of root's may write what a daemon with a user of its own is to use.
+    """
+    owner = path.parent.stat()
+    for one in (path, *path.rglob("*")):
+        os.chown(one, owner.st_uid, owner.st_gid, follow_symlinks=False)

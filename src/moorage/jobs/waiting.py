@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
+from moorage.model import Change, Cluster
 from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
@@ -60,6 +61,13 @@ class Waiting:
         self._ended = ended
         self._aside = aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
+        truth.watchers.append(self._heard)
+        self._heard(Change(tuple(truth.config.all(Cluster))))
+
+    def _heard(self, change: Change) -> None:
+        for one in change.put:
+            if isinstance(one, Cluster):
+                self.slots.resize(one.max_running_jobs)
 
     def cancel(self, number: int) -> None:
         """Let a job that was cancelled wait no longer."""

@@ -17,6 +17,7 @@ from moorage.protocol import Report
 from moorage.protocol.sender import Sender
 
 from .attachments import Attachments
+from .copies import Copies
 from .creations import Creations, volume_key
 from .fence import Fence
 from .host import Machine
@@ -67,6 +68,8 @@ class Agent:
             fence=self._fence,
             leave=leave,
             keys=keys,
+            leaders=self._leaders,
+            copies=Copies(run_dir / "state"),
         )
 
     def hear(self, term: int, mark: str, sender: Sender) -> None:
@@ -105,7 +108,8 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        self._fence.pass_term(term)
+        if call.heeds_term:
+            self._fence.pass_term(term)
         step = Step(term, number)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
         if not objects:

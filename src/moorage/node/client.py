@@ -55,6 +55,8 @@ class HttpNodes:
         Seconds to get a connection.
     silence
         Seconds without a sign of life after which a verb's node is given up.
+    leads
+        Whether it is a master that asks; who only looks has no term of its own.
 
     Attributes
     ----------
@@ -67,13 +69,15 @@ class HttpNodes:
         authority: Authority,
         connect: float = CONNECT,
         silence: float = wire.SILENCE,
+        *,
+        leads: bool = True,
     ) -> None:
         self.sender = ourselves()
         self._authority = authority
         self._connect = connect
         self._silence = silence
         self._numbers = count(1)
-        self._mark = secrets.token_hex(16)
+        self._mark = secrets.token_hex(16) if leads else ""
         self._session: aiohttp.ClientSession | None = None
         self._ways: dict[tuple[str, bool], Way] = {}
 

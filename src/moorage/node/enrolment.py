@@ -10,6 +10,7 @@ import hmac
 import re
 import secrets
 import ssl
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -70,7 +71,13 @@ def taken_by(directory: Path) -> str:
 
 
 async def open_door(
-    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+    directory: Path,
+    address: str,
+    port: int,
+    shown: Path,
+    *,
+    told: str = "",
+    opened: Callable[[], None] = lambda: None,
 ) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
@@ -83,6 +90,8 @@ async def open_door(
         the door.
     told
         The address in the token, where that is another one.
+    opened
+        Called when it is open, and the token there.
 
     Raises
     ------
@@ -105,6 +114,7 @@ async def open_door(
     try:
         await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())
+        opened()
         await entered.wait()
     finally:
         await runner.cleanup()

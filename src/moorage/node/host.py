@@ -8,8 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from moorage.model import Device, Os, Provider
-from moorage.protocol import HookRun, Report, silent
+from moorage.model import Device, Link, Os, Provider
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -69,11 +69,19 @@ class Machine(Protocol):
     async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
         """Run the scripts of a directory of hooks, in their order."""
 
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it; return what it said."""
+
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""
 
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module, were it not loaded yet."""
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return what network cards can be connected to."""
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

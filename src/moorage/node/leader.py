@@ -67,3 +67,8 @@ def read(run_dir: Path) -> Leader | None:
         return json.decode((run_dir / _FILE).read_bytes(), type=Leader)
     except (OSError, DecodeError):
         return None
+
+
+def forget(run_dir: Path) -> None:
+    """Forget who leads: the node belongs to no cluster any more."""
+    durable.remove(run_dir / _FILE)

@@ -9,13 +9,14 @@ from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
-from moorage.errors import CommandFailed, Failed
-from moorage.model import Device, Os, Provider
-from moorage.protocol import HookRun, Report, silent
+from moorage.errors import CommandFailed, Failed, NotFound
+from moorage.model import Device, Link, Os, Provider
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import commands, installed, oses
+from . import commands, installed, links, oses
+from .admin_scripts import AdminScripts
 from .exports import Exports
 from .hooks import Hooks
 from .host import Memory, memory_of
@@ -49,7 +50,7 @@ class LocalMachine:
 
     Attributes
     ----------
-    hooks
+    hooks, admin_scripts
         The scripts of administrators; None where there are none.
     """
 
@@ -71,6 +72,7 @@ class LocalMachine:
         self._scripts = scripts
         self._exports = exports
         self.hooks: Hooks | None = None
+        self.admin_scripts: AdminScripts | None = None
         self._ran = count()
 
     async def run(
@@ -145,6 +147,14 @@ class LocalMachine:
         """Run the scripts of a directory of hooks, in their order."""
         return await self.hooks.run(name, env) if self.hooks else []
 
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it."""
+        if not self.admin_scripts:
+            raise NotFound(f"this node has no scripts: {name}")
+        return await self.admin_scripts.run(kind, name, arguments)
+
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""
         return installed.has_program(name)
@@ -152,6 +162,10 @@ class LocalMachine:
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module, were it not loaded yet."""
         return installed.has_module(name)
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return what network cards can be connected to."""
+        return await links.found()
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Master candidates: how many there are to be, and which nodes become one."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from moorage.model import Config, Node, successor
 
@@ -9,14 +9,6 @@ from moorage.model import Config, Node, successor
 def able(node: Node) -> bool:
     """Whether a node can be a candidate as it is."""
     return node.master_capable and not (node.offline or node.drained)
-
-
-def candidates(config: Config) -> Iterator[Node]:
-    """Yield the nodes that are to keep a copy of the state, besides the master's."""
-    for node in config.named(Node):
-        master = node.uuid == config.cluster.master_node
-        if node.master_candidate and not node.offline and not master:
-            yield node
 
 
 def missing(config: Config, without: Collection[str] = ()) -> int:

@@ -170,7 +170,10 @@ class Conversion:
             check_known(view, owner)
         elif self.node:
             check_reach(view, disk, node)
-        disk_checks.check(view, self.wanted, node, self.pair(view))
+        pair = self.pair(view)
+        disk_checks.check(view, self.wanted, node, pair)
+        if pair:
+            pairs.check_online(view.config, pair)
         target = self.target(view)
         if target.size < disk.size:
             raise BadInput(

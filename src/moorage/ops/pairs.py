@@ -111,6 +111,17 @@ def check_apart(node: Node, peer: Node) -> None:
         )
 
 
+def check_online(config: Config, pair: Pair) -> None:
+    """Raise `WrongState` unless both nodes can get their copy of a new disk now."""
+    for node in map(config.node, pair.nodes):
+        if node.offline:
+            raise WrongState(
+                f"node {node.name} is marked offline: it gets no copy of a new disk",
+                hint="name another one: -n :OTHER",
+                node=node.name,
+            )
+
+
 def _taken(view: View, beside: Iterable[Disk]) -> set[Reserved]:
     found = {one for disk in beside for one in reserved(disk)}
     for claim in view.claims:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from moorage.model.commits import Key
+
 from . import checksums
-from .base import Key
 from .migrations import FORMAT
 from .records import format_of, head_of, records_of
 

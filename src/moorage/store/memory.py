@@ -4,9 +4,10 @@
 from collections.abc import Mapping, Sequence
 
 from moorage.errors import Conflict
+from moorage.model.commits import Head, Key, Write
 
-from .base import Key, Stored, Write
-from .checksums import Head, combined, of_record
+from .base import Stored
+from .checksums import combined, of_record
 
 
 class MemoryStore:

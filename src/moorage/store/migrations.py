@@ -13,9 +13,10 @@ from pathlib import Path
 
 from msgspec import json
 
+from moorage.model.commits import Head, Key, Write
+
 from . import checksums
-from .base import Damaged, Key, Write
-from .checksums import Head
+from .base import Damaged
 from .records import SCHEMA, at_once, format_of, head_of, put_head, records_of, write
 
 _POOL = 10

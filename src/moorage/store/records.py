@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from moorage.model.commits import Head, Key
+
 from . import checksums
-from .base import Key
-from .checksums import Head
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -90,4 +90,4 @@ def write(database: sqlite3.Connection, key: Key, value: bytes | None) -> int:
 def put_head(database: sqlite3.Connection, head: Head) -> None:
     """Write the head, with its checksum."""
     put = "UPDATE head SET version = ?, term = ?, total = ?, sum = ?"
-    database.execute(put, (*head, head.sum()))
+    database.execute(put, (*head, checksums.of_head(head)))

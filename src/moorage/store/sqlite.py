@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from moorage.errors import Conflict, Refused
+from moorage.model.commits import Head, Key, Write
 
 from . import checksums
-from .base import ADVICE, Damaged, Key, Stored, StoreError, Write
-from .checksums import Head
+from .base import ADVICE, Damaged, Stored, StoreError
 from .migrations import furnish
 from .records import at_once, head_of, opened, put_head, records_of, write
 
@@ -134,7 +134,7 @@ class SqliteStore:
         database = self._open()
         with at_once(database):
             head, head_sum = head_of(database)
-            if head.sum() != head_sum:
+            if checksums.of_head(head) != head_sum:
                 raise damaged(self.path, *checksums.faults(head, head_sum, {}, {}))
             head = head._replace(term=head.term + 1)
             put_head(database, head)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, GuestState
-from moorage.node.hypervisors.base import Drive, GuestSpec, Target
+from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import contents, exports
@@ -65,7 +65,11 @@ class SimHypervisor:
         found = await self.find(spec.uuid)
         if found is None or found.state != "running":
             self._san.ended.pop(f"{self._node} {spec.uuid}", None)
-            self._put(_state(spec, "running"), drives=_places(spec.drives))
+            self._put(
+                _state(spec, "running"),
+                drives=_places(spec.drives),
+                wires=_wires(spec.cards),
+            )
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """End a guest."""
@@ -90,6 +94,25 @@ class SimHypervisor:
         if guest:
             left = tuple(one for one in guest.disks if one != disk)
             self._put(replace(guest, disks=left))
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Plug a network card."""
+        guest = await self._there(uuid)
+        cards = guest.cards or {}
+        if card.uuid not in cards:
+            at = seat(cards, card.index, len(cards) + 1) or 0
+            new = replace(guest, cards=cards | {card.uuid: at})
+            self._put(new, wires=_wires([card]))
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Unplug a network card; a guest that is gone has none."""
+        guest = await self.find(uuid)
+        if guest and guest.cards:
+            left = {one: n for one, n in guest.cards.items() if one != card}
+            self._put(replace(guest, cards=left))
+
+    async def arrived(self, uuid: str) -> None:
+        """Do nothing: nobody looks for these guests."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Show a guest the new size."""
@@ -201,13 +224,17 @@ class SimHypervisor:
         """Prepare a guest that waits."""
         found = await self.find(spec.uuid)
         if found is None:
-            self._put(_state(spec, "incoming"), drives=_places(spec.drives))
+            self._put(
+                _state(spec, "incoming"),
+                drives=_places(spec.drives),
+                wires=_wires(spec.cards),
+            )
         elif found.state != "incoming":
             raise Failed(f"guest {spec.name} runs on {self._node} already")
         return Door(port=1, place=f"sim:{self._node}")
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Move a guest, as one step that is either done or not."""
         del address
@@ -220,7 +247,9 @@ class SimHypervisor:
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))
-            arrived = waiting["state"] | {"state": "running", "disks": guest.disks}
+            state = ("running", "") if live else ("paused", "paused")
+            now = dict(zip(("state", "cause"), state, strict=True))
+            arrived = waiting["state"] | now | {"disks": guest.disks}
             self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
@@ -230,6 +259,11 @@ class SimHypervisor:
         guest = await self._there(uuid)
         if guest.state == "moved":
             raise Failed(f"guest {guest.name} has moved away from {self._node}")
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came standing still."""
+        guest = await self._there(uuid)
+        self._put(replace(guest, state="running", cause=""))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits."""
@@ -269,7 +303,7 @@ class SimHypervisor:
         return guest
 
     def _put(self, guest: GuestState, **news: dict[str, Any]) -> None:
-        """Record a guest; `news` are drives' places and sizes, by disk."""
+        """Record a guest; `news` are drives' places and sizes, and cards' wires."""
         key = f"{self._node} {guest.uuid}"
         known: dict[str, Any] = self._san.guests.get(key, {})
         merged = {name: known.get(name, {}) | new for name, new in news.items()}
@@ -300,6 +334,11 @@ def _places(drives: Iterable[Drive]) -> dict[str, str]:
     }
 
 
+def _wires(cards: Iterable[Card]) -> dict[str, list[str]]:
+    """Return how each card is connected: mode, link and VLAN."""
+    return {card.uuid: [card.mode, card.link, card.vlan] for card in cards}
+
+
 def _state(spec: GuestSpec, state: str) -> GuestState:
     return GuestState(
         uuid=spec.uuid,
@@ -308,4 +347,5 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         memory=spec.memory,
         vcpus=spec.vcpus,
         disks=tuple(drive.disk for drive in spec.drives),
+        cards=spec.seats,
     )

@@ -3,7 +3,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,7 +13,7 @@ from moorage.jobs.turns import together
 from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
 from moorage.ops.storage.directories import places_by_group
-from moorage.protocol import GetFacts, ListExports, Verb
+from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb
 from moorage.store import ConfigStore
 
 from .snapshot import Snapshot
@@ -32,6 +32,8 @@ class Sources:
         Seconds after which a node that has not answered counts as silent.
     clock
         The time in seconds.
+    copies
+        Returns what is known of the copies of the state.
     """
 
     truth: ConfigStore
@@ -39,6 +41,7 @@ class Sources:
     engine: Engine
     patience: float = 10.0
     clock: Callable[[], float] = time.time
+    copies: Callable[[], Sequence[CopyStatus]] = tuple
 
     def scene(self, facts: Facts | None = None) -> Snapshot:
         """Return the newest snapshot, and what nodes said."""
@@ -49,6 +52,7 @@ class Sources:
             locks=engine.locks.rows,
             progress=engine.queue.progress_of,
             facts=facts or {},
+            copies={one.node: one for one in self.copies()},
         )
 
 

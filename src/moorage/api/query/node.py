@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.model import Config, Node, NodeFacts, Unit
+from moorage.ops.ndparams import filled
 from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
@@ -151,7 +152,17 @@ def _secondary(scene: Snapshot, node: Node) -> list[str]:
 
 
 def _ndparams(scene: Snapshot, node: Node) -> dict[str, Any]:
-    return scene.config.group(node.group).ndparams | node.ndparams
+    return filled(scene.config, node)
+
+
+def _copy(name: str) -> Getter:
+    """Return a getter of what is known of a candidate's copy of the state."""
+
+    def found(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
+        value = getattr(scene.copies.get(node.uuid), name, None)
+        return Missing.UNAVAILABLE if value is None else value
+
+    return found
 
 
 def _parameter(tail: str) -> Field:
@@ -204,6 +215,15 @@ FIELDS = (
     attribute("drained", "Drained", "bool", "Whether it takes no new instances"),
     attribute("offline", "Offline", "bool", "Whether somebody said that it is off"),
     attribute("powered", "Powered", "bool", "Whether its power is on"),
+    Field(
+        "copy",
+        "Copy",
+        "text",
+        "Whether its copy of the master's state is current, filling or behind",
+        _copy("state"),
+    ),
+    Field("copy.lacks", "CopyLacks", "number", "Commits it lacks", _copy("commits")),
+    Field("copy.why", "CopyWhy", "text", "Why it is behind", _copy("why")),
     Field("ndparams", "NodeParameters", "other", "Parameters", _ndparams),
     attribute("custom_ndparams", "CustomNodeParams", "other", "Its own", "ndparams"),
     Field("hv_state", "HypervisorState", "other", "Not kept", lambda _s, _n: None),

@@ -11,6 +11,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Job
 from moorage.model import Config, Disk, GuestState, Instance, NodeFacts
 from moorage.model.export import Export
+from moorage.protocol import CopyStatus
 
 RUNNING = frozenset({"running", "paused"})
 """States of a guest that may write to its disks."""
@@ -32,6 +33,8 @@ class Snapshot:
     facts
         What nodes said, by uuid; an error where one failed to say. Nodes that were
         not asked, and nodes that are marked offline, are not in it.
+    copies
+        Of the master's state, by the uuid of the candidate.
     exports
         Likewise the exports that lie on nodes.
     """
@@ -41,6 +44,7 @@ class Snapshot:
     locks: Callable[[], list[dict[str, Any]]] = list
     progress: Progress = lambda _number: None
     facts: Mapping[str, NodeFacts | MoorageError] = field(default_factory=dict)
+    copies: Mapping[str, CopyStatus] = field(default_factory=dict)
     exports: Mapping[str, list[Export] | MoorageError] = field(default_factory=dict)
 
     @cached_property

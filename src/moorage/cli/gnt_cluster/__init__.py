@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import info, life, queue, renew_crypto, settings, verify
+from . import failover, info, life, queue, renew_crypto, settings, upkeep, verify
 
 PROGRAM = Program(
     "gnt-cluster",
@@ -18,10 +18,13 @@ PROGRAM = Program(
         renew_crypto.COMMAND,
         *tags.commands("gnt-cluster"),
         *info.COMMANDS,
+        *failover.COMMANDS,
         queue.COMMAND,
+        *upkeep.COMMANDS,
         life.DESTROY,
     ),
     absent={
+        **upkeep.ABSENT,
         "activate-master-ip": "the master has no address of its own to take along",
         "deactivate-master-ip": "the master has no address of its own to take along",
     },

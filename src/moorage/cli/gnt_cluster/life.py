@@ -5,17 +5,13 @@ from importlib import import_module
 
 from moorage.cli import join_token, policy_options
 from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.options import DEBUG, moot, refused
+from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
 
+from . import unneeded
 from .settings import SETTINGS, settings
 
 _BOOTSTRAP = "moorage.daemons.bootstrap"
-
-_KEYS_OF_SSH = (
-    refused("--ssh-key-type", "nodes are reached over TLS, not by ssh", "TYPE"),
-    refused("--ssh-key-bits", "nodes are reached over TLS, not by ssh", "BITS"),
-)
 
 
 def init(call: Call) -> int:
@@ -54,7 +50,6 @@ INIT = Command(
     (Operand("NAME"),),
     (
         *SETTINGS,
-        Option(("-m", "--mac-prefix"), "first three bytes of MACs", "MAC"),
         Option(("--primary-ip",), "where the node's agent listens", "IP"),
         *join_token.OPTIONS,
         Option(("--node-name",), "name of the first node (node1)", "NAME"),
@@ -62,7 +57,8 @@ INIT = Command(
         moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
         moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
         moot("--no-etc-hosts", "/etc/hosts is never written"),
-        *_KEYS_OF_SSH,
+        *unneeded.SHARED,
+        *unneeded.INIT,
         moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
         DEBUG,
     ),

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Settings of the cluster, and changing them."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from moorage.cli import policy_options, pool_options
+from moorage.cli import nic_options, policy_options, pool_options
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import backend_parameters, ident_key_values, uid_ranges
-from moorage.cli.options import IALLOCATOR, JOB, names
+from moorage.cli.option_syntax import (
+    backend_parameters,
+    ident_key_values,
+    key_values,
+    nested,
+    uid_ranges,
+)
+from moorage.cli.options import DISK_PARAMETERS, IALLOCATOR, JOB, names, truth
 from moorage.errors import BadInput
+
+from . import unneeded
 
 
 def settings(call: Call) -> dict[str, Any]:
@@ -27,27 +34,25 @@ def settings(call: Call) -> dict[str, Any]:
         uid_pool="uid_pool",
         add_uids="add_uids",
         remove_uids="remove_uids",
+        candidate_pool_size="candidate_pool_size",
+        max_running_jobs="max_running_jobs",
+        enabled_user_shutdown="user_shutdown",
+        ndparams="node_parameters",
     )
     for field in ("add_pools", "remove_pools"):
         if call.option(field):
             found[field] = call.option(field)
+    if call.option("nic_parameters"):
+        found["nicparams"] = nic_options.params(call)
     if call.option("backend_parameters"):
         found["beparams"] = {"default": call.option("backend_parameters")}
     for field, option in _NESTED.items():
         if call.option(option):
-            found[field] = _nested(call.option(option))
+            found[field] = nested(call.option(option))
     return found
 
 
 _NESTED = {"hvparams": "hypervisor_parameters", "diskparams": "disk_parameters"}
-
-
-def _nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for ident, keys in given:
-        values = {k: "default" if v is None else v for k, v in keys.items()}
-        found.setdefault(ident, {}).update(values)
-    return found
 
 
 def modify(call: Call) -> int:
@@ -93,15 +98,28 @@ SETTINGS = (
         "KEY=VALUE,...",
         backend_parameters,
     ),
-    Option(
-        ("-D", "--disk-parameters"),
-        "defaults of a disk template; may be repeated",
-        "NAME:KEY=VALUE,...",
-        ident_key_values,
-        repeats=True,
-    ),
+    DISK_PARAMETERS,
     IALLOCATOR._replace(
         flags=("-I", "--default-iallocator"), help="the allocator to ask by default"
+    ),
+    Option(
+        ("-C", "--candidate-pool-size"),
+        "how many nodes are to be master candidates",
+        "N",
+        int,
+    ),
+    Option(("-m", "--mac-prefix"), "first three bytes of MACs: aa:00:00", "MAC"),
+    Option(
+        ("--node-parameters",),
+        "node parameters where neither a node nor its group has others",
+        "KEY=VALUE,...",
+        key_values,
+    ),
+    Option(
+        ("--user-shutdown",),
+        "whether a guest that powers itself off may stay off",
+        "yes|no",
+        truth,
     ),
     Option(
         ("--uid-pool",),
@@ -109,9 +127,11 @@ SETTINGS = (
         "RANGES",
         uid_ranges,
     ),
+    nic_options.DEFAULTS,
     *policy_options.OPTIONS,
     policy_options.STANDARD,
 )
+_JOBS = Option(("--max-running-jobs",), "how many jobs work at once", "N", int)
 _UIDS = (
     Option(("--add-uids",), "more users that guests run as", "RANGES", uid_ranges),
     Option(("--remove-uids",), "ranges to take out of them", "RANGES", uid_ranges),
@@ -122,7 +142,15 @@ MODIFY = Command(
     modify,
     "Change the cluster's settings",
     (),
-    (*SETTINGS, *_UIDS, *pool_options.OPTIONS, *JOB),
+    (
+        *SETTINGS,
+        *_UIDS,
+        _JOBS,
+        *unneeded.MODIFY,
+        *unneeded.SHARED,
+        *pool_options.OPTIONS,
+        *JOB,
+    ),
     examples=(
         Example(
             "gnt-cluster modify -D ext:access=userspace",

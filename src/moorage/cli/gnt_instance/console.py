@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG
+from moorage.cli.options import DEBUG, moot
 from moorage.errors import NotSupported, Unreachable
 
 LEAVE = b"\x1d"
@@ -106,6 +106,7 @@ COMMAND = Command(
             ("--show", "--show-command", "--show-cmd"),
             "print what would be run, do not run it",
         ),
+        moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,
     ),
     examples=(Example("gnt-instance console web1", "type to the guest"),),

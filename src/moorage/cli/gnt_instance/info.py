@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG, JSON
+from moorage.cli.options import DEBUG, JSON, moot
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Unreachable
@@ -32,9 +32,35 @@ def info(call: Call) -> int:
     if call.option("json"):
         call.terminal.print(json.dumps(list(found.values()), indent=2))
         return 0
-    for line in lines([instance(one) for one in found.values()]):
+    told: Any = [instance(one) for one in found.values()]
+    for line in lines(roman(told) if call.option("roman") else told):
         call.terminal.print(line)
     return 0
+
+
+_NUMERALS = (
+    *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC")),
+    *((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
+)
+
+
+def roman(told: Any) -> Any:  # noqa: ANN401 - whatever is shown
+    """Return what is shown with its numbers in Roman numerals, from 1 to 3999.
+
+    >>> roman({"vcpus": 14, "name": "web1"})
+    {'vcpus': 'XIV', 'name': 'web1'}
+    """
+    if isinstance(told, Mapping):
+        return {key: roman(value) for key, value in told.items()}
+    if isinstance(told, list):
+        return [roman(one) for one in told]
+    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < 4000:
+        return told
+    text = ""
+    for value, numeral in _NUMERALS:
+        count, told = divmod(told, value)
+        text += numeral * count
+    return text
 
 
 def instance(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +132,7 @@ def nic(number: int, given: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]
         given = dict(zip(_NIC, given, strict=False))
     known = {**(given.get("nicparams") or {}), **given}
     shown = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
+    known["network"] = known.get("network_name") or known.get("network")
     plain = ("mode", "link", "vlan", "network", "name")
     words = {**shown, **{word: word for word in plain}}
     cells = {word: known.get(key) for word, key in words.items()}
@@ -157,6 +184,8 @@ COMMAND = Command(
     (
         Option(("--all",), "every instance"),
         Option(("-s", "--static"), "what is configured only; ask no node"),
+        Option(("--roman",), "numbers in Roman numerals"),
+        moot("--priority", "it waits for nobody", "PRIORITY"),
         JSON,
         DEBUG,
     ),

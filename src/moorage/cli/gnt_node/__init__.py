@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import info, membership, modify, moving
+from . import info, membership, modify, moving, power, storage
 
 PROGRAM = Program(
     "gnt-node",
@@ -18,8 +18,11 @@ PROGRAM = Program(
         info.TRY_ACCELERATOR,
         membership.REMOVE,
         *moving.COMMANDS,
+        *storage.COMMANDS,
+        *power.COMMANDS,
         *tags.commands("gnt-node"),
     ),
+    power.ABSENT,
 )
 
 

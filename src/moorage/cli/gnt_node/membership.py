@@ -4,16 +4,22 @@
 from moorage.cli import join_token
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import JOB, moot
+from moorage.cli.option_syntax import key_values
+from moorage.cli.options import JOB, moot, refused
 
-from .options import NODE
+from .options import NODE, STATES, claim
 
 
 def add(call: Call) -> int:
     """Add a node whose agent is running, or take one back."""
     (name,) = call.words
     fields = call.given(
-        primary_ip="primary_ip", secondary_ip="secondary_ip", group="node_group"
+        primary_ip="primary_ip",
+        secondary_ip="secondary_ip",
+        group="node_group",
+        master_capable="master_capable",
+        vm_capable="vm_capable",
+        ndparams="node_parameters",
     )
     token = join_token.token(call, name)
     if token:
@@ -44,6 +50,13 @@ ADD = Command(
         Option(("-g", "--node-group"), "the group it joins", "GROUP"),
         *join_token.OPTIONS,
         Option(("--readd",), "take a known node back"),
+        claim(("--master-capable",), "it may ever become the master"),
+        claim(("--vm-capable",), "it runs instances"),
+        Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),
+        *STATES,
+        refused("--force-join", "a node that is in a cluster leaves that one first"),
+        moot("--no-node-setup", "nothing is set up over ssh"),
+        moot("--verbose", "the job's log tells all", short="-v"),
         moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
         *JOB,
     ),

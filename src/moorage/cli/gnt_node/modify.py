@@ -7,7 +7,7 @@ from moorage.cli.option_syntax import key_values
 from moorage.cli.options import FORCE, JOB
 from moorage.errors import BadInput
 
-from .options import NODE, claim
+from .options import NODE, STATES, claim
 
 
 def modify(call: Call) -> int:
@@ -19,11 +19,15 @@ def modify(call: Call) -> int:
         master_candidate="master_candidate",
         powered="node_powered",
         ndparams="node_parameters",
+        master_capable="master_capable",
+        vm_capable="vm_capable",
+        secondary_ip="secondary_ip",
     )
     if not fields:
         raise BadInput("nothing to change", hint="gnt-node modify --help")
-    if call.option("force"):
-        fields["force"] = True
+    for switch in ("force", "auto_promote"):
+        if call.option(switch):
+            fields[switch] = True
     result = perform(call, "OP_NODE_SET_PARAMS", node_name=name, **fields)
     call.terminal.print(f"Modified node {name}")
     for what, value in result or fields.items():
@@ -41,6 +45,11 @@ COMMAND = Command(
         claim(("-D", "--drained"), "it takes no new instances"),
         claim(("-C", "--master-candidate"), "it may become the master"),
         claim(("--node-powered",), "its power is on"),
+        claim(("--master-capable",), "it may ever become the master"),
+        claim(("--vm-capable",), "it runs instances"),
+        Option(("-s", "--secondary-ip"), "its address for traffic between nodes", "IP"),
+        Option(("--auto-promote",), "others become candidates in its place"),
+        *STATES,
         Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),
         FORCE,
         *JOB,

@@ -7,7 +7,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import ends, failures, fetch
-from moorage.cli.options import ASKING, IALLOCATOR, JOB, TARGET
+from moorage.cli.options import ASKING, IALLOCATOR, IGNORE_IPOLICY, JOB, TARGET, moot
 from moorage.errors import BadInput
 
 from .options import NODE
@@ -44,7 +44,13 @@ def _jobs_of(call: Call, op_id: str, fields: Mapping[str, Any]) -> int:
 def migrate(call: Call) -> int:
     """Migrate the instances of a node."""
     call.ask(f"Migrate every instance of node {call.words[0]}?")
-    fields = call.given(target_node="target_node", iallocator="iallocator")
+    fields = call.given(
+        target_node="target_node", iallocator="iallocator", mode="migration_mode"
+    )
+    if call.option("non_live"):
+        fields["mode"] = "non-live"
+    if call.option("ignore_ipolicy"):
+        fields["ignore_ipolicy"] = True
     return _jobs_of(call, "OP_NODE_MIGRATE", fields)
 
 
@@ -52,6 +58,8 @@ def failover(call: Call) -> int:
     """Fail the instances of a node over."""
     call.ask(f"Stop every instance of node {call.words[0]} and start it elsewhere?")
     fields = call.given(target_node="target_node", iallocator="iallocator")
+    if call.option("ignore_consistency"):
+        fields["ignore_consistency"] = True
     return _jobs_of(call, "OP_NODE_FAILOVER", fields)
 
 
@@ -63,6 +71,8 @@ def evacuate(call: Call) -> int:
     mode = "primary-only" if primary else "secondary-only" if secondary else "all"
     call.ask(f"Relocate the instances of node {call.words[0]}?")
     fields = call.given(remote_node="target_node", iallocator="iallocator")
+    if call.option("early_release"):
+        fields["early_release"] = True
     return _jobs_of(call, "OP_NODE_EVACUATE", {"mode": mode, **fields})
 
 
@@ -72,7 +82,21 @@ COMMANDS = (
         migrate,
         "Migrate every instance of a node, without stopping them",
         NODE,
-        (TARGET, IALLOCATOR, *ASKING, *JOB),
+        (
+            TARGET,
+            IALLOCATOR,
+            Option(("--non-live",), "pause the guests while they move"),
+            Option(
+                ("--migration-mode",),
+                "live or non-live",
+                "MODE",
+                choices=("live", "non-live"),
+            ),
+            IGNORE_IPOLICY,
+            moot("--no-runtime-changes", "a guest's memory stays what it is"),
+            *ASKING,
+            *JOB,
+        ),
         examples=(Example("gnt-node migrate -f -n node2 node1", "to node2"),),
     ),
     Command(
@@ -80,7 +104,13 @@ COMMANDS = (
         failover,
         "Stop every instance of a node and start it elsewhere",
         NODE,
-        (TARGET, IALLOCATOR, *ASKING, *JOB),
+        (
+            TARGET,
+            IALLOCATOR,
+            Option(("--ignore-consistency",), "go on though a mirror is degraded"),
+            *ASKING,
+            *JOB,
+        ),
     ),
     Command(
         "evacuate",
@@ -92,6 +122,8 @@ COMMANDS = (
             IALLOCATOR,
             Option(("-p", "--primary-only"), "only instances that run there"),
             Option(("-s", "--secondary-only"), "only mirrors"),
+            Option(("--early-release",), "old copies go before new ones are the same"),
+            moot("--ignore-soft-errors", "who cannot leave stays, and keeps no other"),
             *ASKING,
             *JOB,
         ),

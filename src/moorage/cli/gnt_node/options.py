@@ -2,9 +2,13 @@
 """What several commands on nodes take."""
 
 from moorage.cli.command import Operand, Option
-from moorage.cli.options import truth
+from moorage.cli.options import refused, truth
 
 NODE = (Operand("NODE"),)
+STATES = (
+    refused("--hypervisor-state", "nodes say what they have", "NAME:KEY=VALUE,..."),
+    refused("--disk-state", "nodes say what they have", "NAME:KEY=VALUE,..."),
+)
 
 
 def claim(flags: tuple[str, ...], text: str) -> Option:

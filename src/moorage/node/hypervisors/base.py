@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from moorage.model import Accelerator, GuestState
+from moorage.model.nicparams import BRIDGED, NicParams
 from moorage.model.uidpool import STANDARD, UidPool
-from moorage.protocol import Door, Moved, Report, Writing
+from moorage.protocol import Door, Moved, NetworkOf, Report, Writing
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -63,13 +64,36 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """A network card as a guest has it; ``link`` names a bridge.
+    """A network card as a guest has it.
 
-    Without one the card has no cable.
+    Attributes
+    ----------
+    uuid
+        Of the card; empty for a guest of an older agent's.
+    index
+        Its position among the instance's cards.
+    link
+        The bridge, or the routing table; without a bridge the card has no cable.
+    vlan
+        Ganeti's words: ``.5`` untagged, ``:10:20`` tagged, ``.5:10:20`` both.
+    network
+        What scripts are told of the network that it is in.
     """
 
     mac: str
+    uuid: str = ""
+    index: int = 0
+    name: str | None = None
+    ip: str | None = None
+    mode: str = BRIDGED
     link: str = ""
+    vlan: str = ""
+    network: NetworkOf | None = None
+
+    @property
+    def wires(self) -> NicParams:
+        """How it is connected."""
+        return NicParams(self.mode, self.link, self.vlan)
 
 
 class GuestSpec(Struct, frozen=True, kw_only=True):
@@ -84,6 +108,12 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     ports
         For a guest that waits for a migration: the ports of the source
         (`GuestState.ports`). A drive that is not named goes to the port of its slot.
+    places
+        Likewise of its cards (`GuestState.cards`).
+    waits
+        Whether it waits for a migration.
+    tags
+        The instance's, for scripts.
     uid_pool
         The cluster's user-ids, for guests that run as users of their own.
     """
@@ -96,7 +126,26 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     drives: tuple[Drive, ...] = ()
     cards: tuple[Card, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
+    places: dict[str, int] | None = None
+    waits: bool = False
+    tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
+
+    @property
+    def seats(self) -> dict[str, int] | None:
+        """Where its cards sit: each in its order, or as the source of a migration says.
+
+        None for a guest of an older agent's, which has no seats.
+        """
+        if self.waits:
+            return self.places
+        return {card.uuid: card.index for card in self.cards}
+
+
+def seat(cards: dict[str, int], index: int, most: int) -> int | None:
+    """Return the seat for one more card: its own, or the first free; None if full."""
+    taken = set(cards.values())
+    return next((n for n in (index, *range(most)) if n not in taken and n < most), None)
 
 
 class Hypervisor(Protocol):
@@ -137,6 +186,15 @@ class Hypervisor(Protocol):
 
     async def unplug(self, uuid: str, disk: str) -> None:
         """Hot-unplug a drive and let go of its data before returning."""
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Hot-plug a network card; one that is plugged is left alone."""
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Hot-unplug a network card, and take its cable away."""
+
+    async def arrived(self, uuid: str) -> None:
+        """Tell the network that a guest runs here now."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
@@ -185,9 +243,11 @@ class Hypervisor(Protocol):
         """Prepare a guest that waits for a migration; return where to send it."""
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`.
+
+        One that is not sent `live` stands still meanwhile, and when it has arrived.
 
         Called again after an interruption it carries on: waits for a migration that
         is under way, and answers for one that is complete. On failure the guest
@@ -199,6 +259,9 @@ class Hypervisor(Protocol):
 
         Raises `Failed` when the migration is complete (the guest runs elsewhere).
         """
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""

@@ -110,6 +110,7 @@ class DiskExport(Operation, frozen=True, kw_only=True):
                 hint=f"-n {home}",
             )
         check_reach(view, disk, node)
+        dumps.check_readable(view, disk, node)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Copy the disk; then the export gets its name."""

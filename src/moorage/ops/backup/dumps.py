@@ -6,11 +6,12 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput
+from moorage.errors import BadInput, NotSupported
 from moorage.jobs import Ask, Lock, Run, Task, View
-from moorage.model import Config, Disk, Instance, Node
+from moorage.model import Config, Disk, Instance, Node, pair_of
 from moorage.model.export import Dump, Export, Exported, Form, Moment
 from moorage.ops import copies, node_tasks, osparams
+from moorage.ops.liveness import holds
 from moorage.protocol import (
     BeginExport,
     DropExport,
@@ -65,6 +66,24 @@ def checked_rate(rate: int) -> int:
     if not 0 <= rate < 1 << 20:
         raise BadInput(f"a rate is a number of MiB a second, not {rate}")
     return rate
+
+
+def check_readable(view: View, disk: Disk, node: Node) -> None:
+    """Raise `NotSupported` if a node cannot read a disk, for another one uses it.
+
+    One copy of a mirrored disk is written to; the other node reads nothing meanwhile.
+    """
+    owner = view.config.owner(disk)
+    if owner is None or pair_of(disk) is None or node.uuid == owner.primary_node:
+        return
+    if holds(view, owner):
+        home = view.config.node(owner.primary_node).name
+        raise NotSupported(
+            f"disk {disk.label} is mirrored, and in use by {owner.name} on node "
+            f"{home}: node {node.name} cannot read its copy meanwhile",
+            hint=f"-n {home}",
+            disk=disk.uuid,
+        )
 
 
 def dump_of(disk: Disk, slot: int, form: Form) -> Dump:

@@ -174,6 +174,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             if way is Way.SNAPSHOT:
                 self._check_snapshots(view, disk, home)
             check_reach(view, disk, node)
+            dumps.check_readable(view, disk, node)
 
     def _check_live(self, view: View, instance: Instance, node: Node) -> None:
         if node.uuid != instance.primary_node:

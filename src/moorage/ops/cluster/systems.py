@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.errors import BadInput
 from moorage.model import Cluster
-from moorage.ops.group.set_params import merged
+from moorage.ops.merging import merged
 
 from . import defaults
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-instance add``: an instance with its disks, each of its own template."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage import backend
-from moorage.errors import BadInput, Exists
+from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.model import (
     DISKLESS,
@@ -29,14 +28,11 @@ from moorage.ops import (
     placement,
 )
 from moorage.ops.disk.attach import MOST
+from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
 from moorage.storage.templates.ext import metadata
 from moorage.storage.validation import check_tags
 from moorage.units import Mib
-
-_LABEL = "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_NAME = re.compile(rf"(?=.{{1,253}}$)(?!(.*\.)?[0-9]+$){_LABEL}(\.{_LABEL})*")
-"""A host name whose last label is no number: else it would be an address."""
 
 
 class InstanceCreate(NewInstance, frozen=True, kw_only=True):
@@ -50,6 +46,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
         yield from disk_spec.hold(self.wishes(view))
+        yield from nics.hold_named(view.config, self.cards_asked(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
@@ -126,19 +123,15 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             tags=self.tags,
             spindle_use=wanted.spindle_use,
             peer=peer.uuid if peer else "",
+            addresses=nics.claimed(self.cards(view)),
         )
         if peer:
             yield Claim(node=peer.uuid, rooms=self.mirrored(view, peer))
         yield from pairs.claims(map(pair_of, self.born(view)))
 
     def _check_words(self, view: View) -> None:
-        if not _NAME.fullmatch(self.instance_name):
-            raise BadInput(
-                f"'{self.instance_name[:80]}' is not an instance name: labels of at "
-                "most 63 letters, digits and dashes between dots, and not a number"
-            )
-        if view.config.knows(Instance, self.instance_name):
-            raise Exists(f"instance {self.instance_name} exists already")
+        names.check(view.config, self.instance_name)
+        osparams.check_offered(view.config, self.os_type or "")
         if self.mode != "create":
             raise BadInput(f"instances are made in mode 'create', not '{self.mode}'")
         if self.pnode and self.iallocator:
@@ -153,7 +146,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if self.hypervisor and self.hypervisor not in enabled:
             told = ", ".join(enabled)
             raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
-        nics.check(view.config, self.nics)
+        self.cards(view)
         check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
@@ -163,7 +156,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes(view):
             yield from disk_checks.warnings(view, wanted, node)
-        yield from nics.warnings(self.nics)
+        yield from nics.warnings(view, self.cards(view))
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self.adopts():
             yield (
@@ -183,7 +176,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         disks = self.born(view)
         instance = self.instance_on(view, node.uuid, disks)
         if self.installs():
-            yield osparams.verify(view, instance, node)
+            yield osparams.verify(view, self.with_secrets(instance), node)
         for disk in disks:
             yield from node_tasks.verify(config, disk, node)
         for wanted, disk in zip(self.wishes(view), disks, strict=True):
@@ -218,7 +211,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
     ) -> Iterator[Task]:
         """Yield what puts data on the disks, which are attached on the node."""
         if self.installs():
-            yield osparams.install(view, instance, disks, node)
+            yield osparams.install(view, self.with_secrets(instance), disks, node)
 
     def result(self, view: View, results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""

@@ -8,8 +8,8 @@ from msgspec.structs import replace as with_fields
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Question, Task, View, commit
-from moorage.jobs.unread import Moot, Unsupported
+from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs.unread import Moot
 from moorage.model import (
     Change,
     Claim,
@@ -27,18 +27,23 @@ from moorage.ops import (
     placement,
     policy,
 )
-from moorage.ops.instance import memory
+from moorage.ops.instance import memory, new_primary
+from moorage.ops.instance.changing_cards import ChangingCards
 from moorage.ops.instance.changing_disks import ChangingDisks, after, told_of
 from moorage.ops.liveness import runs
 
 
-class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
+class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
     """Modify an instance.
 
     Attributes
     ----------
     offline
         Mark it as not to be started, or take the mark off.
+    osparams_private
+        OS parameters that are shown to nobody.
+    pnode
+        Another primary node for an instance that is down; nothing is moved there.
     ignore_ipolicy
         Whether the policy of the node group does not count.
     """
@@ -46,15 +51,13 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SET_PARAMS"
     plans = True
 
-    nics: Annotated[
-        list[list[Any]],
-        Unsupported("network cards are given when an instance is made"),
-    ] = []
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
+    osparams_private: dict[str, Any] = {}
     os_name: str | None = None
     offline: bool | None = None
+    pnode: str | None = None
     hotplug: Annotated[bool, Moot("what can be plugged is plugged at once")] = False
     hotplug_if_possible: Annotated[
         bool, Moot("what can be plugged is plugged at once")
@@ -64,14 +67,20 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
     ignore_ipolicy: bool = False
-    conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
-        True
-    )
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance and its disks; share another primary node."""
+        yield from ChangingDisks.locks(self, view)
+        if self.pnode:
+            yield from new_primary.lock(view.config.node(self.pnode))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
-        yield from ChangingDisks.questions(self, view)
+        yield from ChangingCards.questions(self, view)
         yield from self._about_os(view)
+        if self.pnode:
+            node = view.config.node(self.pnode)
+            yield from new_primary.ask(view, self.instance(view), node)
         if self.beparams:
             yield from memory.ask(view, self.instance(view))
 
@@ -87,14 +96,17 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
         for question in self._about_os(view):
             new = self._with_os(view)
             node = view.config.node(question.node)
-            osparams.check(view, node, new.os, new.osparams)
+            osparams.check(view, node, new.os, osparams.of_instance(new))
         if self.disks:
             self.check_disks(view)
+        self.check_cards(view)
         if self.offline and runs(view, instance):
             raise WrongState(
                 f"instance {instance.name} is running: it cannot be marked offline",
                 hint=f"gnt-instance shutdown {instance.name}",
             )
+        if self.pnode:
+            new_primary.check(view, instance, view.config.node(self.pnode))
         self._check_size(view, instance)
 
     def _check_size(self, view: View, instance: Instance) -> None:
@@ -136,6 +148,7 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
             yield from mirroring.claims(view)
         if self._gets_memory(view):
             yield memory.claim(view, self._with_memory(view))
+        yield from self.card_claims(view)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the hypervisor parameters that will have no effect."""
@@ -145,24 +158,36 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
     def _with_os(self, view: View) -> Instance:
         """Return the instance with the OS and the OS parameters that it is to have."""
         old = self.instance(view)
-        params = _merged(old.osparams, self.osparams)
-        return with_fields(old, os=self.os_name or old.os, osparams=params)
+        return with_fields(
+            old,
+            os=self.os_name or old.os,
+            osparams=_merged(old.osparams, self.osparams),
+            osparams_private=_merged(old.osparams_private, self.osparams_private),
+        )
 
     def _about_os(self, view: View) -> Iterator[Question]:
         """Ask for OS definitions, if the OS changes and its node can be asked."""
         new = self._with_os(view)
         node = view.config.node(new.primary_node)
-        if (self.osparams or self.os_name) and new.os and not node.offline:
+        given = self.osparams or self.osparams_private or self.os_name
+        if given and new.os and not node.offline:
             yield node_tasks.oses_on(node.uuid)
 
     def _anything(self) -> bool:
-        told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
-        return any(told) or self.converts or self.offline is not None
+        told = (self.disks, self.nics, self.hvparams, self.beparams, self.osparams)
+        return (
+            any((*told, self.os_name, self.osparams_private, self.pnode))
+            or self.converts
+            or self.offline is not None
+        )
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Verify, change the disks one after the other, then the rest, then destroy."""
+        """Verify; change disks, one after the other, cards, and the rest; destroy."""
         changes, then = self.changes(view)
         yield from changes
+        cards = list(self.card_tasks(view, then))
+        yield from cards
+        then = after(then, cards)
         yield from self._rest(then)
         mirroring = self.mirroring(view)
         if mirroring:
@@ -173,18 +198,25 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
             if mod.action == "remove" and disk:
                 yield from self.destroyed(then, disk)
 
-    def _rest(self, view: View) -> Iterator[Task]:
+    def _new(self, view: View) -> dict[str, Any]:
+        """Return the fields of the instance that change."""
         instance = self.instance(view)
         new: dict[str, Any] = {}
-        for name, given in (("hvparams", self.hvparams), ("osparams", self.osparams)):
-            if given:
-                new[name] = _merged(getattr(instance, name), given)
+        for name in ("hvparams", "osparams", "osparams_private"):
+            if getattr(self, name):
+                new[name] = _merged(getattr(instance, name), getattr(self, name))
         if self.beparams:
             new["beparams"] = self._with_memory(view).beparams
         if self.os_name:
             new["os"] = self.os_name
         if self.offline is not None:
             new["admin_state"] = "offline" if self.offline else "down"
+        if self.pnode:
+            new["primary_node"] = view.config.node(self.pnode).uuid
+        return new
+
+    def _rest(self, view: View) -> Iterator[Task]:
+        instance, new = self.instance(view), self._new(view)
         for question in self._about_os(view):
             node = view.config.node(question.node)
             yield osparams.verify(view, self._with_os(view), node)
@@ -197,11 +229,17 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
         """Return what was changed, in Ganeti's words."""
         del results
         told = [told_of(view, self.instance(view), *one) for one in self.mods(view)]
+        told += self.told_of_cards(view)
         rest = (("be", self.beparams), ("hv", self.hvparams), ("os", self.osparams))
         told += [
             [f"{prefix}/{name}", value]
             for prefix, given in rest
             for name, value in given.items()
+        ]
+        if self.pnode:
+            told.append(["pnode", self.pnode])
+        told += [
+            [f"os_private/{name}", "(not shown)"] for name in self.osparams_private
         ]
         if self.os_name:
             told.append(["os", self.os_name])

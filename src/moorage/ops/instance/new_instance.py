@@ -10,11 +10,12 @@ from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
-from moorage.model import DISKLESS, Disk, Instance, Node, NodeGroup
+from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.ops import (
     disk_checks,
     disk_spec,
     identity,
+    links,
     nics,
     node_tasks,
     osparams,
@@ -41,8 +42,14 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         mirrored disks; without them the planner chooses.
     iallocator
         Who chooses; there is only ``hail``.
+    nics
+        Its network cards; None for one, where the cluster's defaults connect it.
+    conflicts_check
+        Whether an address of a card in no network must not be one of a network's.
     group_name
         The group that is chosen from.
+    osparams_private, osparams_secret
+        OS parameters that are shown to nobody; and those that nobody keeps.
     no_install
         Leave the disks empty; without an OS they are.
     install_adopted
@@ -68,13 +75,15 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     mode: str = "create"
     disk_template: str | None = None
     disks: list[dict[str, Any]] = field(default_factory=list)
-    nics: list[dict[str, Any]] = field(default_factory=list)
+    nics: list[dict[str, Any]] | None = None
     pnode: str | None = None
     snode: str | None = None
     iallocator: str | None = None
     group_name: str | None = None
     os_type: str | None = None
     osparams: dict[str, Any] = field(default_factory=dict)
+    osparams_private: dict[str, Any] = field(default_factory=dict)
+    osparams_secret: dict[str, Any] = field(default_factory=dict)
     no_install: bool = False
     install_adopted: bool = False
     force_params: bool = False
@@ -93,9 +102,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     wait_for_sync: bool = True
     ip_check: Annotated[bool, Moot("nobody pings an address")] = True
     name_check: Annotated[bool, Moot("no name is resolved")] = True
-    conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
-        True
-    )
+    conflicts_check: bool = True
     src_node: Annotated[str | None, Unsupported("mode 'create' reads no export")] = None
     src_path: Annotated[str | None, Unsupported("mode 'create' reads no export")] = None
     force_variant: Annotated[
@@ -106,6 +113,16 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Write the name in small letters, as host names are."""
         force_setattr(self, "instance_name", self.instance_name.lower())
+
+    @property
+    def _os_parameters(self) -> dict[str, Any]:
+        """All that the OS's scripts get of its own."""
+        return self.osparams | self.osparams_private | self.osparams_secret
+
+    def with_secrets(self, instance: Instance) -> Instance:
+        """Return an instance as scripts are to see it: with what nobody keeps."""
+        private = instance.osparams_private | self.osparams_secret
+        return replace(instance, osparams_private=private)
 
     def wishes(self, view: View) -> list[disk_spec.DiskSpec]:
         """Return the disks that are wanted."""
@@ -232,8 +249,9 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             hvparams=self.hvparams,
             beparams=backend.aliased(self.beparams),
             osparams=self.osparams,
+            osparams_private=self.osparams_private,
             admin_state="up" if self.start else "down",
-            nics=view.once("nics", lambda: nics.new(view, self.nics)),
+            nics=self.cards(view),
             disks=tuple(disk.uuid for disk in disks),
             disks_active=self.start,
             ctime=view.now,
@@ -241,13 +259,24 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             tags=self.tags,
         )
 
+    def cards_asked(self, view: View) -> list[dict[str, Any]]:
+        """Return its network cards as they are asked for."""
+        return nics.default_cards(view.config) if self.nics is None else self.nics
+
+    def cards(self, view: View) -> tuple[Nic, ...]:
+        """Return its network cards, with addresses that nobody has."""
+        making = nics.Making(view, self.instance_name, self.conflicts_check)
+        asked = self.cards_asked(view)
+        return view.once("nics", lambda: nics.made(making, asked))
+
     def check_node(self, view: View, node: Node) -> None:
         """Raise unless a node takes instances, answers, and has the system."""
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         placement.check_told(view, node)
+        links.check(view, node, self.cards(view))
         if self.installs():
-            osparams.check(view, node, str(self.os_type), self.osparams)
+            osparams.check(view, node, str(self.os_type), self._os_parameters)
 
     def _check_policy(self, view: View, node: Node) -> None:
         """Raise where the policy forbids it; a disk's own size is known by now."""

@@ -84,7 +84,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         self._group(view)
         checked(self.ndparams)
         if self.secondary_ip:
-            _check_address(self.secondary_ip)
+            check_secondary(self.secondary_ip)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say that there is one network between nodes."""
@@ -161,7 +161,8 @@ def check_reachable(address: str) -> None:
             )
 
 
-def _check_address(text: str) -> None:
+def check_secondary(text: str) -> None:
+    """Raise `BadInput` unless a text is an address."""
     try:
         ip_address(text)
     except ValueError:

@@ -15,10 +15,12 @@ from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, GuestState, Node, successor
 from moorage.ops.candidates import room_for_one
-from moorage.ops.group.set_params import merged
+from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.protocol import ListGuests
 
+from . import roles
+from .add import check_secondary
 from .residents import RUNNING, guests, named, strangers
 
 _FORCED = "gnt-node modify --force --offline=yes"
@@ -35,6 +37,14 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         True: somebody made sure that the node is off; nothing on it runs or writes.
     drained
         True: it takes no new instances.
+    master_capable
+        Whether it may ever become the master.
+    vm_capable
+        Whether it runs instances.
+    secondary_ip
+        Its address for traffic between nodes.
+    auto_promote
+        Whether other nodes become master candidates in its place.
     force
         Mark it offline although it answers and guests run there.
     """
@@ -46,6 +56,10 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     drained: bool | None = None
     master_candidate: bool | None = None
     powered: bool | None = None
+    master_capable: bool | None = None
+    vm_capable: bool | None = None
+    secondary_ip: str | None = None
+    auto_promote: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     force: bool = False
 
@@ -75,7 +89,17 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             self._check_off(view, node)
         if self.offline is False and node.offline:
             self._check_back(view, node)
-        self._changes(node, view.config)
+        if self.secondary_ip:
+            check_secondary(self.secondary_ip)
+        if self.vm_capable is False:
+            roles.check_vm_capable(view.config, node)
+        self._promoted(view, node)
+
+    def _promoted(self, view: View, node: Node) -> tuple[Node, ...]:
+        changes = self._changes(node, view.config)
+        return roles.promoted(
+            view.config, node, changes, view.now, freely=self.auto_promote
+        )
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which marks nobody acts on."""
@@ -95,9 +119,9 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 f"node {node.name} is the master: it cannot be {wanted[0]}",
                 hint="gnt-cluster getmaster",
             )
-        if (
-            view.config.cluster.master_node == node.uuid
-            and self.master_candidate is False
+        if view.config.cluster.master_node == node.uuid and False in (
+            self.master_candidate,
+            self.master_capable,
         ):
             raise WrongState(
                 f"node {node.name} is the master, and so a candidate",
@@ -111,7 +135,10 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             return
         offline = node.offline if self.offline is None else self.offline
         drained = node.drained if self.drained is None else self.drained
-        if offline or drained or not node.master_capable:
+        capable = node.master_capable
+        if self.master_capable is not None:
+            capable = self.master_capable
+        if offline or drained or not capable:
             raise WrongState(
                 f"node {node.name} cannot be a master candidate: it is offline, "
                 "drained or not master_capable",
@@ -163,7 +190,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
 
     def _changes(self, node: Node, config: Config) -> dict[str, Any]:
         """Return the fields that change; Ganeti's demotions and promotions included."""
-        names = (*_FLAGS, "powered")
+        names = (*_FLAGS, "powered", "master_capable", "vm_capable", "secondary_ip")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.ndparams:
             found["ndparams"] = merged(node.ndparams, checked(self.ndparams))
@@ -172,7 +199,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 "nothing to change was named",
                 hint=f"gnt-node modify --offline=yes {node.name}",
             )
-        if self.offline or self.drained:
+        if self.offline or self.drained or self.master_capable is False:
             found["master_candidate"] = False
         if self.offline:
             found["drained"] = False
@@ -190,9 +217,8 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
         node = self.node(view)
-        change = Change(
-            (successor(node, view.now, **self._changes(node, view.config)),)
-        )
+        new = successor(node, view.now, **self._changes(node, view.config))
+        change = Change((new, *self._promoted(view, node)))
         yield commit(f"change node {node.name}", change, view.config.before(change))
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
