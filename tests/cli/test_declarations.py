@@ -20,6 +20,7 @@ from moorage.cli import (
     join_token,
     listing,
     main,
+    nic_options,
     options,
     policy_options,
 )
@@ -34,6 +35,7 @@ SHARED = (
     listing,
     main,
     help,
+    nic_options,
     options,
     policy_options,
 )

@@ -8,7 +8,7 @@ from msgspec import convert, json
 from msgspec.structs import fields
 
 from moorage.jobs import Run
-from moorage.model import Config, Disk, Instance
+from moorage.model import Config, Disk, Instance, Nic
 from moorage.model.apply import apply
 from moorage.model.commits import Head, Write
 from moorage.model.export import Dump, Export, Form
@@ -35,6 +35,7 @@ GIVEN: dict[Any, Any] = {
     tuple[str, ...]: ("x",),
     Dump: DUMP,
     tuple[Dump, ...]: (DUMP,),
+    Nic: Nic(uuid="n", mac="aa:00:00:00:00:01"),
     Export: Export(name="x", dumps=(DUMP,)),
     Head: Head(1, 1, 1),
     tuple[Write, ...]: ((("node", "x"), b"x"), (("job", "1"), None)),

@@ -30,6 +30,8 @@ from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
+from moorage.node.wiring import SCRIPTS as WIRING
+from moorage.node.wiring import Wiring
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
 from . import log_limit, node_socket, own_address, systemd
@@ -63,6 +65,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         cluster may run by their names.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
+    network_scripts
+        Directory of scripts that connect network cards, as Ganeti's
+        ``kvm-ifup-custom``; they run as root.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -76,6 +81,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hooks_dir: str = HOOKS
     scripts_dir: str = SCRIPTS
     export_dir: str = EXPORTS
+    network_scripts: str = WIRING
     san: str = ""
 
 
@@ -269,4 +275,5 @@ def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hyper
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address, images)
+    wiring = Wiring(Path(settings.network_scripts))
+    return Kvm(places.run / "kvm", settings.address, images, wiring=wiring)

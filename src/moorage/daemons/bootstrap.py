@@ -24,6 +24,7 @@ from moorage.model import (
     Node,
     NodeGroup,
     ipolicy,
+    nicparams,
 )
 from moorage.model.addresses import is_v6
 from moorage.model.misfit import misfit
@@ -32,6 +33,7 @@ from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.ops import addresses
 from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
@@ -209,6 +211,8 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     given = {key: value for key, value in settings.items() if value is not None}
     given["ndparams"] = checked(given.get("ndparams") or {})
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
+    own = given.get("nicparams", {})
+    given["nicparams"] = card_defaults({nicparams.DEFAULT: nicparams.INITIAL}, own)
     try:
         cluster = convert(fresh() | given | known, Cluster)
     except ValidationError as error:
@@ -221,6 +225,7 @@ def _check(cluster: Cluster, node: Node) -> None:
     if not _NAME.fullmatch(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
     limits.check(cluster)
+    nicparams.checked_prefix(cluster.mac_prefix)
     addresses.check(node.primary_ip, "primary", "--primary-ip")
     addresses.check(node.secondary_ip, "secondary", "--secondary-ip")
     for template in cluster.enabled_disk_templates:

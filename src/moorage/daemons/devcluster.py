@@ -275,6 +275,7 @@ def cluster_settings(scratch: Scratch) -> dict[str, object]:
         "enabled_hypervisors": [hypervisor],
         "shared_file_storage_dir": _shared(scratch),
         "file_storage_dir": f"{scratch.root}/local",
+        "nicparams": {"link": ""},  # no bridge of the machine's: guests have no cables
         "beparams": {"default": {"minmem": 160, "maxmem": 160, "vcpus": 1}},
     }
 

@@ -18,6 +18,7 @@ from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
 from .hostnames import alike, lowered, short_for
+from .networks import Address
 from .objects import (
     DISKLESS,
     MIXED,
@@ -25,6 +26,7 @@ from .objects import (
     Disk,
     Entity,
     Instance,
+    Network,
     Node,
     NodeGroup,
     StoragePool,
@@ -43,6 +45,7 @@ LISTED_BY = {
     "node": "gnt-node list",
     "instance": "gnt-instance list",
     "disk": "gnt-disk list",
+    "network": "gnt-network list",
 }
 """What shows the names of a kind of object."""
 _PARTS = re.compile(r"\d+|\D+")
@@ -74,6 +77,11 @@ class Config:
         Uuids of the disks by each port and each minor of a node that is theirs.
     holdings
         Uuids of the disks that a node keeps a copy of, by its uuid.
+    addresses
+        Uuids of the instances by each address of their cards; in a network each
+        address is of one card.
+    networked
+        Uuids of the instances by the uuid of each network that a card of theirs is in.
     """
 
     serial_no: int = 0
@@ -86,6 +94,8 @@ class Config:
     pooled: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     mirrors: HashTrieMap[Reserved, str] = field(default_factory=HashTrieMap)
     holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
+    networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
 
     @property
     def cluster(self) -> Cluster:
@@ -178,6 +188,37 @@ class Config:
     def pool(self, ref: str) -> StoragePool:
         """Return a storage pool by name or uuid."""
         return self.get(StoragePool, ref)
+
+    def network(self, ref: str) -> Network:
+        """Return a network by name or uuid."""
+        return self.get(Network, ref)
+
+    def instances_in(self, network: Network) -> list[Instance]:
+        """Return the instances with a card in a network, by name."""
+        uuids = self.networked.get(network.uuid, NO_UUIDS)
+        return sorted(
+            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
+        )
+
+    def addresses_in(self, network: Network) -> set[str]:
+        """Return the IP addresses that cards have in a network."""
+        return {
+            nic.ip
+            for uuid in self.networked.get(network.uuid, NO_UUIDS)
+            for nic in cast("Instance", self.objects[uuid]).nics
+            if nic.ip and nic.network == network.uuid
+        }
+
+    def holders_of(self, address: Address) -> list[Instance]:
+        """Return the instances with a card that has an address."""
+        uuids = self.addresses.get(address, NO_UUIDS)
+        return sorted(
+            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
+        )
+
+    def group_of(self, instance: Instance) -> NodeGroup:
+        """Return the group of an instance's node."""
+        return self.group(self.node(instance.primary_node).group)
 
     def storage_pools(self) -> dict[str, str]:
         """Return who drives each storage pool, by its name: a provider or template."""

@@ -61,7 +61,6 @@ IGNORED: dict[str, Ignored] = {
     "mem_path": _warns("guests have no huge pages"),
     "migration_caps": _warns("migrations set their own capabilities"),
     "migration_mode": _refuses("guests migrate live", "live"),
-    "nic_type": _refuses("network cards are paravirtual (virtio)", "paravirtual"),
     "scsi_controller_type": _warns("there is no SCSI controller", "lsi"),
     "soundhw": _warns("there is no sound card"),
     "spice_bind": _warns(_SPICE),
@@ -79,9 +78,7 @@ IGNORED: dict[str, Ignored] = {
     "use_chroot": _refuses(
         "QEMU is not in a chroot: it may open no file, and gets descriptors", *_OFF
     ),
-    "vhost_net": _warns("QEMU itself carries the packets", *_OFF),
     "vif_type": _warns("it is a parameter of Xen's"),
-    "virtio_net_queues": _warns("a network card has one queue", "1"),
 }
 """Every parameter of Ganeti's kvm that `Parameters` does not have."""
 

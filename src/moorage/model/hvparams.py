@@ -35,7 +35,22 @@ _USER = re.compile(r"([a-z_][a-z0-9_-]{0,30}[$]?)?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SPEEDS = frozenset({9600, 19200, 38400, 57600, 115200})
 _SWITCHES = {"": "", "enabled": "kvm", "disabled": "tcg"}
+NIC_TYPES = {
+    "paravirtual": "virtio-net-pci",
+    "e1000": "e1000",
+    "e1000-82540em": "e1000-82540em",
+    "e1000-82544gc": "e1000-82544gc",
+    "e1000-82545em": "e1000-82545em",
+    "i82551": "i82551",
+    "i82557b": "i82557b",
+    "i82559er": "i82559er",
+    "ne2k_pci": "ne2k_pci",
+    "pcnet": "pcnet",
+    "rtl8139": "rtl8139",
+}
+"""Ganeti's kinds of network cards, and QEMU's devices."""
 _RANGES = {
+    "virtio_net_queues": (1, 8),
     "migration_bandwidth": (1, 1 << 20),
     "migration_downtime": (1, 2_000_000),
     "migration_port": (1, 65535),
@@ -80,6 +95,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         The pause that a live migration aims at, in milliseconds.
     migration_port
         First TCP port that an incoming guest tries.
+    nic_type
+        What network cards are: ``paravirtual``, or one of `NIC_TYPES`.
     reboot_behavior
         ``reboot``, or ``exit``: the guest's own reboot powers it off.
     security_model
@@ -96,6 +113,12 @@ class Parameters(Struct, frozen=True, kw_only=True):
         Whether the guest may power itself off for good, where the cluster allows it.
     use_localtime
         Whether the guest's clock shows the node's local time instead of UTC.
+    vhost_net
+        Whether the kernel carries the packets of paravirtual network cards, not QEMU.
+    virtio_net_queues
+        Queues of a paravirtual network card.
+    vnet_hdr
+        Whether packets on a network card's cable say what is left to be done to them.
     vga
         The graphics card: ``std``, ``cirrus``, ``virtio``, ``vmware`` or ``none``.
     vnc_bind_address
@@ -126,6 +149,7 @@ class Parameters(Struct, frozen=True, kw_only=True):
     migration_bandwidth: int = 1024
     migration_downtime: int = 300
     migration_port: int = 8102
+    nic_type: str = "paravirtual"
     reboot_behavior: str = "reboot"
     root_path: str = ""
     security_domain: str = ""
@@ -135,6 +159,9 @@ class Parameters(Struct, frozen=True, kw_only=True):
     usb_mouse: str = ""
     use_localtime: bool = False
     user_shutdown: bool = False
+    vhost_net: bool = False
+    virtio_net_queues: int = 1
+    vnet_hdr: bool = True
     vga: str = ""
     vnc_bind_address: str = ""
     vnc_password_file: str = ""
@@ -206,8 +233,7 @@ def filled(hypervisor: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all parameters of a hypervisor, those that are not given by default."""
     if hypervisor != KVM:
         return dict(given)
-    paravirtual = {"disk_type": "paravirtual", "nic_type": "paravirtual"}
-    known = {**to_builtins(Parameters()), **paravirtual}
+    known = {**to_builtins(Parameters()), "disk_type": "paravirtual"}
     return known | {name: one for name, one in given.items() if one is not None}
 
 
@@ -254,6 +280,7 @@ def _check(read: Parameters) -> None:
     _one_of("accel", read.accel, {"auto", "kvm", "tcg"})
     _one_of("boot_order", read.boot_order, hvscreen.BOOTS)
     _one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
+    _one_of("nic_type", read.nic_type, NIC_TYPES)
     _one_of("kvm_flag", read.kvm_flag, _SWITCHES)
     _one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
     _one_of("security_model", read.security_model, {"none", "user", "pool"})

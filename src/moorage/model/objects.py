@@ -135,7 +135,17 @@ class Disk(Entity, frozen=True, kw_only=True):
 
 
 class Nic(Struct, frozen=True, kw_only=True):
-    """A network card of an instance."""
+    """A network card of an instance.
+
+    Attributes
+    ----------
+    ip
+        What scripts are told; in a network, nobody else has it.
+    network
+        Uuid of the network that it is in.
+    nicparams
+        Its own mode, link and VLAN, as far as it has some.
+    """
 
     uuid: str
     mac: str
@@ -203,14 +213,47 @@ class Node(Entity, frozen=True, kw_only=True):
 
 
 class NodeGroup(Entity, frozen=True, kw_only=True):
-    """Nodes that see the same storage and networks."""
+    """Nodes that see the same storage and networks.
+
+    Attributes
+    ----------
+    networks
+        The networks that it is connected to, by uuid: mode, link and VLAN of their
+        cards there.
+    """
 
     name: str
     alloc_policy: str = "preferred"
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
-    networks: dict[str, Any] = field(default_factory=dict)
+    networks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Network(Entity, frozen=True, kw_only=True):
+    """An IP network that cards of instances can be in.
+
+    Attributes
+    ----------
+    network
+        Its IPv4 addresses, as ``192.0.2.0/24``.
+    gateway
+        One of them.
+    network6, gateway6
+        Likewise of IPv6; they are told to scripts, and not given to cards.
+    mac_prefix
+        First three bytes of its cards' hardware addresses; None for the cluster's.
+    reserved
+        Addresses that no card gets, the lowest first.
+    """
+
+    name: str
+    network: str
+    gateway: str | None = None
+    network6: str | None = None
+    gateway6: str | None = None
+    mac_prefix: str | None = None
+    reserved: tuple[str, ...] = ()
 
 
 class StoragePool(Entity, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from moorage.model import Device, Os, Provider
+from moorage.model import Device, Link, Os, Provider
 from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
@@ -79,6 +79,9 @@ class Machine(Protocol):
 
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module, were it not loaded yet."""
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return what network cards can be connected to."""
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

@@ -10,12 +10,12 @@ from itertools import count
 from pathlib import Path
 
 from moorage.errors import CommandFailed, Failed, NotFound
-from moorage.model import Device, Os, Provider
+from moorage.model import Device, Link, Os, Provider
 from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import commands, installed, oses
+from . import commands, installed, links, oses
 from .admin_scripts import AdminScripts
 from .exports import Exports
 from .hooks import Hooks
@@ -162,6 +162,10 @@ class LocalMachine:
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module, were it not loaded yet."""
         return installed.has_module(name)
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return what network cards can be connected to."""
+        return await links.found()
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

@@ -79,7 +79,7 @@ def verify(view: View, instance: Instance, node: Node) -> Run:
         what=f"verify the parameters of OS {instance.os} on {node.name}",
         node=node.uuid,
         do=VerifySystem(
-            **node_tasks.of_whole(view.config, instance),
+            **node_tasks.of_whole(view.config, instance, node),
             os=instance.os,
             osparams=filled(view.config, instance.os, of_instance(instance)),
         ),
@@ -139,7 +139,7 @@ def told(view: View, instance: Instance, disks: list[Disk], node: Node) -> OfSys
     uuids = {uuid for disk in disks for uuid in disk.nodes} - {node.uuid}
     others = sorted(config.node(uuid).name for uuid in uuids)
     return {
-        **node_tasks.of_whole(config, instance),
+        **node_tasks.of_whole(config, instance, node),
         "disks": tuple(disks),
         "os": instance.os,
         "osparams": filled(config, instance.os, of_instance(instance)),

@@ -47,6 +47,19 @@ class Moved(Struct, frozen=True, kw_only=True):
     transferred: int
 
 
+class NetworkOf(Struct, frozen=True, kw_only=True):
+    """What scripts are told of the network that a card is in."""
+
+    uuid: str
+    name: str
+    network: str
+    gateway: str | None = None
+    network6: str | None = None
+    gateway6: str | None = None
+    mac_prefix: str | None = None
+    tags: tuple[str, ...] = ()
+
+
 class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
     """A verb that needs all that makes up a guest.
 
@@ -56,6 +69,12 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
         In MiB.
     hvparams
         Hypervisor parameters; what is not given has its default.
+    nics
+        Network cards, each with all its parameters.
+    networks
+        Those that they are in.
+    tags
+        The instance's.
     uid_pool
         The user-ids that guests run as.
     network_port
@@ -66,6 +85,8 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
     vcpus: int = 1
     hvparams: dict[str, Any] = {}
     nics: tuple[Nic, ...] = ()
+    networks: tuple[NetworkOf, ...] = ()
+    tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
     network_port: Annotated[int, Meta(ge=0, le=65535)] = 0
 
@@ -102,6 +123,39 @@ class ResizeDisk(OnSlot[None], frozen=True, tag="instance.resize"):
     """Tell the guest that a disk has grown."""
 
 
+class PlugCard(OnGuest[None], frozen=True, kw_only=True, tag="instance.plug-nic"):
+    """Hot-plug a network card.
+
+    Attributes
+    ----------
+    nic
+        With all its parameters.
+    index
+        Its position in the guest.
+    networks
+        The one that it is in.
+    tags
+        The instance's.
+    """
+
+    nic: Nic
+    index: int = 0
+    networks: tuple[NetworkOf, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class UnplugCard(OnGuest[None], frozen=True, kw_only=True, tag="instance.unplug-nic"):
+    """Hot-unplug a network card.
+
+    Attributes
+    ----------
+    nic
+        Its uuid.
+    """
+
+    nic: str
+
+
 class FindConsole(OnGuest[str], frozen=True, tag="instance.console"):
     """Return the path of the socket of the guest's serial console."""
 
@@ -115,11 +169,14 @@ class PrepareMigration(Whole[Door], frozen=True, kw_only=True, tag="migration.pr
     ----------
     ports
         Where the disks sit in the guest (`GuestState.ports`).
+    cards
+        Where the network cards do (`GuestState.cards`).
     address
         Of this node, where the guest is to come; empty for the one of the agent.
     """
 
     ports: dict[str, int] = {}
+    cards: dict[str, int] | None = None
     address: str = ""
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, GuestState
-from moorage.node.hypervisors.base import Drive, GuestSpec, Target
+from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import contents, exports
@@ -68,7 +68,11 @@ class SimHypervisor:
         found = await self.find(spec.uuid)
         if found is None or found.state != "running":
             self._san.ended.pop(f"{self._node} {spec.uuid}", None)
-            self._put(_state(spec, "running"), drives=_places(spec.drives))
+            self._put(
+                _state(spec, "running"),
+                drives=_places(spec.drives),
+                wires=_wires(spec.cards),
+            )
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """End a guest."""
@@ -93,6 +97,25 @@ class SimHypervisor:
         if guest:
             left = tuple(one for one in guest.disks if one != disk)
             self._put(replace(guest, disks=left))
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Plug a network card."""
+        guest = await self._there(uuid)
+        cards = guest.cards or {}
+        if card.uuid not in cards:
+            at = seat(cards, card.index, len(cards) + 1) or 0
+            new = replace(guest, cards=cards | {card.uuid: at})
+            self._put(new, wires=_wires([card]))
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Unplug a network card; a guest that is gone has none."""
+        guest = await self.find(uuid)
+        if guest and guest.cards:
+            left = {one: n for one, n in guest.cards.items() if one != card}
+            self._put(replace(guest, cards=left))
+
+    async def arrived(self, uuid: str) -> None:
+        """Do nothing: nobody looks for these guests."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Show a guest the new size."""
@@ -205,7 +228,11 @@ class SimHypervisor:
         del address
         found = await self.find(spec.uuid)
         if found is None:
-            self._put(_state(spec, "incoming"), drives=_places(spec.drives))
+            self._put(
+                _state(spec, "incoming"),
+                drives=_places(spec.drives),
+                wires=_wires(spec.cards),
+            )
         elif found.state != "incoming":
             raise Failed(f"guest {spec.name} runs on {self._node} already")
         return Door(port=1, place=f"sim:{self._node}")
@@ -292,7 +319,7 @@ class SimHypervisor:
         return guest
 
     def _put(self, guest: GuestState, **news: dict[str, Any]) -> None:
-        """Record a guest; `news` are drives' places and sizes, by disk."""
+        """Record a guest; `news` are drives' places and sizes, and cards' wires."""
         key = f"{self._node} {guest.uuid}"
         known: dict[str, Any] = self._san.guests.get(key, {})
         merged = {name: known.get(name, {}) | new for name, new in news.items()}
@@ -323,6 +350,11 @@ def _places(drives: Iterable[Drive]) -> dict[str, str]:
     }
 
 
+def _wires(cards: Iterable[Card]) -> dict[str, list[str]]:
+    """Return how each card is connected: mode, link and VLAN."""
+    return {card.uuid: [card.mode, card.link, card.vlan] for card in cards}
+
+
 def _state(spec: GuestSpec, state: str) -> GuestState:
     return GuestState(
         uuid=spec.uuid,
@@ -331,6 +363,7 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         memory=spec.memory,
         vcpus=spec.vcpus,
         disks=tuple(drive.disk for drive in spec.drives),
+        cards=spec.seats,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
 from moorage.errors import CommandFailed, NotFound
-from moorage.model import Device, Os, Provider
+from moorage.model import Device, Link, Os, Provider
 from moorage.node.hooks import Hooks
 from moorage.node.host import Memory
 from moorage.protocol import HookRun, Report, Said, silent
@@ -44,6 +44,14 @@ PROVIDERS = (
 SYSTEMS = (Os(name="tiny", path="/sim/os/tiny"),)
 
 
+LINKS = (
+    Link(name="br0"),
+    Link(name="br1", vlans=True),
+    Link(name="ovs0", kind="openvswitch", vlans=True),
+)
+"""Bridges of simulated nodes."""
+
+
 class SimMachine:
     """One simulated machine.
 
@@ -75,6 +83,8 @@ class SimMachine:
         The directory of exports; each node has its own one there.
     serves
         Whether it can do that.
+    bridges
+        What network cards can be connected to.
     hooks
         What a hook says when it fails, by directory and name: a function of its
         variables that returns nothing when it does not.
@@ -100,6 +110,7 @@ class SimMachine:
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
         self.serves = True
+        self.bridges = LINKS
         self.hooks: dict[str, dict[str, Hook]] = {}
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
@@ -208,6 +219,10 @@ class SimMachine:
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module."""
         return name not in self.lacking
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return the bridges."""
+        return self.bridges
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""

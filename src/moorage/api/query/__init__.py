@@ -17,13 +17,14 @@ from .group import GROUP
 from .instance import INSTANCE
 from .job import JOB, LOCK
 from .live import Sources, ask, ask_exports
+from .network import NETWORK
 from .node import NODE
 from .pool import POOL
 from .qfilter import Filter
 from .select import Selection, check_known, with_full_names
 from .snapshot import Snapshot
 
-_ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NODE, POOL)
+_ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NETWORK, NODE, POOL)
 RESOURCES = {one.name: one for one in _ALL}
 """Everything that can be queried, by its name."""
 

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from moorage.cli import policy_options, pool_options
+from moorage.cli import nic_options, policy_options, pool_options
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import (
@@ -41,6 +41,8 @@ def settings(call: Call) -> dict[str, Any]:
     for field in ("add_pools", "remove_pools"):
         if call.option(field):
             found[field] = call.option(field)
+    if call.option("nic_parameters"):
+        found["nicparams"] = nic_options.params(call)
     if call.option("backend_parameters"):
         found["beparams"] = {"default": call.option("backend_parameters")}
     for field, option in _NESTED.items():
@@ -124,6 +126,7 @@ SETTINGS = (
         "RANGES",
         uid_ranges,
     ),
+    nic_options.DEFAULTS,
     *policy_options.OPTIONS,
     policy_options.STANDARD,
 )

@@ -3,12 +3,12 @@
 
 from typing import Any
 
+from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import (
     backend_parameters,
     hypervisor,
-    ident_key_values,
 )
 from moorage.cli.options import (
     FORCE_PARAMS,
@@ -49,10 +49,10 @@ def add(call: Call) -> int:
         instance_name=name,
         mode="create",
         disks=_disks(call),
-        nics=cards(call),
         beparams=own,
         **fields,
         **nodes(call),
+        **cards(call),
         **guest(call),
         **_switches(call),
         **overridden(call),
@@ -76,33 +76,12 @@ def _disks(call: Call) -> list[dict[str, Any]]:
 
 _NO_HELPER = "an OS's scripts run on the node, in no guest of their own"
 _AT_ONCE = "an instance is made at once, and its job has its room until then"
-_DIGITS = 2
-"""Of the largest number of a card that is worth asking the master about."""
 
 
-def cards(call: Call) -> list[dict[str, Any]]:
-    """Return the network cards that ``--net`` describes.
-
-    Raises
-    ------
-    BadInput
-        If a number is none, or stands twice.
-    """
-    given = call.option("net")
-    if call.option("no_nics"):
-        if given:
-            raise BadInput("--no-nics and --net do not go together")
-        return []
-    found: dict[int, dict[str, Any]] = {}
-    for ident, keys in given or ():
-        if not (ident.isdecimal() and ident.isascii()):
-            raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
-        if len(ident) > _DIGITS:
-            raise BadInput(f"no instance has so many cards: --net {ident}:...")
-        if int(ident) in found:
-            raise BadInput(f"--net {ident} is given twice")
-        found[int(ident)] = keys
-    return [found.get(number, {}) for number in range(max(found, default=-1) + 1)]
+def cards(call: Call) -> dict[str, Any]:
+    """Return the network cards, if anything was said of them."""
+    found = nic_options.new_cards(call)
+    return {**nic_options.conflicts(call), **({} if found is None else {"nics": found})}
 
 
 def nodes(call: Call) -> dict[str, Any]:
@@ -180,14 +159,8 @@ COMMAND = Command(
             "KEY=VALUE,...",
             backend_parameters,
         ),
-        Option(
-            ("--net",),
-            "a network card: mac=, ip=, name=, mode=bridged,link=BRIDGE",
-            "N:KEY=VALUE,...",
-            ident_key_values,
-            repeats=True,
-        ),
-        Option(("--no-nics",), "no network card, as without --net"),
+        nic_options.NEW,
+        Option(("--no-nics",), "no network card; without --net there may be one"),
         Option(("--no-install",), "leave the disks as they are"),
         Option(("--install-adopted",), "install the OS over the data of adopted disks"),
         FORCE_PARAMS,
@@ -203,6 +176,7 @@ COMMAND = Command(
         refused("--forthcoming", _AT_ONCE),
         refused("--commit", _AT_ONCE),
         refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
+        nic_options.CONFLICTS,
         Option(
             ("--file-storage-dir",),
             "directory for image files, below the cluster's",

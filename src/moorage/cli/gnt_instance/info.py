@@ -132,6 +132,7 @@ def nic(number: int, given: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]
         given = dict(zip(_NIC, given, strict=False))
     known = {**(given.get("nicparams") or {}), **given}
     shown = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
+    known["network"] = known.get("network_name") or known.get("network")
     plain = ("mode", "link", "vlan", "network", "name")
     words = {**shown, **{word: word for word in plain}}
     cells = {word: known.get(key) for word, key in words.items()}

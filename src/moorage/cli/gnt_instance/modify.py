@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, key_values, text_values
@@ -19,7 +20,7 @@ from moorage.cli.options import (
     overridden,
     refused,
 )
-from moorage.errors import BadInput, NotSupported
+from moorage.errors import BadInput
 
 from .disk_options import changes, disk_option
 from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS, parameters
@@ -46,10 +47,7 @@ def modify(call: Call) -> int:
     if disks:
         fields["disks"] = [list(change) for change in disks]
     if call.option("net"):
-        raise NotSupported(
-            "network cards are given when an instance is made",
-            hint="gnt-instance add --help",
-        )
+        fields["nics"] = nic_options.changes(call.option("net"))
     if not fields:
         raise BadInput(
             "nothing to modify", hint="gnt-instance modify --help lists what there is"
@@ -58,7 +56,7 @@ def modify(call: Call) -> int:
         if action == "remove":
             word = f"disk {which}" if which != -1 else "the last disk"
             call.warn(f"This will remove {word} of {name} and all its data. Continue?")
-    ways = {**_ways(call), **overridden(call)}
+    ways = {**_ways(call), **overridden(call), **nic_options.conflicts(call)}
     result = perform(
         call, "OP_INSTANCE_SET_PARAMS", instance_name=name, **fields, **ways
     )
@@ -134,12 +132,8 @@ COMMAND = Command(
             disk_option,
             repeats=True,
         ),
-        Option(
-            ("--net",),
-            "refused: network cards are given when an instance is made",
-            "N:ACTION,KEY=VALUE,...",
-            repeats=True,
-        ),
+        nic_options.MODIFIED,
+        nic_options.CONFLICTS,
         Option(
             ("-B", "--backend-parameters"),
             "memory=1G,vcpus=2 and the like",
@@ -206,6 +200,10 @@ COMMAND = Command(
         Example(
             "gnt-instance modify -t ext -e provider=san web1",
             "bring all its disks to the provider san",
+        ),
+        Example(
+            "gnt-instance modify --net add:network=lan,ip=pool web1",
+            "one network card more, with an address of the network lan",
         ),
         Example("gnt-instance modify -B memory=2G,vcpus=4 web1", "from the next start"),
     ),

@@ -17,7 +17,7 @@ from moorage.errors import Failed, NotSupported
 from moorage.model import Accelerator, GuestState
 from moorage.protocol import Door, Moved, Report, Writing
 
-from .base import Drive, GuestSpec, Target
+from .base import Card, Drive, GuestSpec, Target, seat
 
 _SCHEME = "fake:"
 _SUFFIX = ".json"
@@ -133,6 +133,29 @@ class Fake:
                 other: size for other, size in record.sizes.items() if other != disk
             }
             _write(self._file(uuid), _with_drives(record, sizes))
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Plug a network card; one that is plugged is left alone."""
+        record = self._get(uuid)
+        cards = record.guest.cards or {}
+        if card.uuid not in cards:
+            at = seat(cards, card.index, len(cards) + 1) or 0
+            self._put_cards(record, cards | {card.uuid: at})
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Unplug a network card; one that is not plugged is left alone."""
+        record = _read(self._file(uuid))
+        cards = record.guest.cards if record else None
+        if record and cards:
+            left = {one: at for one, at in cards.items() if one != card}
+            self._put_cards(record, left)
+
+    def _put_cards(self, record: _Record, cards: dict[str, int]) -> None:
+        guest = replace(record.guest, cards=cards)
+        _write(self._file(guest.uuid), replace(record, guest=guest))
+
+    async def arrived(self, uuid: str) -> None:
+        """Do nothing: nobody looks for these guests."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Make a drive larger."""
@@ -286,6 +309,7 @@ def _born(spec: GuestSpec, state: str) -> _Record:
         state=state,
         memory=spec.memory,
         vcpus=spec.vcpus,
+        cards=spec.seats,
     )
     record = _Record(guest=guest, sizes={})
     return _with_drives(record, {drive.disk: drive.size for drive in spec.drives})

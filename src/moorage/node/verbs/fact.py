@@ -54,6 +54,7 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         held=() if args.brief else tuple([held async for held in _held(at)]),
         accelerator=next(filter(None, _known(at)), None),
         powered_off=() if args.brief else tuple(await _powered_off(at)),
+        links=await at.machine.links(),
     )
 
 

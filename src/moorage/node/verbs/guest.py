@@ -2,14 +2,14 @@
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
+from moorage.model.nicparams import BRIDGED, NAMES
 from moorage.node import oses
 from moorage.node.hypervisors.base import Card, GuestSpec
 from moorage.protocol import (
@@ -20,7 +20,9 @@ from moorage.protocol import (
     FindConsole,
     InstallSystem,
     Moved,
+    NetworkOf,
     OnGuest,
+    PlugCard,
     PlugDisk,
     PrepareMigration,
     RebootGuest,
@@ -31,6 +33,7 @@ from moorage.protocol import (
     RunMigration,
     StartGuest,
     StopGuest,
+    UnplugCard,
     UnplugDisk,
     VerifySystem,
     Whole,
@@ -73,6 +76,17 @@ async def unplug(at: NodeContext, args: UnplugDisk, _report: Report) -> None:
     await at.hypervisor(args.hypervisor).unplug(args.uuid, args.disk.uuid)
 
 
+async def plug_card(at: NodeContext, args: PlugCard, _report: Report) -> None:
+    """Hot-plug a network card."""
+    card = _card(args.nic, args.index, args.networks)
+    await at.hypervisor(args.hypervisor).plug_card(args.uuid, card)
+
+
+async def unplug_card(at: NodeContext, args: UnplugCard, _report: Report) -> None:
+    """Hot-unplug a network card."""
+    await at.hypervisor(args.hypervisor).unplug_card(args.uuid, args.nic)
+
+
 async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
     """Tell the guest that a disk has grown."""
     drive = at.drive(args.disk, args.slot)
@@ -81,7 +95,7 @@ async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
 
 async def prepare(at: NodeContext, args: PrepareMigration, _report: Report) -> Door:
     """Prepare a guest that waits for a migration; return where to send it."""
-    spec = _spec(at, args, args.ports)
+    spec = _spec(at, args)
     _use(at, args, args.disks)
     return await at.hypervisor(args.hypervisor).incoming(spec, args.address)
 
@@ -97,6 +111,7 @@ async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
         if guest is None:
             raise Failed(f"guest {args.name} did not arrive on node {at.name}")
         if guest.state == "running":
+            await hypervisor.arrived(args.uuid)
             return
         await asyncio.sleep(_LOOK)
     raise Failed(f"guest {args.name} does not run on node {at.name} yet")
@@ -216,11 +231,8 @@ def told_of(
     )
 
 
-def _spec(
-    at: NodeContext,
-    args: Whole[object],
-    ports: Mapping[str, int] = MappingProxyType({}),
-) -> GuestSpec:
+def _spec(at: NodeContext, args: Whole[object]) -> GuestSpec:
+    waits = args if isinstance(args, PrepareMigration) else None
     return GuestSpec(
         uuid=args.uuid,
         name=args.name,
@@ -228,15 +240,28 @@ def _spec(
         vcpus=args.vcpus,
         hvparams=args.hvparams,
         drives=tuple(at.drive(disk, n) for n, disk in enumerate(args.disks)),
-        cards=tuple(_card(nic) for nic in args.nics),
-        ports=dict(ports),
+        cards=tuple(_card(nic, n, args.networks) for n, nic in enumerate(args.nics)),
+        ports=waits.ports if waits else {},
+        places=waits.cards if waits else None,
+        waits=waits is not None,
+        tags=args.tags,
         uid_pool=args.uid_pool,
         network_port=args.network_port,
     )
 
 
-def _card(nic: Nic) -> Card:
-    return Card(mac=nic.mac, link=str(nic.nicparams.get("link") or ""))
+def _card(nic: Nic, index: int, networks: Iterable[NetworkOf]) -> Card:
+    wires = {name: str(nic.nicparams.get(name) or "") for name in NAMES}
+    wires["mode"] = wires["mode"] or BRIDGED
+    return Card(
+        uuid=nic.uuid,
+        mac=nic.mac,
+        index=index,
+        name=nic.name,
+        ip=nic.ip,
+        network=next((one for one in networks if one.uuid == nic.network), None),
+        **wires,
+    )
 
 
 def _use(at: NodeContext, args: OnGuest[object], disks: Iterable[Disk]) -> None:
@@ -251,6 +276,8 @@ VERBS = (
     RebootGuest.done_by(reboot),
     PlugDisk.done_by(plug),
     UnplugDisk.done_by(unplug),
+    PlugCard.done_by(plug_card),
+    UnplugCard.done_by(unplug_card),
     ResizeDisk.done_by(resize),
     FindConsole.done_by(console),
     PrepareMigration.done_by(prepare),

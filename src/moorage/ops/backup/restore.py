@@ -222,10 +222,10 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         if self.no_nics:
             return []
         taken = {nic.mac for one in view.config.all(Instance) for nic in one.nics}
-        found = []
-        for number in range(max(len(known), len(self.nics))):
+        found, asked = [], self.nics or []
+        for number in range(max(len(known), len(asked))):
             told = _card(known[number], taken) if number < len(known) else {}
-            given = self.nics[number] if number < len(self.nics) else {}
+            given = asked[number] if number < len(asked) else {}
             found.append(told | dict(given))
         return found
 
@@ -254,7 +254,7 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         known = whole.export.instance
         cards = known.nics if known and not self.no_nics else ()
         for number, nic in enumerate(cards):
-            if whole.nics[number].get("mac") is None:
+            if (whole.nics or [])[number].get("mac") is None:
                 yield (
                     f"network card {number} gets a new MAC address: another instance "
                     f"has {nic.mac}"

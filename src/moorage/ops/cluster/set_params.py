@@ -19,6 +19,7 @@ from moorage.model import (
     apply,
     hvparams,
     ipolicy,
+    nicparams,
     successor,
     uidpool,
 )
@@ -45,6 +46,10 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Parameters by hypervisor, by disk template; the value ``default`` drops one.
     beparams
         Defaults of all instances, plain or under the word ``default``.
+    nicparams
+        Mode, link and VLAN of cards that say nothing else.
+    mac_prefix
+        First three bytes of the hardware addresses that the cluster makes.
     ipolicy
         Parts of the instance policy; the value ``default`` drops one.
     enabled_user_shutdown
@@ -56,8 +61,6 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         How many nodes are to be master candidates; more are made at once.
     max_running_jobs
         How many jobs work at once.
-    mac_prefix
-        First three bytes of the MACs of new cards.
     ndparams
         Node parameters where neither a node nor its group has others.
     hidden_os, blacklisted_os
@@ -88,13 +91,14 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_user_shutdown: bool | None = None
     candidate_pool_size: int | None = None
     max_running_jobs: int | None = None
-    mac_prefix: str | None = None
     ndparams: dict[str, Any] | None = None
     os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
     osparams: dict[str, dict[str, Any]] | None = None
     osparams_private_cluster: dict[str, dict[str, Any]] | None = None
     hidden_os: tuple[tuple[str, str], ...] = ()
     blacklisted_os: tuple[tuple[str, str], ...] = ()
+    nicparams: dict[str, Any] | None = None
+    mac_prefix: str | None = None
     uid_pool: UidPool | None = None
     add_uids: UidPool | None = None
     remove_uids: UidPool | None = None
@@ -172,7 +176,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         names = (
             *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
             *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
-            *("candidate_pool_size", "max_running_jobs", "mac_prefix"),
+            *("candidate_pool_size", "max_running_jobs"),
         )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
@@ -182,6 +186,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.diskparams:
             check_known_templates(self.diskparams)
             found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
+        found |= self._cards(cluster)
         if self.ipolicy:
             found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
         if self.ndparams:
@@ -202,6 +207,15 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
             )
+        return found
+
+    def _cards(self, cluster: Cluster) -> dict[str, Any]:
+        """Return what changes of network cards' defaults."""
+        found: dict[str, Any] = {}
+        if self.nicparams:
+            found["nicparams"] = card_defaults(cluster.nicparams, self.nicparams)
+        if self.mac_prefix is not None:
+            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         return found
 
     def _uids(self, pool: UidPool) -> dict[str, UidPool]:
@@ -249,6 +263,20 @@ def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, A
     filled = merged(old.get("default", {}), backend.aliased(flat))
     backend.check(filled)
     return {**{k: dict(v) for k, v in old.items()}, "default": filled}
+
+
+def card_defaults(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of network cards, plain or under the word ``default``.
+
+    Raises
+    ------
+    BadInput
+        If there is no such parameter, or they do not go together.
+    """
+    new = {**old.get(nicparams.DEFAULT, {}), **given.get(nicparams.DEFAULT, given)}
+    found = nicparams.checked({**nicparams.INITIAL, "link": "", **new})
+    nicparams.check_whole(nicparams.NicParams(**found))
+    return {nicparams.DEFAULT: found}
 
 
 def check_once(pools: list[str]) -> None:

@@ -46,6 +46,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
         yield from disk_spec.hold(self.wishes(view))
+        yield from nics.hold_named(view.config, self.cards_asked(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
@@ -122,6 +123,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             tags=self.tags,
             spindle_use=wanted.spindle_use,
             peer=peer.uuid if peer else "",
+            addresses=nics.claimed(self.cards(view)),
         )
         if peer:
             yield Claim(node=peer.uuid, rooms=self.mirrored(view, peer))
@@ -144,7 +146,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if self.hypervisor and self.hypervisor not in enabled:
             told = ", ".join(enabled)
             raise BadInput(f"hypervisor '{self.hypervisor}' is not enabled: {told} is")
-        nics.check(view.config, self.nics)
+        self.cards(view)
         check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
@@ -155,7 +157,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes(view):
             yield from disk_spec.warnings(view, wanted, node)
-        yield from nics.warnings(self.nics)
+        yield from nics.warnings(view, self.cards(view))
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self.adopts():
             yield (

@@ -210,13 +210,15 @@ def migration(
     prepared = len(told) + len(disks)
     running = guest(view, instance)
     ports = running.ports if running else {}
+    cards = running.cards if running else None
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
         do=PrepareMigration(
-            **node_tasks.of_whole(config, instance),
+            **node_tasks.of_whole(config, instance, target),
             disks=tuple(disks),
             ports=ports,
+            cards=cards,
             address=target.secondary_ip if _apart(target) else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),

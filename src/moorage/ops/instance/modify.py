@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
-from moorage.jobs.unread import Moot, Unsupported
+from moorage.jobs.unread import Moot
 from moorage.model import (
     Change,
     Claim,
@@ -29,11 +29,12 @@ from moorage.ops import (
     screens,
 )
 from moorage.ops.instance import memory, new_primary
+from moorage.ops.instance.changing_cards import ChangingCards
 from moorage.ops.instance.changing_disks import ChangingDisks, after, told_of
 from moorage.ops.liveness import runs
 
 
-class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
+class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
     """Modify an instance.
 
     Attributes
@@ -51,10 +52,6 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_SET_PARAMS"
     plans = True
 
-    nics: Annotated[
-        list[list[Any]],
-        Unsupported("network cards are given when an instance is made"),
-    ] = []
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
     osparams: dict[str, Any] = {}
@@ -71,9 +68,6 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
         bool, Moot("the OS that an instance is said to have is not looked up")
     ] = False
     ignore_ipolicy: bool = False
-    conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
-        True
-    )
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance and its disks; share another primary node."""
@@ -83,7 +77,7 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
-        yield from ChangingDisks.questions(self, view)
+        yield from ChangingCards.questions(self, view)
         yield from self._about_os(view)
         if self.pnode:
             node = view.config.node(self.pnode)
@@ -109,6 +103,7 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
             osparams.check(view, node, new.os, osparams.of_instance(new))
         if self.disks:
             self.check_disks(view)
+        self.check_cards(view)
         if self.offline and runs(view, instance):
             raise WrongState(
                 f"instance {instance.name} is running: it cannot be marked offline",
@@ -157,6 +152,7 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
             yield from mirroring.claims(view)
         if self._gets_memory(view):
             yield memory.claim(view, self._with_memory(view))
+        yield from self.card_claims(view)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the hypervisor parameters that will have no effect."""
@@ -182,17 +178,20 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
             yield node_tasks.oses_on(node.uuid)
 
     def _anything(self) -> bool:
-        told = (self.disks, self.hvparams, self.beparams, self.osparams, self.os_name)
+        told = (self.disks, self.nics, self.hvparams, self.beparams, self.osparams)
         return (
-            any((*told, self.osparams_private, self.pnode))
+            any((*told, self.os_name, self.osparams_private, self.pnode))
             or self.converts
             or self.offline is not None
         )
 
     def tasks(self, view: View) -> Iterator[Task]:
-        """Verify, change the disks one after the other, then the rest, then destroy."""
+        """Verify; change disks, one after the other, cards, and the rest; destroy."""
         changes, then = self.changes(view)
         yield from changes
+        cards = list(self.card_tasks(view, then))
+        yield from cards
+        then = after(then, cards)
         yield from self._rest(then)
         mirroring = self.mirroring(view)
         if mirroring:
@@ -235,6 +234,7 @@ class InstanceSetParams(ChangingDisks, frozen=True, kw_only=True):
         """Return what was changed, in Ganeti's words."""
         del results
         told = [told_of(view, self.instance(view), *one) for one in self.mods(view)]
+        told += self.told_of_cards(view)
         rest = (("be", self.beparams), ("hv", self.hvparams), ("os", self.osparams))
         told += [
             [f"{prefix}/{name}", value]

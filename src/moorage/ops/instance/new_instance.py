@@ -10,10 +10,11 @@ from moorage import backend
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
-from moorage.model import DISKLESS, Disk, Instance, Node, NodeGroup
+from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.ops import (
     disk_spec,
     identity,
+    links,
     nics,
     node_tasks,
     osparams,
@@ -41,6 +42,10 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         mirrored disks; without them the planner chooses.
     iallocator
         Who chooses; there is only ``hail``.
+    nics
+        Its network cards; None for one, where the cluster's defaults connect it.
+    conflicts_check
+        Whether an address of a card in no network must not be one of a network's.
     group_name
         The group that is chosen from.
     osparams_private, osparams_secret
@@ -70,7 +75,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     mode: str = "create"
     disk_template: str | None = None
     disks: list[dict[str, Any]] = field(default_factory=list)
-    nics: list[dict[str, Any]] = field(default_factory=list)
+    nics: list[dict[str, Any]] | None = None
     pnode: str | None = None
     snode: str | None = None
     iallocator: str | None = None
@@ -97,9 +102,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     wait_for_sync: bool = True
     ip_check: Annotated[bool, Moot("nobody pings an address")] = True
     name_check: Annotated[bool, Moot("no name is resolved")] = True
-    conflicts_check: Annotated[bool, Moot("no address is looked for in networks")] = (
-        True
-    )
+    conflicts_check: bool = True
     src_node: Annotated[str | None, Unsupported("mode 'create' reads no export")] = None
     src_path: Annotated[str | None, Unsupported("mode 'create' reads no export")] = None
     force_variant: Annotated[
@@ -248,7 +251,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             osparams=self.osparams,
             osparams_private=self.osparams_private,
             admin_state="up" if self.start else "down",
-            nics=view.once("nics", lambda: nics.new(view, self.nics)),
+            nics=self.cards(view),
             disks=tuple(disk.uuid for disk in disks),
             disks_active=self.start,
             ctime=view.now,
@@ -257,11 +260,22 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         )
         return screens.with_port(view.config, made)
 
+    def cards_asked(self, view: View) -> list[dict[str, Any]]:
+        """Return its network cards as they are asked for."""
+        return nics.default_cards(view.config) if self.nics is None else self.nics
+
+    def cards(self, view: View) -> tuple[Nic, ...]:
+        """Return its network cards, with addresses that nobody has."""
+        making = nics.Making(view, self.instance_name, self.conflicts_check)
+        asked = self.cards_asked(view)
+        return view.once("nics", lambda: nics.made(making, asked))
+
     def check_node(self, view: View, node: Node) -> None:
         """Raise unless a node takes instances, answers, and has the system."""
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         placement.check_told(view, node)
+        links.check(view, node, self.cards(view))
         if self.installs():
             osparams.check(view, node, str(self.os_type), self._os_parameters)
 

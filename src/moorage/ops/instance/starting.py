@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import node_tasks
+from moorage.ops import links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
@@ -96,7 +96,7 @@ def wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
             what=f"wake {instance.name} on {node.name}",
             node=node.uuid,
             do=StartGuest(
-                **node_tasks.of_whole(view.config, instance), disks=tuple(disks)
+                **node_tasks.of_whole(view.config, instance, node), disks=tuple(disks)
             ),
         )
 
@@ -159,6 +159,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
             node = view.config.node(instance.primary_node)
             for disk in view.config.disks_of(instance):
                 check_reach(view, disk, node)
+            links.check(view, node, instance.nics)
             if not self.ignore_capacity:
                 memory.check_start(view, self.as_it_runs(view))
 

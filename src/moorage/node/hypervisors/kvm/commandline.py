@@ -10,19 +10,20 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from moorage.model.hvparams import Parameters
-from moorage.node.hypervisors.base import Card, Drive, GuestSpec
+from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import blockdev, ending, screen
+from . import blockdev, ending, netdev, screen
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""
 CHANNEL = "moorage"
 """Name of the guest's channel port."""
 
-_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS, _FIRST_CARD_ADDRESS = 0x3, 0x4, 0x10
+_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
@@ -47,8 +48,8 @@ class Launch:
         Number of the set of the console's log.
     kernel, initrd
         Descriptors of the node's kernel and its initramfs, if the guest boots one.
-    taps
-        Descriptors of the cards' ends on this node; None for a card without a cable.
+    cables
+        QEMU's ends of the cards' cables; None for a card without one.
     ports
         Port of each disk.
     data
@@ -67,7 +68,7 @@ class Launch:
     data: Mapping[str, blockdev.Data]
     kernel: int | None = None
     initrd: int | None = None
-    taps: Sequence[int | None] = ()
+    cables: Sequence[Mapping[str, Any] | None] = ()
     incoming: bool = False
     media: Mapping[str, int] = field(default_factory=dict)
 
@@ -79,12 +80,12 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_sandbox(given),
         *_sets(launch),
         *_chardevs(given, launch),
-        *_ports(),
+        *_ports(spec),
         *_boot(given, launch),
         *screen.screen(given),
         *screen.media(given, launch.media),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
-        *(word for n, card in enumerate(spec.cards) for word in _card(n, card, launch)),
+        *_cards(spec, given, launch),
         *(("-incoming", "defer") if launch.incoming else ()),
         *shlex.split(given.kvm_extra),
     ]
@@ -144,7 +145,7 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
 
 
-def _ports() -> Iterator[str]:
+def _ports(spec: GuestSpec) -> Iterator[str]:
     """Yield empty ports: on q35 a device can only be plugged into one of these."""
     for port in range(PORTS):
         slot, function = divmod(port, _FUNCTIONS)
@@ -152,6 +153,8 @@ def _ports() -> Iterator[str]:
         name = f"id={blockdev.port_name(port)},chassis={port + 1},slot={port + 1}"
         # without io-reserve, 16 ports would use up all I/O ports that there are
         yield from ("-device", f"pcie-root-port,{name},io-reserve=0,{address}")
+    for device in netdev.ports() if spec.seats is not None else ():
+        yield from ("-device", device)
 
 
 def _boot(given: Parameters, launch: Launch) -> Iterator[str]:
@@ -186,15 +189,11 @@ def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
     yield from ("-device", json.dumps(device))
 
 
-def _card(number: int, card: Card, launch: Launch) -> Iterator[str]:
-    device = {
-        "driver": "virtio-net-pci",
-        "id": f"card{number}",
-        "mac": card.mac,
-        "addr": f"{_FIRST_CARD_ADDRESS + number:#x}",
-    }
-    tap = launch.taps[number]
-    if tap is not None:
-        yield from ("-netdev", f"tap,id=net{number},fd={tap}")
-        device["netdev"] = f"net{number}"
-    yield from ("-device", json.dumps(device))
+def _cards(spec: GuestSpec, given: Parameters, launch: Launch) -> Iterator[str]:
+    seats = spec.seats
+    for card, cable in zip(spec.cards, launch.cables, strict=True):
+        seat = None if seats is None else seats[card.uuid]
+        if cable:
+            yield from ("-netdev", netdev.typed(cable))
+        device = netdev.device(card, seat, given, cabled=cable is not None)
+        yield from ("-device", json.dumps(device))

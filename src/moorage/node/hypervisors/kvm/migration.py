@@ -34,6 +34,8 @@ from .shapes import Migration
 UNDER_WAY = frozenset(
     {"setup", "active", "device", "pre-switchover", "wait-unplug", "cancelling"}
 )
+ANNOUNCEMENT = {"initial": 50, "max": 550, "rounds": 5, "step": 100}
+"""When a guest says where it is: five times, with pauses in milliseconds that grow."""
 SETUP = 30.0
 """Seconds that a destination may take for its TLS; it needs milliseconds."""
 _SAID = 2000

@@ -28,7 +28,7 @@ class Child(Struct, frozen=True):
 
 
 Children = Annotated[list[Child], Meta(max_length=256)]
-"""Those of one place: 16 drives, their ports, 8 cards, and what else there is."""
+"""Those of one place: 16 drives, 8 cards, their ports, and what else there is."""
 
 
 class CharacterLine(Struct, frozen=True):

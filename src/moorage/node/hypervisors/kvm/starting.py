@@ -7,18 +7,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from socket import socket
+from typing import Any
 
 from moorage.errors import Failed
 from moorage.model import hvscreen
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import hotplug, lines, openings, taps, users
+from . import hotplug, lines, netdev, openings, users
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
 from .guest_dir import SOCKETS, Home
 from .openings import Images, Opened
 from .sockets import listener
+from .taps import Tap
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +45,32 @@ class Outfit:
     port: socket | None
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a guest is started.
+
+    Attributes
+    ----------
+    accel
+        Value of ``-accel``.
+    taps
+        Of its network cards; None for one without a cable. They are not closed here.
+    incoming
+        Whether it waits for a migration.
+    """
+
+    accel: str
+    taps: Sequence[Tap | None]
+    incoming: bool
+
+
 @contextmanager
 def outfit(
     home: Home,
     spec: GuestSpec,
     given: Parameters,
     images: Images | None,
-    *,
-    accel: str,
-    incoming: bool,
+    start: Start,
 ) -> Iterator[Outfit]:
     """Yield what a guest is started with; closed again at the end.
 
@@ -68,7 +87,7 @@ def outfit(
             keep.add(user.lock)
         if user.gid is not None:
             home.share(user.gid)
-        group = users.kvm_group(user, DEVICE) if accel == KVM else ()
+        group = users.kvm_group(user, DEVICE) if start.accel == KVM else ()
         log = keep.add(home.log("consolelog"))
         numbers = count(2)
         found = _data(spec.drives, images, keep, numbers)
@@ -76,7 +95,7 @@ def outfit(
             stack.callback(one.wipe)
         media = _media(given, images, keep, numbers)
         launch = Launch(
-            accel=accel,
+            accel=start.accel,
             sockets=_sockets(home, stack, keep),
             sets={
                 1: (log, ""),
@@ -88,8 +107,8 @@ def outfit(
             data={disk: one.data for disk, one in found.items()},
             kernel=_kernel(given.kernel_path, home, keep),
             initrd=_kernel(given.initrd_path, home, keep),
-            taps=[keep.add(taps.tap(c.link)) if c.link else None for c in spec.cards],
-            incoming=incoming,
+            cables=_cables(spec, start, keep),
+            incoming=start.incoming,
             media={name: number for name, (number, _) in media.items()},
         )
         lines.share_certificates(home, given)
@@ -111,6 +130,19 @@ class _Keep:
         self._stack.callback(os.close, descriptor)
         self.descriptors.append(descriptor)
         return descriptor
+
+
+def _cables(spec: GuestSpec, start: Start, keep: _Keep) -> list[dict[str, Any] | None]:
+    return [
+        _cable(card.uuid, tap, keep) if tap else None
+        for card, tap in zip(spec.cards, start.taps, strict=True)
+    ]
+
+
+def _cable(card: str, tap: Tap, keep: _Keep) -> dict[str, Any]:
+    keep.descriptors += (*tap.queues, *tap.vhosts)
+    queues, vhosts = map(str, tap.queues), map(str, tap.vhosts)
+    return netdev.cable(card, list(queues), list(vhosts))
 
 
 def _data(
