@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from .cluster import ClusterBuilder, SimCluster
 from .lvm import GROUP
 from .rbd import POOL
-from .storage import GLUSTER_DIR
+from .stored import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
 """A volume that no disk is in, where somebody put it into the harbour."""
