@@ -17,7 +17,16 @@ from moorage.model import (
     hvparams,
     pair_of,
 )
-from moorage.ops import copies, disk_spec, nics, node_tasks, osparams, pairs, placement
+from moorage.ops import (
+    cabling,
+    copies,
+    disk_spec,
+    nics,
+    node_tasks,
+    osparams,
+    pairs,
+    placement,
+)
 from moorage.ops.disk.attach import MOST
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
@@ -37,7 +46,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
         yield from disk_spec.hold(self.wishes(view))
-        yield from nics.hold_named(view.config, self.cards_asked(view))
+        yield from cabling.hold_named(view.config, self.cards_asked(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
@@ -147,7 +156,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes(view):
             yield from disk_spec.warnings(view, wanted, node)
-        yield from nics.warnings(view, self.cards(view))
+        yield from cabling.warnings(view, self.cards(view))
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self.adopts():
             yield (
