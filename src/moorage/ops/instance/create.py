@@ -26,6 +26,7 @@ from moorage.ops import (
     osparams,
     pairs,
     placement,
+    screens,
 )
 from moorage.ops.disk.attach import MOST
 from moorage.ops.instance import names
@@ -150,6 +151,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
+        screens.check(view.config, self.hypervisor or enabled[0], self.hvparams)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Tell what is left out, and which nodes could not take the instance over."""
