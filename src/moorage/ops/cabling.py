@@ -37,8 +37,8 @@ def warnings(view: View, nics: Iterable[Nic]) -> Iterator[str]:
     """Yield a sentence for each card that is connected to nothing."""
     cluster = view.config.cluster
     for number, nic in enumerate(nics):
-        own = {**nicparams.defaults(cluster), **nic.nicparams}
-        if not nic.network and not NicParams(**own).connected:
+        own = nicparams.over(nicparams.defaults(cluster), nic.nicparams).params()
+        if not nic.network and not own.connected:
             yield (
                 f"network card {number} names no bridge and is connected to nothing; "
                 f"--net {number}:link=BRIDGE names one"

@@ -16,7 +16,6 @@ from moorage.jobs import View
 from moorage.model import Config, Network, Nic, nicparams
 from moorage.model.misfit import misfit
 from moorage.model.networks import MAC, Address, contains, free, outside
-from moorage.model.nicparams import NicParams
 from moorage.storage.validation import check_name
 
 MOST = 8
@@ -233,7 +232,7 @@ def _params(
         )
     try:
         own = nicparams.checked(given)
-        whole = NicParams(**{**nicparams.defaults(config.cluster), **own})
+        whole = nicparams.over(nicparams.defaults(config.cluster), own).params()
         if not network:
             nicparams.check_whole(whole)
     except BadInput as error:
