@@ -228,7 +228,7 @@ def test_a_routed_guest_is_reached_through_its_node(street: Any) -> None:
         "ip addr add 203.0.113.9/32 dev eth0; ip link set eth0 up; "
         f"ip route add {NET}.0/24 dev eth0",
     )
-    ping = ("ping", "-c", "2", "-i", "0.2", "-W", "5", "203.0.113.9")
+    ping = ("busybox", "ping", "-c", "2", "-i", "0.2", "-W", "5", "203.0.113.9")
     assert " 0% packet loss" in inside_space("mrgnet1", *ping)
     street.type("gnt-instance migrate -f far")
     assert " 0% packet loss" in inside_space("mrgnet2", *ping)
