@@ -19,6 +19,7 @@ PROGRAMS = (
     "gnt_node",
     "gnt_group",
     "gnt_instance",
+    "gnt_network",
     "gnt_disk",
     "gnt_storage",
     "gnt_backup",

@@ -12,7 +12,7 @@ from typing import Any
 from moorage.errors import BadInput, Failed
 from moorage.units import is_whole
 
-from . import watcher
+from . import state_backup, watcher
 from .command import Call, Command, Example, Operand, Option, Program
 from .main import run
 from .options import DEBUG
@@ -204,6 +204,7 @@ PROGRAM = Program(
                 Example("moorage master check", "can its store be believed?"),
             ),
         ),
+        *state_backup.COMMANDS,
     ),
 )
 

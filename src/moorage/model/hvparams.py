@@ -202,6 +202,10 @@ class Parameters(Struct, frozen=True, kw_only=True):
         return _CACHES.get(self.disk_cache, default)
 
 
+KNOWN = tuple(sorted({*Parameters.__struct_fields__, *IGNORED}))
+"""Every parameter of kvm's that can be given, with an effect or without."""
+
+
 def check(hypervisor: str, given: Mapping[str, Any]) -> None:
     """Raise `BadInput` for parameters that a hypervisor does not know or cannot honour.
 
@@ -210,9 +214,8 @@ def check(hypervisor: str, given: Mapping[str, Any]) -> None:
     if hypervisor != KVM:
         return
     own = {name: value for name, value in given.items() if value != "default"}
-    known = sorted({*Parameters.__struct_fields__, *IGNORED})
-    for name in sorted(own.keys() - {*known}):
-        close = get_close_matches(name, known, n=1)
+    for name in sorted(own.keys() - {*KNOWN}):
+        close = get_close_matches(name, KNOWN, n=1)
         raise BadInput(
             f"kvm has no hypervisor parameter '{name}'",
             hint=f"did you mean {close[0]}?" if close else "",

@@ -20,6 +20,7 @@ from moorage.model import (
 from moorage.ops import (
     cabling,
     copies,
+    disk_checks,
     disk_spec,
     nics,
     node_tasks,
@@ -65,7 +66,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         wishes = self.wishes(view)
         if len(wishes) > MOST:
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
-        disk_spec.check_distinct(wishes)
+        disk_checks.check_distinct(wishes)
         node = self.node(view)
         self._check_pair(view)
         if self.pnode:
@@ -157,7 +158,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         """Tell what is left out, and which nodes could not take the instance over."""
         node = self.node(view)
         for wanted in self.wishes(view):
-            yield from disk_spec.warnings(view, wanted, node)
+            yield from disk_checks.warnings(view, wanted, node)
         yield from cabling.warnings(view, self.cards(view))
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self.adopts():

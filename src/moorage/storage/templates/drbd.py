@@ -18,9 +18,9 @@ from moorage.model.addresses import is_v6, place
 from moorage.model.facts import UP_TO_DATE
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
-from moorage.storage.base import (
-    Can,
-    Capabilities,
+from moorage.storage.base import Template, VolumeRequest, nothing
+from moorage.storage.capabilities import Can, Capabilities
+from moorage.storage.command import (
     Command,
     Examining,
     Finding,
@@ -29,11 +29,8 @@ from moorage.storage.base import (
     Outcome,
     Output,
     Steps,
-    Template,
-    VolumeRequest,
     Watching,
     Where,
-    nothing,
 )
 from moorage.storage.drbd_status import Resource, devices
 from moorage.units import Mib
