@@ -31,7 +31,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint
+.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint wheel deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -86,6 +86,41 @@ test: ## Set up and run all tests, the real ones included (root)
 real-packages:
 	@scripts/can-run-real.sh 2> >(sed 's/; the same tour.*/; without them: make check/' >&2)
 
+# What the project consists of, for what is built from it.
+SOURCES := $(shell find src share -type f -not -name '*.so' -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
+WHEELS := $(BUILD)/wheels
+WHEEL := $(BUILD)/wheel/.built
+DEB := $(BUILD)/deb/.built
+
+wheel: $(WHEEL) ## Build the wheel in .build/wheel
+
+$(WHEEL): $(LOCKED) pyproject.toml setup.py $(SOURCES)
+	@scripts/debian-packages.sh build
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@$(BIN)/python -m pip wheel -q --no-deps --no-index --no-build-isolation -w $(@D) .
+	@touch $@
+
+# The libraries that the packages carry: those of the lock file, by their hashes.
+$(WHEELS)/.fetched: $(LOCKED) requirements-run.lock
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@$(BIN)/python -m pip download -qq --disable-pip-version-check --only-binary :all: \
+	  --require-hashes -r requirements-run.lock -d $(@D)
+	@touch $@
+
+deb: $(DEB) ## Build the Debian packages in .build/deb
+
+$(DEB): $(WHEEL) $(WHEELS)/.fetched scripts/make-debs.sh README.md $(shell find debian docs -type f)
+	@scripts/debian-packages.sh deb
+	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) $(WHEEL) $(WHEELS)
+	@touch $@
+
+debian-root: $(BUILD)/machines/.made ## Make a fresh Debian 12 system in .build/machines
+
+$(BUILD)/machines/.made: scripts/make-debian-root.sh
+	@scripts/debian-packages.sh real
+	@scripts/make-debian-root.sh $(@D)/debian
+	@touch $@
+
 guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .build/guest
 	@scripts/make-guest.sh $(BIN)/python $(GUEST)
 
@@ -138,6 +173,10 @@ lock: $(LOCKED) ## Renew requirements.lock (needs the package registry)
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 	  --constraint requirements.lock --extra dev --extra mutants \
 	  --output-file requirements-mutants.lock pyproject.toml
+	CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet \
+	  --generate-hashes --allow-unsafe --strip-extras --no-emit-options \
+	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	  --constraint requirements.lock --output-file requirements-run.lock pyproject.toml
 
 clean: stop ## Remove all that make has built
 	rm -rf $(BUILD) $(VENV) mutants .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

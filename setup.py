@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compiles the planner's kernel; all else stands in pyproject.toml.
+"""Compiles the planner's kernel and lists the examples; else see pyproject.toml.
 
 The kernel is Python that Cython can compile. Without a compiler it runs as it is: the
 same answers, more slowly.
@@ -17,8 +17,9 @@ KERNEL = [
     Extension(
         f"{PACKAGE}.{module}",
         [str(FOLDER / f"{module}.py")],
-        # A fused multiply-add would change last digits, and so decisions.
-        extra_compile_args=["-O3", "-ffp-contract=off"],
+        # No debug symbols: they are most of the time and of the size. A fused
+        # multiply-add would change last digits, and so decisions.
+        extra_compile_args=["-O3", "-g0", "-ffp-contract=off"],
         optional=True,
     )
     for module in (
@@ -57,5 +58,17 @@ def declare_columns() -> None:
         file.write_text(text)
 
 
+def examples() -> list[tuple[str, list[str]]]:
+    """Return the providers and OS definitions, by the directory they go to."""
+    folders = (found for found in Path("share").rglob("*") if found.is_dir())
+    return [
+        (f"share/moorage/{folder.relative_to('share')}", files)
+        for folder in sorted(folders)
+        if (files := sorted(str(one) for one in folder.iterdir() if one.is_file()))
+    ]
+
+
 declare_columns()
-setup(ext_modules=cythonize(KERNEL, build_dir="build", quiet=True))
+setup(
+    ext_modules=cythonize(KERNEL, build_dir="build", quiet=True), data_files=examples()
+)

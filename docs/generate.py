@@ -8,14 +8,28 @@ which are stale.
 """
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import Flag
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
-from declared import Lines, about, code, field_rows, fields, rest, table, type_name
+import msgspec
+from compared import comparison, counts
+from declared import (
+    Lines,
+    about,
+    attributes,
+    code,
+    field_rows,
+    fields,
+    rest,
+    table,
+    type_name,
+)
 
 from moorage import errors
 from moorage.cli import options
@@ -35,6 +49,7 @@ from moorage.storage.templates.ext import Ext
 from moorage.units import Mib
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
+AGENT_TOML = REFERENCE.parents[1] / "debian" / "agent.toml"
 NOTE = "<!-- Written by docs/generate.py: change the code or the .md.in. -->"
 
 
@@ -95,7 +110,7 @@ def _command(program: Program, command: Command) -> Lines:
 
 def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
     """Return a command's own options, and links to the common ones that it has."""
-    own, common = list(given), []
+    own, common = [option for option in given if not option.refused], []
     for group, link in (
         (options.ASKING, "the [options of questions](#options-of-questions)"),
         (options.JOB, "the [options of jobs](#options-of-jobs)"),
@@ -342,6 +357,8 @@ PARTS: dict[str, Callable[[], Lines]] = {
     "balancing_options": lambda: _options(declared.BALANCING),
     "commands": commands,
     "common": common,
+    "comparison": comparison,
+    "counts": counts,
     "errors": error_codes,
     "job_options": lambda: _options(options.JOB),
     "opcodes": opcodes,
@@ -359,7 +376,21 @@ PARTS: dict[str, Callable[[], Lines]] = {
 def written() -> dict[Path, str]:
     """Return the text of every generated page, by its path."""
     sources = sorted(REFERENCE.glob("*.md.in"))
-    return {one.with_suffix(""): _page(one.read_text()) for one in sources}
+    pages = {one.with_suffix(""): _page(one.read_text()) for one in sources}
+    return pages | {AGENT_TOML: "\n".join(agent_toml()) + "\n"}
+
+
+def agent_toml() -> Lines:
+    """Yield the file of the agent's settings, each with its meaning and default."""
+    yield "# How the agent of this node runs. A line that is commented out shows the"
+    yield "# default. After a change: systemctl restart moorage-node; guests go on."
+    told = attributes(Settings)
+    for one in msgspec.structs.fields(Settings):
+        yield ""
+        text = told[one.name].replace("`", "")
+        yield from (f"# {line}" for line in wrap(text, 86, break_on_hyphens=False))
+        default = list(one.default) if isinstance(one.default, tuple) else one.default
+        yield f"# {one.name} = {json.dumps(default)}"
 
 
 def _page(source: str) -> str:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Install the Debian packages of one set of debian-packages.txt that are missing.
-# Usage: debian-packages.sh venv|build|real
+# Usage: debian-packages.sh venv|build|deb|real
 # Without root, or without apt, it changes nothing and says what to install.
 set -euo pipefail
 

@@ -12,6 +12,7 @@
     - Conflict     - the state moved under the request; look again, then retry
     - Stale        - the step carries an older epoch or term than the node has seen
     - NoCapacity   - no placement keeps every promise
+    - HookFailed   - an administrator's script said no before anything was done
   + Failed         - something ran and broke; the job says what was undone
     - CommandFailed - a program on a node exited with an error
     - Unreachable  - a node gave no answer
@@ -131,6 +132,13 @@ class NoCapacity(Refused):
 
     code = "no-capacity"
     ganeti = "insufficient_resources"
+
+
+class HookFailed(Refused):
+    """An administrator's script said no before anything was done."""
+
+    code = "hook-failed"
+    ganeti = "environment_error"
 
 
 class Failed(MoorageError):

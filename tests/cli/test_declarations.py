@@ -20,6 +20,7 @@ from moorage.cli import (
     join_token,
     listing,
     main,
+    nic_options,
     options,
     policy_options,
 )
@@ -34,6 +35,7 @@ SHARED = (
     listing,
     main,
     help,
+    nic_options,
     options,
     policy_options,
 )
@@ -65,10 +67,19 @@ def planning() -> tuple[ModuleType, ...]:
     return tuple(import_module(one.name) for one in names if "declared" not in one.name)
 
 
+@cache
+def beside(module: ModuleType) -> tuple[ModuleType, ...]:
+    """Return a module and those of its package whose functions it uses."""
+    package = module.__name__.rpartition(".")[0]
+    functions = (one for one in vars(module).values() if inspect.isfunction(one))
+    names = {module.__name__, *(one.__module__ for one in functions)}
+    return tuple(sys.modules[name] for name in names if name.startswith(package))
+
+
 def is_read(option: Option, one: Command) -> bool:
     if option in declared.ASKED:
         return True
-    modules = (sys.modules[one.handler.__module__], *SHARED)
+    modules = (*beside(sys.modules[one.handler.__module__]), *SHARED)
     if one.name == "":
         modules += planning()
     return any(option.name in words(module) for module in modules)
@@ -76,7 +87,8 @@ def is_read(option: Option, one: Command) -> bool:
 
 @pytest.mark.parametrize("one", COMMANDS)
 def test_each_option_is_read_or_says_that_it_asks_for_nothing(one: Command) -> None:
-    silent = [o.flags[-1] for o in one.options if not o.moot and not is_read(o, one)]
+    asking = [o for o in one.options if not o.moot and not o.refused]
+    silent = [o.flags[-1] for o in asking if not is_read(o, one)]
     assert silent == []
 
 

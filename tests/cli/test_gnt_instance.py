@@ -196,7 +196,6 @@ def test_add_refuses_what_there_is_not(typed, line, field) -> None:
         ("-t plain -s 10G x", {"disks": [{"size": 10240}], "start": True}),
         ("-t diskless --no-install x", {"disks": [], "no_install": True}),
         ("-t diskless --no-nics x", {"nics": []}),
-        ("-t diskless x", {"nics": []}),
         ("-t diskless --net 0 x", {"nics": [{}]}),
         ("-t diskless --net 1:link=b x", {"nics": [{}, {"link": "b"}]}),
         ("-t ext -s 1G -I hail x", {"iallocator": "hail"}),
@@ -383,12 +382,40 @@ def test_errors_of_the_master_pass(master, typed) -> None:
     assert "error type: wrong_input, error details:\nMissing provider" in screen.err
 
 
-def test_modify_says_that_cards_do_not_change(master, typed) -> None:
-    screen = typed("gnt-instance modify --net add:link=br0 web1")
-    assert screen.status == 1
-    assert "network cards are given when an instance is made" in screen.err
+@pytest.mark.parametrize(
+    ("given", "change"),
+    [
+        ("add:link=br0", ["add", -1, {"link": "br0"}]),
+        ("add,link=br0", ["add", -1, {"link": "br0"}]),
+        ("1:add,network=lan,ip=pool", ["add", 1, {"network": "lan", "ip": "pool"}]),
+        ("remove", ["remove", -1, {}]),
+        ("front:remove", ["remove", "front", {}]),
+        ("0:modify,vlan=.5:10", ["modify", 0, {"vlan": ".5:10"}]),
+        ("0:-ip", ["modify", 0, {"ip": "none"}]),
+    ],
+)
+def test_modify_of_cards(master, typed, given: str, change: list[Any]) -> None:
+    assert typed(f"gnt-instance modify --net {given} web1").status == 0
+    assert master.ops[0]["nics"] == [change]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("front:add", "add takes a card's number"),
+        ("0:remove,link=br0", "remove takes no parameters"),
+        ("0:add,remove", "one at a time"),
+        ("0", "nothing to modify"),
+    ],
+)
+def test_changes_of_cards_that_there_are_not(master, typed, given, said) -> None:
+    screen = typed(f"gnt-instance modify --net {given} web1")
+    assert said in screen.err
     assert master.ops == []
-    assert "refused" in typed("gnt-instance modify --help").out
+
+
+def test_without_a_word_the_cluster_says_what_cards_there_are(master, typed) -> None:
+    assert "nics" not in added(master, typed, "-t diskless x")
 
 
 def test_a_hundred_thousand_cards_are_refused_at_once(master, typed) -> None:

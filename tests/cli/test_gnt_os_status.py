@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-GOOD = ["tiny", True, [], [], {"node1": [["/srv/os/tiny", True, ""]]}]
-BAD = ["bad", False, [], [], {"node1": [["/srv/os/bad", False, "no create"]]}]
+_STATE = ([20], False, False)
+GOOD = ["tiny", True, [], [], {"node1": [["/srv/os/tiny", True, ""]]}, *_STATE]
+BAD = ["bad", False, [], [], {"node1": [["/srv/os/bad", False, "no create"]]}, *_STATE]
 
 
 @pytest.mark.parametrize(

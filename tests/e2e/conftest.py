@@ -85,11 +85,14 @@ class Harbour:
     ----------
     base
         Stopped; each trial gets a twin of it.
+    prepare
+        What is done to a twin before it is tried on.
     """
 
     base: SimCluster
     before: Picture
     directory: Path
+    prepare: Callable[[SimCluster], None] = lambda _: None
     known: dict[str, Reference] = field(default_factory=dict)
     numbers: count = field(default_factory=count)
 
@@ -100,7 +103,9 @@ class Harbour:
 
     async def fresh(self) -> SimCluster:
         """Return a cluster to break."""
-        return await self.base.twin(self.directory / f"{next(self.numbers)}")
+        cluster = await self.base.twin(self.directory / f"{next(self.numbers)}")
+        self.prepare(cluster)
+        return cluster
 
     async def reference(self, scenario: Scenario) -> Reference:
         """Return how a request goes when nothing goes wrong."""

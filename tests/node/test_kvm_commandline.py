@@ -9,7 +9,7 @@ import pytest
 from moorage.errors import BadInput, Failed, NotSupported
 from moorage.model.hvparams import parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec
-from moorage.node.hypervisors.kvm import blockdev, hotplug
+from moorage.node.hypervisors.kvm import blockdev, hotplug, netdev
 from moorage.node.hypervisors.kvm.commandline import (
     PORTS,
     Launch,
@@ -51,7 +51,10 @@ def argv(guest, *, incoming=False, accel="tcg"):
         consolelog=1,
         kernel=8 if given.kernel_path else None,
         initrd=9 if given.initrd_path else None,
-        taps=[10 if card.link else None for card in guest.cards],
+        cables=[
+            netdev.cable(card.uuid, ["10"], []) if card.link else None
+            for card in guest.cards
+        ],
         ports=hotplug.assigned(guest.drives, {}),
         data={one.disk: data(one) for one in guest.drives},
         incoming=incoming,
@@ -65,7 +68,7 @@ def values(words, option):
 
 
 def test_a_guest_has_a_port_for_each_disk_that_ganeti_allows():
-    ports = [v for v in values(argv(spec()), "-device") if "pcie-root-port" in v]
+    ports = [v for v in values(argv(spec()), "-device") if "id=port" in v]
     assert len(ports) == PORTS == 16
     assert len({port.split("addr=")[1] for port in ports}) == 16
 
@@ -151,13 +154,44 @@ def test_files_are_handed_over_as_descriptors():
     assert "logfile=/dev/fdset/1," in values(words, "-chardev")[1]
 
 
-def test_cards_have_fixed_addresses_and_one_without_a_bridge_has_no_cable():
-    cards = (Card(mac="aa:00:00:00:00:01", link="br0"), Card(mac="aa:00:00:00:00:02"))
-    words = argv(spec(cards=cards))
-    assert values(words, "-netdev") == ["tap,id=net0,fd=10"]
-    made = [json.loads(value) for value in values(words, "-device")[-2:]]
-    assert [card["addr"] for card in made] == ["0x10", "0x11"]
-    assert [card.get("netdev") for card in made] == ["net0", None]
+CARDS = (
+    Card(uuid="a", mac="aa:00:00:00:00:01", link="br0"),
+    Card(uuid="b", index=1, mac="aa:00:00:00:00:02"),
+)
+
+
+def devices(words):
+    return [json.loads(one) for one in values(words, "-device") if one[0] == "{"]
+
+
+def test_cards_have_seats_and_one_without_a_bridge_has_no_cable():
+    words = argv(spec(cards=CARDS))
+    assert values(words, "-netdev") == ["tap,id=cable-a,fd=10"]
+    assert [card["bus"] for card in devices(words)] == ["seat0", "seat1"]
+    assert [card.get("netdev") for card in devices(words)] == ["cable-a", None]
+
+
+def test_a_guest_of_an_older_agent_has_the_same_cards_at_its_destination():
+    words = argv(spec(cards=CARDS, waits=True), incoming=True)
+    assert not [one for one in values(words, "-device") if "id=seat" in one]
+    assert [card["addr"] for card in devices(words)] == ["0x10", "0x11"]
+
+
+def test_cards_sit_at_the_destination_where_they_sat_before():
+    moved = spec(cards=CARDS, waits=True, places={"a": 5, "b": 0})
+    found = devices(argv(moved, incoming=True))
+    assert [card["bus"] for card in found] == ["seat5", "seat0"]
+
+
+def test_a_card_is_what_its_parameters_say():
+    given = parameters({"nic_type": "rtl8139", "virtio_net_queues": 4})
+    assert netdev.device(CARDS[0], 0, given, cabled=True)["driver"] == "rtl8139"
+    given = parameters({"virtio_net_queues": 4})
+    made = netdev.device(CARDS[0], 0, given, cabled=True)
+    assert (made["driver"], made["mq"], made["vectors"]) == ("virtio-net-pci", True, 10)
+    cable = netdev.cable("a", ["1", "2"], ["3", "4"])
+    told = "tap,id=cable-a,fds=1:2,vhost=on,vhostfds=3:4"
+    assert netdev.typed(cable) == told
 
 
 def test_a_guest_has_only_the_devices_that_it_needs():
@@ -174,7 +208,7 @@ def test_a_guest_has_only_the_devices_that_it_needs():
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"boot_order": "floppy"}, "disk, network"),
+        ({"boot_order": "tape"}, "cdrom, disk, floppy, network"),
         ({"disk_cache": "fast"}, "writeback"),
         ({"machine_version": "pc-i440fx-7.2"}, "q35"),
         ({"migration_port": "many"}, "migration_port"),

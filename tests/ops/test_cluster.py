@@ -12,11 +12,12 @@ from moorage.errors import BadInput, Unreachable, WrongState
 from moorage.jobs import View
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.certificates import authority_on
-from moorage.ops.cluster.observation import room_and_facts_on
+from moorage.ops.cluster.checks_copies import copies_on
+from moorage.ops.cluster.observation import ask_facts
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
 from moorage.ops.node_tasks import providers_on
-from moorage.protocol import GetAuthority, GetFacts, ListProviders
+from moorage.protocol import GetAuthority, GetCopies, GetFacts, ListProviders
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
@@ -58,6 +59,8 @@ def verify(builder: ClusterBuilder, **answers) -> dict:
             found[question] = known.get(question.node, san)
         elif isinstance(question.call, GetAuthority):
             found[question] = answers.get("authority")
+        elif isinstance(question.call, GetCopies):
+            found[question] = answers.get("copies", [])
         else:
             device = answers["devices"][question.node]
             found[question] = [device for _ in question.call.paths]
@@ -368,9 +371,9 @@ def test_only_the_cluster_is_held():
 
 def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
-    node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
         authority_on(View(config)),
-        room_and_facts_on(config, node),
+        copies_on(View(config)),
+        *ask_facts(config),
         providers_on("node1"),
     ]

@@ -42,8 +42,9 @@ class Words:
         ((REFUSED, REFUSED, REFUSED), True),
         ((REFUSED, REFUSED, SILENT), True),
         ((REFUSED, SILENT, SILENT), False),
-        ((REFUSED, REFUSED, {}), False),
-        ((REFUSED, REFUSED, FULL), False),
+        ((REFUSED, REFUSED, {}), True),
+        ((REFUSED, REFUSED, FULL), True),
+        ((REFUSED, {}, FULL), False),
     ],
 )
 async def test_what_nodes_say_of_their_master(

@@ -149,6 +149,7 @@ async def test_a_guest_migrates_to_another_user(lab, on_two):
         await lab.one.migrate(spec.uuid, lab.two.address, target, silent)
         assert user(lab.two, spec) not in (left, 0)
         await lab.one.discard(spec.uuid)
+        await lab.two.go_on(spec.uuid)
         async with lab.inside(lab.two, spec) as inside:
             await inside.run(f"echo still writes > {await inside.disk(drive.disk)}")
 

@@ -189,6 +189,7 @@ async def test_no_byte_is_lost_in_a_live_migration(lab, alpha, kind):
             await refused(source.start(spec), "moved")
             await source.discard(spec.uuid)
             assert await state(source, spec) is None
+            await destination.go_on(spec.uuid)
             assert seen[-1][2] == "MiB"
             await inside.at(destination.channel(spec.uuid))
             await inside.wait_ready()

@@ -9,9 +9,9 @@ from moorage import __version__
 from moorage.errors import BadInput
 from moorage.model import (
     Config,
-    Node,
     NodeFacts,
 )
+from moorage.model.addresses import is_v6
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
@@ -20,17 +20,24 @@ from .luxi import VERSION
 _OS_API = 20
 _SAME = (
     "beparams",
+    "blacklisted_os",
+    "candidate_pool_size",
     "ctime",
     "default_iallocator",
     "diskparams",
     "enabled_disk_templates",
     "enabled_hypervisors",
+    "enabled_user_shutdown",
     "file_storage_dir",
     "gluster_storage_dir",
+    "hidden_os",
     "hvparams",
     "mac_prefix",
+    "max_running_jobs",
     "mtime",
+    "ndparams",
     "nicparams",
+    "os_hvp",
     "osparams",
     "shared_file_storage_dir",
     "tags",
@@ -63,8 +70,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
-        "candidate_pool_size": config.count(Node),
-        "primary_ip_version": 4,
+        "primary_ip_version": 6 if is_v6(cluster.master_ip) else 4,
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,
     }
@@ -74,7 +80,7 @@ _VALUES: dict[str, Callable[[Config], Any]] = {
     "cluster_name": lambda config: config.cluster.cluster_name,
     "master_node": lambda config: config.node(config.cluster.master_node).name,
     "volume_group_name": lambda config: config.cluster.volume_group_name or None,
-    "watcher_pause": lambda _config: None,
+    "watcher_pause": lambda config: config.cluster.watcher_pause,
 }
 
 

@@ -28,6 +28,8 @@ from moorage.errors import BadInput, Failed, MoorageError, Refused, Unreachable
 VERSION = 3_010_000
 """Version of the configuration that both sides must share, as Ganeti counts."""
 END = b"\x03"
+_AT_ONCE = 256
+"""Rows that are encoded in one go."""
 LONGEST = 256 * 1024 * 1024
 """Bytes after which a message without an end is taken for a broken peer."""
 ANSWER_TIMEOUT = 180.0
@@ -89,7 +91,11 @@ class Splitter:
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode() + END
+    return _json(value).encode() + END
+
+
+def _json(value: Any) -> str:  # noqa: ANN401
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _decode(message: bytes) -> dict[str, Any]:
@@ -126,6 +132,31 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
 def encode_result(result: Any) -> bytes:  # noqa: ANN401
     """Return the answer to a request that was carried out, its end included."""
     return _encode({"success": True, "result": result, "version": VERSION})
+
+
+def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
+    """Return the same for many rows, some at a time: other threads get their turn.
+
+    Parameters
+    ----------
+    result
+        Rows, or the fields and the data of a query.
+
+    >>> table = {"fields": [], "data": [[[0, "web1"]], [[0, "web2"]]]}
+    >>> encode_long(table) == encode_result(table)
+    True
+    """
+    if isinstance(result, list):
+        body = f"[{_rows(result)}]"
+    else:
+        fields = _json(result["fields"])
+        body = f'{{"fields":{fields},"data":[{_rows(result["data"])}]}}'
+    return f'{{"success":true,"result":{body},"version":{VERSION}}}'.encode() + END
+
+
+def _rows(rows: list[Any]) -> str:
+    parts = (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
+    return ",".join(_json(part)[1:-1] for part in parts)
 
 
 def encode_error(error: MoorageError) -> bytes:
@@ -207,10 +238,15 @@ class LuxiClient:
         The master's socket.
     timeout
         Longest wait for an answer, in seconds.
+    other
+        The socket of who knows the master, for when there is none; empty for nobody.
     """
 
-    def __init__(self, path: str, timeout: float = ANSWER_TIMEOUT) -> None:
+    def __init__(
+        self, path: str, timeout: float = ANSWER_TIMEOUT, *, other: str = ""
+    ) -> None:
         self.path = path
+        self._other = other
         self._timeout = timeout
         self._socket: socket.socket | None = None
         self._splitter = Splitter()
@@ -259,12 +295,34 @@ class LuxiClient:
             raise
         return decode_answer(message)
 
+    def line(self, *args: Any) -> tuple[Any, socket.socket, bytes]:  # noqa: ANN401
+        """Open a line to a guest (``ConnectInstance``).
+
+        Returns what is told of it, the connection, which is the guest's from now on,
+        and what came of it already. Raises as :meth:`call` does.
+        """
+        link = self._connect()
+        try:
+            link.sendall(encode_request("ConnectInstance", args))
+            message, rest = _until_end(link)
+            answer = decode_answer(message)
+        except OSError as error:
+            link.close()
+            raise _broken(error, self._timeout) from error
+        except BaseException:
+            link.close()
+            raise
+        link.settimeout(None)
+        return answer, link, rest
+
     def _connect(self) -> socket.socket:
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(self._timeout)
         try:
             link.connect(self.path)
         except OSError as error:
+            if self._other and not link.connect_ex(self._other):
+                return link
             link.close()
             raise _absent(self.path, error) from error
         return link
@@ -331,6 +389,18 @@ class LuxiClient:
         """Yield the fields' values of each job; None for one that is not known."""
         wanted = None if jobs is None else list(jobs)
         yield from self.call("QueryJobs", wanted, list(fields))
+
+
+def _until_end(link: socket.socket) -> tuple[bytes, bytes]:
+    """Return a message, and what came behind its end, which may be anything."""
+    came = b""
+    while END not in came:
+        data = link.recv(1 << 16)
+        if not data:
+            raise ConnectionError("the master closed the connection")
+        came += data
+    message, _, rest = came.partition(END)
+    return message, rest
 
 
 def _absent(path: str, error: OSError) -> NoMaster:

@@ -73,6 +73,12 @@ class QueryGroups(_OldQuery, frozen=True):
     resource = "group"
 
 
+class QueryNetworks(_OldQuery, frozen=True):
+    """Return values of networks."""
+
+    resource = "network"
+
+
 class QueryExports(Method, frozen=True):
     """Return the names of the exports of each node; False for one that is silent."""
 
@@ -158,6 +164,7 @@ QUERIES: tuple[type[Method], ...] = (
     QueryInstances,
     QueryNodes,
     QueryGroups,
+    QueryNetworks,
     QueryExports,
     QueryClusterInfo,
     QueryConfigValues,

@@ -7,8 +7,10 @@ Options and operands mix freely, an option's value may begin with a dash
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from moorage.errors import NotSupported
 
 from .declaration import Command, Operand, Option, Options, Usage
 
@@ -47,8 +49,17 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
     for word in extra:
         raise _unknown_option(prog, command, word)
     if not found.wants_help:
+        _check_refused(command, vars(found))
         _check_count(prog, command.operands, found.words)
     return Options(**vars(found))
+
+
+def _check_refused(command: Command, values: Mapping[str, Any]) -> None:
+    """Raise `NotSupported` for an option that is known only to be refused."""
+    for option in command.options:
+        if option.refused and values[option.name] not in (None, False, []):
+            flag = option.flags[-1]
+            raise NotSupported(f"{flag} is not supported: {option.refused}")
 
 
 def _check_text(word: str) -> None:

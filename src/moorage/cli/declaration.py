@@ -9,8 +9,8 @@
   + Option ``--text-data``
 """
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 from moorage.errors import BadInput
@@ -54,6 +54,9 @@ class Option(NamedTuple):
         handed ``NAME=PROVIDER``.
     moot
         Whether it is Ganeti's and asks for what is so here in any case.
+    refused
+        Why there is no such thing here: who types it reads this. Empty for an option
+        that there is.
     """
 
     flags: tuple[str, ...]
@@ -69,6 +72,7 @@ class Option(NamedTuple):
     dest: str = ""
     pair: bool = False
     moot: bool = False
+    refused: str = ""
 
     @property
     def name(self) -> str:
@@ -153,11 +157,18 @@ class Command(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A program of several commands, or of one without a name."""
+    """A program of several commands, or of one without a name.
+
+    Attributes
+    ----------
+    absent
+        Why a command of Ganeti's is not here, by its name: who types it reads this.
+    """
 
     name: str
     summary: str
     commands: tuple[Command, ...]
+    absent: Mapping[str, str] = MappingProxyType({})
 
     def find(self, name: str) -> Command | None:
         """Return the command of that name or alias, if any."""

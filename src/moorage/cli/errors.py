@@ -4,12 +4,13 @@
 from collections.abc import Iterator
 
 from moorage.api.luxi import NoMaster
-from moorage.errors import MoorageError, Refused
+from moorage.errors import HookFailed, MoorageError, Refused
 
 from .declaration import Usage
 from .terminal import Terminal
 
 _REFUSED = "Failure: prerequisites not met for this operation:"
+_HOOK = "Failure: hooks execution failed:"
 _FAILED = "Failure: command execution error:"
 
 
@@ -25,6 +26,8 @@ def lines(error: MoorageError) -> Iterator[str]:
     """Yield an error's lines."""
     if isinstance(error, Usage | NoMaster):
         yield f"error: {error.message}"
+    elif isinstance(error, HookFailed):
+        yield from (_HOOK, error.message)
     elif isinstance(error, Refused):
         yield from (_REFUSED, f"error type: {error.ganeti}, error details:")
         yield error.message

@@ -7,11 +7,22 @@ from moorage.errors import BadInput
 
 from . import details, policy_options, tags
 from .command import Call, Command, Example, Operand, Option, Program
-from .follow import perform
+from .follow import fetch, follow_many, perform
 from .listing import Listing
 from .main import run
-from .option_syntax import key_values
-from .options import DEBUG, FORCE, JOB, JSON
+from .option_syntax import key_values, nested
+from .options import (
+    ASKING,
+    DEBUG,
+    DISK_PARAMETERS,
+    FORCE,
+    IALLOCATOR,
+    JOB,
+    JSON,
+    moot,
+    refused,
+)
+from .show_policy import flags as show_policy_flags
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
@@ -29,15 +40,33 @@ def add(call: Call) -> int:
     if policy_options.given(call):
         now = call.client.call("QueryClusterInfo")["ipolicy"]
         fields["ipolicy"] = policy_options.policy(call, now)
+    fields |= _parameters(call)
     perform(call, "OP_GROUP_ADD", group_name=name, **fields)
     call.terminal.print(f"Added node group {name}")
+    return 0
+
+
+def _parameters(call: Call) -> dict[str, Any]:
+    """Return the parameters of nodes and disks that were given."""
+    found = call.given(ndparams="node_parameters")
+    if call.option("disk_parameters"):
+        found["diskparams"] = nested(call.option("disk_parameters"))
+    return found
+
+
+def show_policy(call: Call) -> int:
+    """Print the commands that would make groups' policies as they are."""
+    field = "ipolicy" if call.option("include_defaults") else "custom_ipolicy"
+    for group in details.look_up(call, "group", ["name", field]):
+        words = show_policy_flags(group[field] or {}, standard=False)
+        call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
     return 0
 
 
 def modify(call: Call) -> int:
     """Change a group."""
     (name,) = call.words
-    fields = call.given(alloc_policy="alloc_policy", ndparams="node_parameters")
+    fields = call.given(alloc_policy="alloc_policy") | _parameters(call)
     if policy_options.given(call):
         (group,) = details.look_up(call, "group", ["name", "ipolicy"])
         fields["ipolicy"] = policy_options.policy(call, group["ipolicy"])
@@ -75,6 +104,23 @@ def assign(call: Call) -> int:
     return 0
 
 
+def evacuate(call: Call) -> int:
+    """Let every instance of a group go to other groups."""
+    (name,) = call.words
+    call.ask(f"Let every instance of node group {name} go to other groups?")
+    fields: dict[str, Any] = call.given(iallocator="iallocator")
+    if call.option("to"):
+        fields["target_groups"] = call.option("to")
+    if call.option("sequential"):
+        fields["sequential"] = True
+    found = fetch(call, "OP_GROUP_EVACUATE", group_name=name, **fields)
+    jobs = zip(found["names"], found["jobs"], strict=True)
+    answers = {one: (bool(taken), what) for one, (taken, what) in jobs}
+    if not answers:
+        call.terminal.print(f"There are no instances in node group {name}")
+    return follow_many(call, answers)
+
+
 def info(call: Call) -> int:
     """Print all that is known of some groups."""
     return details.show(call, details.look_up(call, "group", _INFO), _shown)
@@ -103,6 +149,19 @@ _POLICY = Option(
     choices=("preferred", "last_resort", "unallocable"),
 )
 
+_STATE = "nodes say what they have"
+_PARAMETERS = (
+    Option(
+        ("--node-parameters",),
+        "its nodes' parameters",
+        "KEY=VALUE,...",
+        key_values,
+    ),
+    DISK_PARAMETERS,
+    refused("--hypervisor-state", _STATE, "NAME:KEY=VALUE,..."),
+    refused("--disk-state", _STATE, "NAME:KEY=VALUE,..."),
+)
+
 PROGRAM = Program(
     "gnt-group",
     "group nodes that see the same storage",
@@ -112,7 +171,7 @@ PROGRAM = Program(
             add,
             "Make a group",
             _GROUP,
-            (_POLICY, *policy_options.OPTIONS, *JOB),
+            (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
         ),
         *LISTING.commands("gnt-group", "node_cnt > 2"),
         Command(
@@ -131,12 +190,7 @@ PROGRAM = Program(
             (
                 _POLICY,
                 *policy_options.OPTIONS,
-                Option(
-                    ("--node-parameters",),
-                    "its nodes' parameters",
-                    "KEY=VALUE,...",
-                    key_values,
-                ),
+                *_PARAMETERS,
                 *JOB,
             ),
         ),
@@ -156,6 +210,35 @@ PROGRAM = Program(
             (FORCE, *JOB),
             examples=(
                 Example("gnt-group assign-nodes rack2 node4 node5", "two nodes"),
+            ),
+        ),
+        Command(
+            "evacuate",
+            evacuate,
+            "Let every instance of a group go to other groups",
+            _GROUP,
+            (
+                Option(("--to",), "to this group alone", "GROUP", repeats=True),
+                IALLOCATOR,
+                Option(("--sequential",), "one after the other, in one job"),
+                moot("--early-release", "locks are released as early as can be"),
+                refused(
+                    "--force-failover",
+                    "what runs migrates; shut it down first, and it fails over",
+                ),
+                *ASKING,
+                *JOB,
+            ),
+            examples=(Example("gnt-group evacuate --to rack2 rack1", "to rack2"),),
+        ),
+        Command(
+            "show-ispecs-cmd",
+            show_policy,
+            "Print the commands that would make groups' policies as they are",
+            (Operand("GROUP", 0, None),),
+            (
+                Option(("--include-defaults",), "with what the cluster says"),
+                DEBUG,
             ),
         ),
         *tags.commands("gnt-group"),

@@ -31,7 +31,8 @@ def command_help(program: Program, command: Command) -> str:
         lines += [f"  {example.line}", f"      {example.does}"]
     lines += ["", "Options:"]
     for option in command.options:
-        lines += _entry(usage(option), option.help)
+        if not option.refused:
+            lines += _entry(usage(option), option.help)
     if not any("--help" in option.flags for option in command.options):
         lines += _entry("-h, --help", "show this")
     return "\n".join(lines)

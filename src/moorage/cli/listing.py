@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from . import qfilter
@@ -105,7 +106,10 @@ class Listing(NamedTuple):
         fields = chosen(call.option("output"), self.fields)
         forced = bool(call.option("filter"))
         wanted = qfilter.of_words(call.words, self.key, forced=forced)
-        return print_query(call, self.resource, fields, wanted)
+        if call.option("node"):
+            wanted = ["&", *filter(None, [wanted, _on(call.option("node"))])]
+        order = (self.key[0], call.words)
+        return print_query(call, self.resource, fields, wanted, order)
 
     def list_fields(self, call: Call) -> int:
         """Print what fields there are."""
@@ -133,16 +137,43 @@ def chosen(asked: str | None, usual: Sequence[str]) -> list[str]:
     return asked.split(",")
 
 
+def _on(nodes: Sequence[str]) -> list[Any]:
+    return ["|", *(["==", "node", node] for node in nodes)]
+
+
 def print_query(
-    call: Call, resource: str, fields: Sequence[str], wanted: list[Any] | None
+    call: Call,
+    resource: str,
+    fields: Sequence[str],
+    wanted: list[Any] | None,
+    order: tuple[str, Sequence[str]] = ("", ()),
 ) -> int:
-    """Print what the master answers; return the exit status."""
-    columns, rows = call.client.query(resource, fields, wanted)
+    """Print what the master answers; return the exit status.
+
+    Parameters
+    ----------
+    order
+        A field, and the names that were asked for: rows come in the order of these.
+    """
+    key, names = order
+    asked = [*fields, key] if len(names) > 1 else fields
+    columns, rows = call.client.query(resource, asked, wanted)
+    if asked != fields:
+        rows = [row[:-1] for row in sorted(rows, key=lambda row: _place(names, row))]
+        columns = columns[:-1]
     if call.option("json"):
         call.terminal.print(json.dumps(_objects(fields, rows), indent=2))
     else:
         print_table(call, columns, rows)
     return warn_unknown(call, columns)
+
+
+def _place(names: Sequence[str], row: Sequence[Cell]) -> int:
+    """Return which of the names that were asked for a row's last cell is."""
+    value = str(row[-1][1])
+    fits = (n for n, name in enumerate(names) if fnmatchcase(value, name))
+    short = (n for n, name in enumerate(names) if value.startswith(f"{name}."))
+    return next(fits, next(short, len(names)))
 
 
 def print_table(

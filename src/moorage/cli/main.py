@@ -124,6 +124,8 @@ def _carry_out(
 def _unknown_command(program: Program, name: str) -> Usage:
     kept = [one for one in program.commands if one.verb not in DESTROYS]
     known = [name for command in kept for name in command.names]
+    if name in program.absent:
+        return Usage(f"there is no {program.name} {name} here: {program.absent[name]}")
     hint = close(name, known, program.name)
     return Usage(f"{program.name} has no command '{name}'", hint=hint)
 

@@ -12,6 +12,7 @@ from typing import Any
 from moorage.errors import BadInput, Failed
 from moorage.units import is_whole
 
+from . import state_backup, watcher
 from .command import Call, Command, Example, Operand, Option, Program
 from .main import run
 from .options import DEBUG
@@ -138,7 +139,8 @@ def master(call: Call) -> int:
 
 def _checked(call: Call, at: Any) -> int:  # noqa: ANN401 - imported late
     """Say what is wrong with a master's store; return 1 if anything is."""
-    found = _daemons("store_check").check(at)
+    check = _daemons("store_check").check
+    found = _daemons("state_directory").as_owner(at.root, check, at)
     for fault in found.faults:
         call.terminal.print(f"ERROR: {fault}")
     number = len(found.faults)
@@ -185,6 +187,7 @@ PROGRAM = Program(
             (Option(("--sim",), "on simulated nodes: no root, no QEMU"),),
         ),
         Command("agent", agent, "run the agent of a node", (_DIR,)),
+        watcher.COMMAND,
         Command(
             "master",
             master,
@@ -201,6 +204,7 @@ PROGRAM = Program(
                 Example("moorage master check", "can its store be believed?"),
             ),
         ),
+        *state_backup.COMMANDS,
     ),
 )
 

@@ -5,7 +5,8 @@ The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is 
 ``no_key`` is false, ``-key`` is none (back to the default).
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from moorage import backend
@@ -122,3 +123,28 @@ def shown_uids(ranges: Iterable[Iterable[int]]) -> str:
     from moorage.model import uidpool  # noqa: PLC0415 - slow to load, seldom needed
 
     return uidpool.shown(tuple((first, last) for first, last in ranges))
+
+
+def nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return parameters by what they are of; none stands for the word default."""
+    found: dict[str, dict[str, Any]] = {}
+    for ident, keys in given:
+        values = {k: "default" if v is None else v for k, v in keys.items()}
+        found.setdefault(ident, {}).update(values)
+    return found
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SPAN = re.compile(r"([0-9]{1,9})([smhdw]?)")
+
+
+def span(text: str) -> int:
+    """Return the seconds of a time span.
+
+    >>> span("90"), span("2h")
+    (90, 7200)
+    """
+    found = _SPAN.fullmatch(text)
+    if not found:
+        raise BadInput(f"'{text[:40]}' is no time: 90 (seconds), 15m, 2h, 1d, 1w")
+    return int(found[1]) * _UNITS[found[2]]

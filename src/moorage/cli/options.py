@@ -5,6 +5,7 @@ from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
+from .option_syntax import ident_key_values
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 _YEAR = 366 * 86400
@@ -42,18 +43,65 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def moot(flag: str, why: str) -> Option:
-    """Return a switch of Ganeti's that asks for what is so here in any case.
+def moot(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
+    """Return an option of Ganeti's that asks for what is so here in any case.
 
     Parameters
     ----------
     why
         The end of the sentence "accepted, as in Ganeti: ...".
+    metavar
+        What stands for its value; empty for a switch.
+    short
+        Its other form, as ``-v``.
     """
-    return Option((flag,), f"accepted, as in Ganeti: {why}", moot=True)
+    told = f"accepted, as in Ganeti: {why}"
+    return Option(_flags(flag, short), told, metavar, moot=True)
+
+
+def refused(flag: str, why: str, metavar: str = "", *, short: str = "") -> Option:
+    """Return an option of Ganeti's that is refused in a sentence.
+
+    Parameters
+    ----------
+    why
+        The end of the sentence "--flag is not supported: ...".
+    metavar, short
+        As of :func:`moot`.
+    """
+    told = f"not supported: {why}"
+    return Option(_flags(flag, short), told, metavar, refused=why)
+
+
+def never(flag: str, why: str) -> Option:
+    """Return an option of Ganeti's that takes no for an answer, and refuses yes.
+
+    Parameters
+    ----------
+    why
+        The end of the sentence "yes is not supported: ...".
+    """
+
+    def convert(text: str) -> bool:
+        if truth(text):
+            raise BadInput(f"yes is not supported: {why}")
+        return False
+
+    told = f"accepted, as in Ganeti: no, as it is here in any case; {why}"
+    return Option((flag,), told, "no", convert, moot=True)
+
+
+def _flags(flag: str, short: str) -> tuple[str, ...]:
+    return (short, flag) if short else (flag,)
 
 
 DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
+PRIORITY = Option(
+    ("--priority",),
+    "how early the job runs: low, normal or high",
+    "PRIORITY",
+    choices=tuple(PRIORITIES),
+)
 JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
 FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
 YES = Option(("--yes",), "answer every question with yes")
@@ -65,12 +113,7 @@ JOB = (
     Option(("--submit",), "submit the job, print its number, do not wait"),
     Option(("--print-jobid",), "print the job's number before anything else"),
     Option(("--dry-run",), "show the tasks that would be done; change nothing"),
-    Option(
-        ("--priority",),
-        "how early the job runs: low, normal or high",
-        "PRIORITY",
-        choices=tuple(PRIORITIES),
-    ),
+    PRIORITY,
     Option(("--reason",), "why, for the job's reason trail", "TEXT"),
     JSON,
     DEBUG,
@@ -82,6 +125,13 @@ ASKING = (FORCE, YES, NO_INPUT)
 
 FORCE_PARAMS = Option(
     ("--force-params",), "hand over parameters that the disk's provider does not list"
+)
+DISK_PARAMETERS = Option(
+    ("-D", "--disk-parameters"),
+    "defaults of a disk template; may be repeated",
+    "NAME:KEY=VALUE,...",
+    ident_key_values,
+    repeats=True,
 )
 IALLOCATOR = Option(
     ("-I", "--iallocator"), "choose the node with this allocator", "NAME"

@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.units import parse_size
+from moorage.units import is_whole, parse_size
 
 from .command import Call, Option
 from .option_syntax import key_values
@@ -40,8 +40,9 @@ _SPECS = {
 
 
 def _size(name: str, value: Any) -> int:  # noqa: ANN401
+    sized = name in _MIB and not is_whole(str(value))
     try:
-        return int(parse_size(str(value))) if name in _MIB else int(value)
+        return int(parse_size(str(value))) if sized else int(value)
     except (TypeError, ValueError):
         raise BadInput(f"'{value}' does not fit {name}") from None
 

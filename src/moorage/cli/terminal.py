@@ -90,6 +90,10 @@ class Terminal:
 
     def confirms(self, question: str) -> bool:
         """Ask a question that yes or no answers."""
-        self.err.write(f"{visible(question)} [y/N]: ")
+        return self.reads(f"{question} [y/N]: ").lower() in ("y", "yes")
+
+    def reads(self, question: str) -> str:
+        """Ask a question; return the line that answers it."""
+        self.err.write(visible(question))
         self.err.flush()
-        return self.inp.readline().strip().lower() in ("y", "yes")
+        return self.inp.readline().strip()

@@ -6,17 +6,22 @@ import logging
 import os
 import shutil
 import signal
-import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError, json, toml
+from msgspec.structs import replace
 
-from moorage.errors import BadInput, Failed, MoorageError, NotFound
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.model.addresses import place
 from moorage.model.misfit import misfit
-from moorage.node import cgroup, durable, enrolment, server
+from moorage.node import cgroup, durable, enrolment, leader, server
+from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
+from moorage.node.admin_scripts import AdminScripts
 from moorage.node.agent import Agent
 from moorage.node.exports import Exports
+from moorage.node.hooks import DIRECTORY as HOOKS
+from moorage.node.hooks import Hooks
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Hypervisor
 from moorage.node.images import EXPORTS, LIST, Images
@@ -25,25 +30,26 @@ from moorage.node.local_host import LocalMachine
 from moorage.node.oses import SEARCH_PATH as OS_PATH
 from moorage.node.providers import Providers
 from moorage.node.scripts import Scripts
+from moorage.node.wiring import SCRIPTS as WIRING
+from moorage.node.wiring import Wiring
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import log_limit
+from . import log_limit, node_socket, own_address, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
-_EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
-"""Addresses that stand for all of the machine's, and somewhere else in the world."""
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How an agent is to run.
 
     Attributes
     ----------
     address, port
-        Where it listens; ``0.0.0.0`` is everywhere. The cluster is told an address at
-        which others reach it: then the one that the default route starts from.
+        Where it listens: an address of the machine's, or a name of it; ``0.0.0.0`` is
+        everywhere. The cluster is told an address at which others reach it: then the
+        one of the machine's name, or of its route to others.
     hypervisor
         ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
     extstorage_path, os_path
@@ -52,8 +58,16 @@ class Settings(Struct, frozen=True, kw_only=True):
         Ganeti's list of the directories that image files may be kept in, one a line;
         root writes it, and no master can. Where there is none, two are allowed:
         ``/srv/ganeti/file-storage`` and ``/srv/ganeti/shared-file-storage``.
+    hooks_dir
+        Where the directories of hooks are, Ganeti's.
+    scripts_dir
+        Has the directories ``restricted-commands`` and ``oob``: scripts that the
+        cluster may run by their names.
     export_dir
         Where exports of this node lie, ``gnt-backup``'s; no master can change it.
+    network_scripts
+        Directory of scripts that connect network cards, as Ganeti's
+        ``kvm-ifup-custom``; they run as root.
     san
         For ``sim``: the directory that holds the simulated storage of all nodes.
     """
@@ -64,7 +78,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     extstorage_path: tuple[str, ...] = EXTSTORAGE_PATH
     os_path: tuple[str, ...] = OS_PATH
     file_storage_paths: str = LIST
+    hooks_dir: str = HOOKS
+    scripts_dir: str = SCRIPTS
     export_dir: str = EXPORTS
+    network_scripts: str = WIRING
     san: str = ""
 
 
@@ -77,21 +94,28 @@ def write_settings(places: NodePlaces, settings: Settings) -> None:
 def read_settings(places: NodePlaces) -> Settings:
     """Return the settings that were written; the defaults if none were.
 
+    Those in the node's directory count before those of the machine.
+
     Raises
     ------
     BadInput
         If the file holds something else.
     """
-    try:
-        return json.decode(places.settings.read_bytes(), type=Settings)
-    except FileNotFoundError:
-        return Settings()
-    except (DecodeError, UnicodeError) as error:
-        told = misfit(error) if isinstance(error, ValidationError) else error
-        raise BadInput(
-            f"{places.settings} does not hold settings: {told}",
-            hint=f"rm {places.settings} brings the defaults back",
-        ) from None
+    for file, decode in (
+        (places.settings, json.decode),
+        (places.machine_settings, toml.decode),
+    ):
+        try:
+            return decode(file.read_bytes(), type=Settings)
+        except FileNotFoundError:
+            continue
+        except (DecodeError, UnicodeError) as error:
+            told = misfit(error) if isinstance(error, ValidationError) else error
+            raise BadInput(
+                f"{file} does not hold settings: {told}",
+                hint=f"mv {file} {file}.old brings the defaults back",
+            ) from None
+    return Settings()
 
 
 def run(directory: Path) -> None:
@@ -115,20 +139,24 @@ def run(directory: Path) -> None:
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
+    settings = replace(settings, address=own_address.resolved(settings.address))
     log_limit.allow_descriptors()
     asyncio.get_running_loop().set_exception_handler(log_limit.complain)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    signs = systemd.Signs()
     while not stopped.is_set():
-        if enrolment.joined(places.keys):
-            await _serve(places, settings, stopped)
-        else:
-            await _wait_outside(places, settings, stopped)
+        live = _serve if enrolment.joined(places.keys) else _wait_outside
+        await live(places, settings, stopped, signs.begin)
+    signs.end()
 
 
 async def _serve(
-    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+    places: NodePlaces,
+    settings: Settings,
+    stopped: asyncio.Event,
+    up: Callable[[], None],
 ) -> None:
     """Serve the cluster until the process is told to end, or the node leaves."""
     left = asyncio.Event()
@@ -137,20 +165,26 @@ async def _serve(
     keys = Keys(places.keys)
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
     runner = await server.serve(agent, keys, settings.address, settings.port)
-    _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
+    _LOG.info("node %s serves at %s", name, place(settings.address, settings.port))
+    local = await node_socket.serve(places, agent)
     for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
+    up()
     chores = [asyncio.create_task(_tended(one)) for one in hypervisors.values()]
     waits = {asyncio.create_task(one.wait()) for one in (stopped, left)}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for one in (*waits, *chores):
         one.cancel()
     places.serving.unlink(missing_ok=True)
+    if local:
+        await local.stop()
     await runner.cleanup()
     if left.is_set():
         forget(places.keys)
         # The next cluster counts its terms from one.
-        shutil.rmtree(places.run / "fence", ignore_errors=True)
+        for kept in ("fence", "state"):
+            shutil.rmtree(places.run / kept, ignore_errors=True)
+        leader.forget(places.run)
         _LOG.info("node %s has left its cluster", name)
 
 
@@ -163,12 +197,15 @@ async def _tended(hypervisor: Hypervisor) -> None:
 
 
 async def _wait_outside(
-    places: NodePlaces, settings: Settings, stopped: asyncio.Event
+    places: NodePlaces,
+    settings: Settings,
+    stopped: asyncio.Event,
+    up: Callable[[], None],
 ) -> None:
-    told = _reached_at(settings.address)
+    told = own_address.told(settings.address)
     place = (settings.address, settings.port)
     door = asyncio.create_task(
-        enrolment.open_door(places.keys, *place, places.token, told=told)
+        enrolment.open_door(places.keys, *place, places.token, told=told, opened=up)
     )
     stop = asyncio.create_task(stopped.wait())
     _LOG.info("waiting to be let in; the token is in %s", places.token)
@@ -186,28 +223,6 @@ async def _wait_outside(
     )
 
 
-def _reached_at(address: str) -> str:
-    """Return where others reach a node that listens at an address.
-
-    Raises
-    ------
-    Failed
-        If it listens everywhere, and there is no default route.
-    """
-    if address not in _EVERYWHERE:
-        return address
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((_EVERYWHERE[address], 9))  # nothing is sent
-        except OSError:
-            raise Failed(
-                f"the agent listens at {address}, and nobody can tell at which address "
-                'others reach it: say so in agent.json, {"address": "…"}'
-            ) from None
-        return str(probe.getsockname()[0])
-
-
 def _parts(
     name: str, places: NodePlaces, settings: Settings
 ) -> tuple[Machine, Mapping[str, Hypervisor]]:
@@ -218,7 +233,9 @@ def _parts(
         from moorage.testing.storage import San  # noqa: PLC0415
 
         san = San.in_directory(Path(settings.san))
-        return SimMachine(name, san), {"kvm": SimHypervisor(name, san)}
+        simulated = SimMachine(name, san)
+        simulated.hook_scripts = Hooks(Path(settings.hooks_dir), places.logs)
+        return simulated, {"kvm": SimHypervisor(name, san)}
     extstorage = [Path(one) for one in settings.extstorage_path]
     images = Images(
         name,
@@ -235,6 +252,9 @@ def _parts(
         scripts,
         Exports.where_possible(places.run / "exports", scripts),
     )
+    machine.hooks = Hooks(Path(settings.hooks_dir), places.logs, scripts)
+    own = Path(settings.scripts_dir)
+    machine.admin_scripts = AdminScripts(own, places.logs, scripts)
     return machine, {settings.hypervisor: _hypervisor(places, settings, images)}
 
 
@@ -255,4 +275,5 @@ def _hypervisor(places: NodePlaces, settings: Settings, images: Images) -> Hyper
         return Fake(places.run / "fake")
     from moorage.node.hypervisors.kvm import Kvm  # noqa: PLC0415
 
-    return Kvm(places.run / "kvm", settings.address, images)
+    wiring = Wiring(Path(settings.network_scripts))
+    return Kvm(places.run / "kvm", settings.address, images, wiring=wiring)

@@ -9,7 +9,6 @@ import shutil
 import time
 import uuid
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
@@ -25,13 +24,17 @@ from moorage.model import (
     Node,
     NodeGroup,
     ipolicy,
+    nicparams,
 )
+from moorage.model.addresses import is_v6
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.ops.cluster import defaults, image_directories, volume_groups
-from moorage.ops.node.add import check_reachable
+from moorage.ops import addresses
+from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.cluster.set_params import card_defaults
+from moorage.ops.ndparams import checked
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.validation import check_image_directory
@@ -39,12 +42,11 @@ from moorage.store import ConfigStore, SqliteStore, create, require_cluster
 
 from . import master
 from .paths import KEPT, MasterPlaces, master_places
-from .state_directory import claim
+from .state_directory import as_owner, claim
 
 R = TypeVar("R")
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
-_MACS = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){2}")
 
 
 def init(
@@ -76,6 +78,12 @@ def init(
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
+    as_owner(places.root, _found, places, change, invitation)
+    if start:
+        master.start(places)
+
+
+def _found(places: MasterPlaces, change: Change, invitation: Token) -> None:
     _begin(places)
     try:
         places.keys.mkdir(mode=0o700, exist_ok=True)
@@ -84,8 +92,6 @@ def init(
         _clear(places)
         raise
     places.founding.unlink()
-    if start:
-        master.start(places)
 
 
 def _check_free(places: MasterPlaces) -> None:
@@ -184,11 +190,18 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
         return {"uuid": str(uuid.uuid4()), "ctime": now, "mtime": now}
 
     address = settings.pop("primary_ip", None) or token.address
+    secondary = settings.pop("secondary_ip", None) or address
+    version = settings.pop("ip_version", 0)
+    if version and is_v6(address) != (version == 6):
+        raise BadInput(
+            f"the node is reached at {address}, which is no IPv{version} address",
+            hint="gnt-cluster init --primary-ip ADDRESS",
+        )
     group = NodeGroup(name="default", **fresh())
     node = Node(
         name=settings.pop("node_name", None) or "node1",
         primary_ip=address,
-        secondary_ip=address,
+        secondary_ip=secondary,
         port=token.port,
         group=group.uuid,
         pins=(token.fingerprint,),
@@ -196,7 +209,10 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
     )
     known = {"cluster_name": name, "master_node": node.uuid, "master_ip": address}
     given = {key: value for key, value in settings.items() if value is not None}
+    given["ndparams"] = checked(given.get("ndparams") or {})
     given.setdefault("enabled_disk_templates", tuple(sorted(TEMPLATES)))
+    own = given.get("nicparams", {})
+    given["nicparams"] = card_defaults({nicparams.DEFAULT: nicparams.INITIAL}, own)
     try:
         cluster = convert(fresh() | given | known, Cluster)
     except ValidationError as error:
@@ -208,25 +224,16 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
 def _check(cluster: Cluster, node: Node) -> None:
     if not _NAME.fullmatch(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
-    if not _MACS.fullmatch(cluster.mac_prefix):
-        raise BadInput(
-            f"a MAC prefix is three bytes as aa:00:00, not '{cluster.mac_prefix}'"
-        )
-    _check_address(node.primary_ip)
+    limits.check(cluster)
+    nicparams.checked_prefix(cluster.mac_prefix)
+    addresses.check(node.primary_ip, "primary", "--primary-ip")
+    addresses.check(node.secondary_ip, "secondary", "--secondary-ip")
     for template in cluster.enabled_disk_templates:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
     for field in (*image_directories.SETTINGS, "gluster_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
-
-
-def _check_address(word: str) -> None:
-    try:
-        ip_address(word)
-    except ValueError:
-        raise BadInput(f"the primary IP is an address, not '{word}'") from None
-    check_reachable(word)
 
 
 def destroy() -> None:
@@ -243,21 +250,29 @@ def destroy() -> None:
     """
     places = master_places()
     if places.founding.exists():
-        # Whatever of it is there: its node may be in, and is told to leave.
-        with contextlib.suppress(MoorageError):
-            asyncio.run(_leave(places))
-        _clear(places)
+        as_owner(places.root, _forsake, places)
         return
     master.check_cluster(places)
     was_running = master.stop(places)
     try:
-        asyncio.run(_leave(places))
+        as_owner(places.root, _dissolve, places)
     except BaseException:
         if was_running:
             master.start(places)
         raise
-    _clear(places)
     places.socket.unlink(missing_ok=True)
+
+
+def _forsake(places: MasterPlaces) -> None:
+    """Clear away what was begun: its node may be in, and is told to leave."""
+    with contextlib.suppress(MoorageError):
+        asyncio.run(_leave(places))
+    _clear(places)
+
+
+def _dissolve(places: MasterPlaces) -> None:
+    asyncio.run(_leave(places))
+    _clear(places)
 
 
 async def _leave(places: MasterPlaces) -> None:

@@ -233,6 +233,8 @@ def start_agent(scratch: Scratch, name: str) -> int:
             extstorage_path=(f"{scratch.root}/extstorage",),
             os_path=(f"{scratch.root}/os",),
             file_storage_paths=f"{scratch.root}/file-storage-paths",
+            hooks_dir=f"{scratch.root}/hooks/{name}",
+            scripts_dir=f"{scratch.root}/scripts/{name}",
             export_dir=f"{scratch.root}/export/{name}",
             san=f"{scratch.root}/san" if scratch.hypervisor == "sim" else "",
         )
@@ -273,6 +275,7 @@ def cluster_settings(scratch: Scratch) -> dict[str, object]:
         "enabled_hypervisors": [hypervisor],
         "shared_file_storage_dir": _shared(scratch),
         "file_storage_dir": f"{scratch.root}/local",
+        "nicparams": {"link": ""},  # no bridge of the machine's: guests have no cables
         "beparams": {"default": {"minmem": 160, "maxmem": 160, "vcpus": 1}},
     }
 

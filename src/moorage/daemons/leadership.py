@@ -2,18 +2,21 @@
 """Whether this master is still the one that leads, by what the nodes say.
 
 One node's word is not enough: its key may be stolen. When more than half of them refuse
-this master, and none takes its orders, it leads a store that is a copy, or has been
-followed by another, and it ends.
+this master, it leads a store that is a copy, or has been followed by another, and it
+ends. A candidate's word weighs more, for it keeps the cluster's keys: when one refuses
+a commit, nobody is told of it before more than half of the nodes say otherwise.
 """
 
 import asyncio
-from typing import TypeVar
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from moorage.api.query import Sources
 from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.jobs import Nodes
 from moorage.model import Node
-from moorage.protocol import GetFacts, Report, Verb
+from moorage.protocol import CopyStatus, GetCopies, GetFacts, Report, Verb
+from moorage.store import ConfigStore
 
 R = TypeVar("R")
 
@@ -30,15 +33,20 @@ class Standing:
         Set when one did.
     over
         Set when this is not the cluster's master any more.
+    copies
+        Returns what is known of the copies of the state.
     """
 
     def __init__(self, nodes: Nodes) -> None:
         self.refused = asyncio.Event()
         self.over = asyncio.Event()
+        self.copies: Callable[[], list[CopyStatus]] = list
         self._nodes = nodes
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
         """Run a verb on a node, as :meth:`moorage.jobs.Nodes.call` does."""
+        if isinstance(call, GetCopies):
+            return cast("R", self.copies())
         try:
             return await self._nodes.call(node, call, term, report)
         except Stale as error:
@@ -50,19 +58,30 @@ class Standing:
         """Ask all nodes when one refuses, until this master is not the one any more."""
         while True:
             await self.refused.wait()
-            nodes = [one for one in at.truth.config.named(Node) if not one.offline]
-            words = await asyncio.gather(*(self._obeys(at, node) for node in nodes))
-            if True not in words and words.count(False) * 2 > len(words):
+            words = await self._words(at.truth)
+            if words.count(False) * 2 > len(words):
                 self.over.set()
                 return
             await asyncio.sleep(_PAUSE)
             self.refused.clear()
 
-    async def _obeys(self, at: Sources, node: Node) -> bool | None:
+    async def superseded(self, truth: ConfigStore) -> bool:
+        """Whether a candidate that has heard a later master may be right.
+
+        It is not when more than half of the nodes take this master's orders.
+        """
+        words = await self._words(truth)
+        return words.count(True) * 2 <= len(words)
+
+    async def _words(self, truth: ConfigStore) -> list[bool | None]:
+        nodes = [one for one in truth.config.named(Node) if not one.offline]
+        return await asyncio.gather(*(self._obeys(truth, node) for node in nodes))
+
+    async def _obeys(self, truth: ConfigStore, node: Node) -> bool | None:
         """Return whether a node takes orders; None where it says nothing."""
         call = GetFacts(brief=True)
         try:
-            await self._nodes.call(node, call, at.truth.term, lambda *_: None)
+            await self._nodes.call(node, call, truth.term, lambda *_: None)
         except Stale as error:
             return "term" not in error.facts
         except Unreachable:

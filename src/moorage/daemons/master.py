@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from moorage import ops
@@ -14,17 +15,23 @@ from moorage.api.luxi import LuxiClient
 from moorage.api.luxi_methods import AutoArchiveJobs
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
+from moorage.copies import CommitLog, Replication
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 from moorage.jobs import Engine
+from moorage.model import Config
 from moorage.node import durable
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.node.copies import read_keys
+from moorage.ops import hooks
+from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import key_renewal, log_limit, process, settling
+from . import key_renewal, log_limit, pauses, process, settling, systemd
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
+from .succession import follower, stand_down
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -37,6 +44,8 @@ _STOP = 4 * _LEAVE
 _START = 30.0
 _LAST_WORDS = 0.2
 """Seconds in which those who asked for a change learn that the store is lost."""
+_HEARD = 15
+"""How often, once a second, a master that nobody obeys asks for its successor."""
 STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 BROKEN = 70
@@ -124,9 +133,12 @@ async def _run(places: MasterPlaces) -> None:
     server = LuxiServer(None, places.socket)
     await server.start()
     _tell_pid(places)
+    signs = systemd.Signs()
+    signs.begin()  # from now on, whoever asks is told why it has to wait
     opened = await _opened(places, server, stopped)
     if opened:
         await _serve(places, server, *opened, stopped)
+    signs.end()
     await server.stop()
     places.pid.unlink(missing_ok=True)
 
@@ -138,34 +150,39 @@ def _tell_pid(places: MasterPlaces) -> None:
 
 async def _opened(
     places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> tuple[ConfigStore, dict[str, dict[str, bytes]]] | None:
+) -> tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]] | None:
     """Take the lead; wait as long as the store cannot be opened or written.
 
     Returns None when the master is told to end meanwhile.
     """
     pause = 0.5
     while not stopped.is_set():
-        store = SqliteStore(places.store)
+        log = CommitLog(SqliteStore(places.store))
         try:
-            return await ConfigStore.open(store)
+            return log, *await ConfigStore.open(log)
         except StoreError as error:
-            await store.close()
+            await log.close()
             if error.lasting:
                 raise
             _LOG.warning("%s; trying again in %g s", error.message, pause)
-            server.excuse = Unreachable(
-                f"the master waits until it can write: {error.message}",
-                hint=f"make room in {places.root}",
-            )
+            server.excuse = partial(_waiting, places, error.message)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), pause)
         pause = min(pause * 2, 8.0)
     return None
 
 
+def _waiting(places: MasterPlaces, why: str) -> MoorageError:
+    return Unreachable(
+        f"the master waits until it can write: {why}",
+        hint=f"make room in {places.root}",
+    )
+
+
 async def _serve(
     places: MasterPlaces,
     server: LuxiServer,
+    log: CommitLog,
     truth: ConfigStore,
     records: dict[str, dict[str, bytes]],
     stopped: asyncio.Event,
@@ -173,13 +190,20 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
+    await _check_leads(places, log, truth)
     nodes = HttpNodes(authority(places))
+    nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
-    engine = Engine(truth, standing, ops.parse)
+    copies = _replication(places, log, truth, standing)
+    engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
-    sources = server.sources = Sources(truth, standing, engine)
+    pauses.keep_short()
+    sources = server.sources = Sources(
+        truth, standing, engine, copies=copies.status, lines=nodes.line
+    )
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
+    chores.append(asyncio.create_task(copies.run()))
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost, standing.over)
     for chore in chores:
@@ -194,7 +218,60 @@ async def _serve(
     await nodes.close()
     await truth.close()
     if standing.over.is_set():
-        raise fenced(truth.term)
+        raise await _followed(places, log, truth)
+
+
+async def _check_leads(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore
+) -> None:
+    """Raise `WrongState` if another master has followed this one; its store goes."""
+    leader = await _leader(places, truth)
+    if leader:
+        await truth.close()
+        raise stand_down(places, log.head, leader)
+
+
+async def _followed(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore
+) -> WrongState:
+    """Return what a master says whose nodes obey another one, or have to."""
+    for _ in range(_HEARD):  # its successor may be about to start
+        leader = await _leader(places, truth)
+        if leader:
+            return stand_down(places, log.head, leader)
+        await asyncio.sleep(1.0)
+    return fenced(truth.term)
+
+
+async def _leader(places: MasterPlaces, truth: ConfigStore) -> str | None:
+    asking = HttpNodes(authority(places), leads=False)
+    try:
+        return await follower(asking, truth.config, truth.term)
+    finally:
+        await asking.close()
+
+
+def _replication(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore, standing: Standing
+) -> Replication:
+    """Return the copies that commits wait for from now on."""
+    made = Replication(
+        truth,
+        log,
+        standing,
+        lambda: read_keys(places.keys),
+        lambda: standing.superseded(truth),
+    )
+    truth.settled = made.settled
+    standing.copies = made.status
+    return made
+
+
+def _sender(config: Config) -> Sender:
+    """Return what this master says of itself to the nodes."""
+    cluster = config.cluster
+    node = config.node(cluster.master_node)
+    return ourselves(node.name, node.primary_ip, cluster.cluster_name)
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -210,6 +287,7 @@ async def _tidy(sources: Sources) -> None:
     while True:
         await AutoArchiveJobs(age=_KEPT).answer(sources)
         await asyncio.sleep(_TIDIED)
+        pauses.sweep()
 
 
 # -- from outside ----------------------------------------------------------------------
@@ -228,12 +306,16 @@ def start(places: MasterPlaces) -> int:
         If it does not come up; the sentence ends with its last words.
     """
     check_cluster(places)
-    claim(places.root, KEPT)
     said = _length(places.log)
     supervisor = process.holder(places.supervisor)
     if supervisor:
         os.kill(supervisor, signal.SIGHUP)
-    elif not process.holder(places.lock):
+    elif process.holder(places.lock):
+        pass
+    elif systemd.has_master(places):
+        systemd.start_master()
+    else:
+        claim(places.root, KEPT)
         arguments = ["master", "run", "--restart", "--dir", str(places.root)]
         supervisor = process.spawn(arguments, places.log)
 
@@ -245,6 +327,8 @@ def start(places: MasterPlaces) -> int:
     process.wait_until(settled, _START)
     pid = process.holder(places.lock)
     if pid is None or not _answers(places):
+        if systemd.has_master(places):
+            raise Failed("the master does not come up", hint=systemd.LOOK)
         with places.log.open(errors="replace") as log:
             log.seek(said if said <= _length(places.log) else 0)
             words = log.read().splitlines()[-5:]
@@ -271,6 +355,9 @@ def _answers(places: MasterPlaces) -> bool:
 def stop(places: MasterPlaces) -> bool:
     """Stop the master as planned; return whether there was one."""
     found = False
+    if systemd.has_master(places) and process.holder(places.lock):
+        found = True
+        systemd.stop_master()
     for lock in (places.supervisor, places.lock):
         pid = process.holder(lock)
         if pid:

@@ -8,6 +8,7 @@ from pathlib import Path
 MASTER_DIR = "/var/lib/moorage"
 SOCKET = "/run/moorage/luxi.sock"
 NODE_DIR = "/var/lib/moorage-node"
+NODE_SETTINGS = "/etc/moorage/agent.toml"
 KEPT = "the cluster's keys and records"
 """What is in the master's directory, for sentences."""
 
@@ -42,6 +43,11 @@ class MasterPlaces:
             return Path(given)
         ours = self.root == Path(MASTER_DIR)
         return Path(SOCKET) if ours else self.root / "luxi.sock"
+
+    @property
+    def watcher(self) -> Path:
+        """What the watcher remembers of its last runs."""
+        return self.root / "watcher.json"
 
     @property
     def lock(self) -> Path:
@@ -81,6 +87,12 @@ class NodePlaces:
         return self.root / "agent.json"
 
     @property
+    def machine_settings(self) -> Path:
+        """The same of this machine's node, commented; a scratch node has none."""
+        ours = self.root == Path(NODE_DIR)
+        return Path(NODE_SETTINGS) if ours else self.root / "agent.toml"
+
+    @property
     def keys(self) -> Path:
         """The node's key, and what the cluster gave it."""
         return self.root / "keys"
@@ -89,6 +101,11 @@ class NodePlaces:
     def token(self) -> Path:
         """The token, while the node waits to be let in."""
         return self.root / "join-token"
+
+    @property
+    def socket(self) -> Path:
+        """Where the command line learns who is the master, and finds guests of here."""
+        return self.root / "luxi.sock"
 
     @property
     def serving(self) -> Path:
@@ -119,6 +136,11 @@ class NodePlaces:
     def logs(self) -> Path:
         """Output of provider and OS scripts."""
         return self.root / "log"
+
+
+def node_places() -> NodePlaces:
+    """Return the directory of this machine's node, wherever it is said to be."""
+    return NodePlaces(Path(os.environ.get("MOORAGE_NODE_DIR") or NODE_DIR))
 
 
 def master_places() -> MasterPlaces:

@@ -32,11 +32,14 @@ def reach(
     """
     if all(inst.reach is None for inst in insts):
         return None
-    table = array("i", [1]) * (room * len(nodes))
+    known: dict[frozenset[int], array[int]] = {}  # few, for each storage has its nodes
+    table, width = array("i", [1]) * (room * len(nodes)), len(nodes)
     for place, inst in enumerate(insts):
-        if inst.reach is not None:
-            for j, node in enumerate(nodes):
-                table[place * len(nodes) + j] = int(node.idx in inst.reach)
+        if inst.reach is None:
+            continue
+        if inst.reach not in known:
+            known[inst.reach] = array("i", [node.idx in inst.reach for node in nodes])
+        table[place * width : (place + 1) * width] = known[inst.reach]
     return table
 
 

@@ -4,6 +4,7 @@
 from .asking import Nodes
 from .effects import Effects
 from .engine import COMMON, Engine
+from .hooks import Hooked
 from .job import Job, Op
 from .operation import Ask, Lock, Operation, Question, Sight, View
 from .task import Commit, Run, Task, Witness, commit
@@ -14,6 +15,7 @@ __all__ = [
     "Commit",
     "Effects",
     "Engine",
+    "Hooked",
     "Job",
     "Lock",
     "Nodes",

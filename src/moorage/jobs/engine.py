@@ -13,6 +13,7 @@ from .asking import Asker, Nodes
 from .deciding import Deciding
 from .effects import REAL, Effects
 from .executor import Executor, Parked, sentence
+from .hooks import Hooks, HooksOf
 from .job import (
     CANCELED,
     CANCELING,
@@ -51,6 +52,8 @@ class Engine:
     ----------
     parse
         Makes an operation of an opcode.
+    hooks
+        Tells which hooks an operation has; None for a cluster without any.
 
     Attributes
     ----------
@@ -61,7 +64,12 @@ class Engine:
     """
 
     def __init__(
-        self, truth: ConfigStore, nodes: Nodes, parse: Parse, world: Effects = REAL
+        self,
+        truth: ConfigStore,
+        nodes: Nodes,
+        parse: Parse,
+        world: Effects = REAL,
+        hooks: HooksOf | None = None,
     ) -> None:
         self.truth = truth
         self.queue = Queue(truth, world.clock, world.patience)
@@ -72,10 +80,16 @@ class Engine:
         self._clock = world.clock
         self._deciding = Deciding(truth, world, self.queue.working)
         self._waiting = Waiting(
-            truth, nodes, self.queue, view=self._deciding.view, ended=self.finished
+            truth,
+            nodes,
+            self.queue,
+            view=self._deciding.view,
+            ended=self.finished,
+            aside=world.aside,
         )
         self.locks, self.slots = self._waiting.locks, self._waiting.slots
         self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)
+        self._hooks = Hooks(truth, self.queue, self._asker, hooks, self.point)
         self._carrier = Executor(truth, self.queue, self._asker, self, world.clock)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._leaving = False
@@ -255,6 +269,8 @@ class Engine:
         try:
             if await self._carrier.recover(job, op):
                 op.result = self._result_again(job, op)
+            operation = self._operation(op.input)
+            await self._hooks.after(job, op, operation, self._deciding.view(job))
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op)
@@ -290,7 +306,12 @@ class Engine:
                 op.result = self._planned(operation, view, tasks)
             else:
                 await self._waiting.for_slot(job, op)
+                if self._hooks.known:
+                    first = self._hooks.before(job, op, operation, view, tasks)
+                    await self._waiting.for_hooks(job, first)
                 follow = await self._execute(job, op, operation, view, tasks)
+                now = self._deciding.view(job)
+                await self._hooks.after(job, op, operation, now)
         except Exception as error:  # noqa: BLE001
             op.error = sentence(error).to_json()
         await self._finish(job, op, follow)

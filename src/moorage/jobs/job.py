@@ -31,6 +31,28 @@ def stamp(now: float) -> Stamp:
     return int(now), int(now % 1 * 1_000_000)
 
 
+class Pending(Struct, frozen=True, kw_only=True):
+    """The hooks that are to run when an operation has ended.
+
+    Attributes
+    ----------
+    path
+        Name of their directories, without the phase.
+    nodes
+        Uuids of the nodes that have some of the operation's own, and of those that may
+        have some, where nobody was asked before.
+    everywhere
+        Whether the master's node has hooks of every operation.
+    env
+        Variables, without the prefix ``GANETI_``.
+    """
+
+    path: str
+    nodes: tuple[str, ...]
+    everywhere: bool
+    env: dict[str, str]
+
+
 class Op(Struct, kw_only=True):
     """One operation of a job, and how far it has come.
 
@@ -61,6 +83,8 @@ class Op(Struct, kw_only=True):
     parked
         Whether the master stopped as planned between two tasks: the one at the cursor
         has not begun.
+    hooks
+        What is to run when it has ended; None if nothing is.
     """
 
     input: dict[str, Any]
@@ -81,6 +105,7 @@ class Op(Struct, kw_only=True):
     versions: dict[str, int] = field(default_factory=dict)
     parked: bool = False
     claims: list[Claim] = field(default_factory=list)
+    hooks: Pending | None = None
 
     def begun(self) -> list[Task]:
         """Return the tasks that may have taken effect.

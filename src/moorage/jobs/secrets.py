@@ -5,13 +5,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.protocol import EnrolNode
+from moorage.protocol import EnrolNode, InstallSystem, VerifySystem
 
 from .job import FINISHED, Job, Op
 from .task import Run, Task
 
 _TOKEN, _KEY = "token", "key"
 """Names of values: a node's invitation as it is asked for, a migration's key."""
+_PARAMETERS = ("osparams_private", "osparams_secret", "osparams_private_cluster")
+"""Fields with parameters of OS definitions that nobody is to see."""
 HIDDEN = "(not shown)"
 
 
@@ -21,7 +23,11 @@ def shown(values: dict[str, Any], secret: str = _TOKEN) -> dict[str, Any]:
     >>> shown({"node_name": "node2", "token": "abc"})
     {'node_name': 'node2', 'token': '(not shown)'}
     """
-    return values | {secret: HIDDEN} if values.get(secret) else values
+    hidden = {secret: HIDDEN} if values.get(secret) else {}
+    for name in _PARAMETERS:
+        if values.get(name):
+            hidden[name] = HIDDEN
+    return values | hidden
 
 
 def forget(job: Job) -> None:
@@ -42,4 +48,6 @@ def _forget(op: Op) -> None:
 def _without(task: Task) -> Task:
     if isinstance(task, Run) and isinstance(task.do, EnrolNode):
         return replace(task, do=EnrolNode(token=HIDDEN))
+    if isinstance(task, Run) and isinstance(task.do, InstallSystem | VerifySystem):
+        return replace(task, do=replace(task.do, osparams={}))
     return task

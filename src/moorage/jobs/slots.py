@@ -57,6 +57,11 @@ class Slots:
         self._admit()
         return had
 
+    def resize(self, number: int) -> None:
+        """Let another number of jobs work at once; those that do go on."""
+        self.number = number
+        self._admit()
+
     def _admit(self) -> None:
         self._waiters.sort(key=lambda waiter: waiter.rank)
         while self._waiters and len(self.holders) < self.number:

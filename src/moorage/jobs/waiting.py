@@ -11,9 +11,10 @@ is told in the job's log.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
+from moorage.model import Change, Cluster
 from moorage.store import ConfigStore
 
 from .asking import Nodes, reachable
@@ -22,6 +23,7 @@ from .locks import Locks
 from .operation import Operation, Question, View
 from .queue import Queue
 from .slots import Slots
+from .turns import together
 
 T = TypeVar("T")
 
@@ -36,6 +38,8 @@ class Waiting:
     ----------
     ended
         Waits for the end of a job, and returns it.
+    aside
+        Runs what may take long, without holding up everybody else.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class Waiting:
         *,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
+        aside: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         self.locks = Locks()
         self.slots = Slots()
@@ -54,7 +59,15 @@ class Waiting:
         self._queue = queue
         self._view = view
         self._ended = ended
+        self._aside = aside
         self._under_way: dict[int, asyncio.Task[Any]] = {}
+        truth.watchers.append(self._heard)
+        self._heard(Change(tuple(truth.config.all(Cluster))))
+
+    def _heard(self, change: Change) -> None:
+        for one in change.put:
+            if isinstance(one, Cluster):
+                self.slots.resize(one.max_running_jobs)
 
     def cancel(self, number: int) -> None:
         """Let a job that was cancelled wait no longer."""
@@ -88,6 +101,10 @@ class Waiting:
         if op.locks:
             with self._queue.saying(job, op, self._crowded):
                 await self._unless_cancelled(job, self.slots.take(job))
+
+    async def for_hooks(self, job: Job, hooks: Coroutine[Any, Any, None]) -> None:
+        """Wait for the hooks that come before."""
+        await self._unless_cancelled(job, hooks)
 
     async def _unless_cancelled(self, job: Job, work: Coroutine[Any, Any, T]) -> T:
         task = asyncio.create_task(work)
@@ -142,7 +159,7 @@ class Waiting:
     # -- answers ------------------------------------------------------------------
 
     async def _ask(self, job: Job, op: Op, operation: Operation) -> dict[Question, Any]:
-        questions = list(dict.fromkeys(operation.questions(self._view(job))))
+        questions = await self._questions(operation, self._view(job))
         silent = set(questions)
 
         async def answer(question: Question) -> Any:  # noqa: ANN401
@@ -151,8 +168,16 @@ class Waiting:
             return found
 
         with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-            answers = await asyncio.gather(*(answer(one) for one in questions))
+            answers = await together(answer(one) for one in questions)
         return dict(zip(questions, answers, strict=True))
+
+    async def _questions(self, operation: Operation, view: View) -> list[Question]:
+        def listed() -> list[Question]:
+            return list(dict.fromkeys(operation.questions(view)))
+
+        if operation.looks or operation.surveys:  # the whole cluster is walked through
+            return cast("list[Question]", await self._aside(listed))
+        return listed()
 
     def _unanswered(self, silent: set[Question]) -> str:
         names = sorted({self._name(question.node) for question in silent})

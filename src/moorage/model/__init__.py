@@ -3,14 +3,15 @@
 
 from .apply import apply, load
 from .change import KIND_OF, KINDS, Change
+from .claim import Claim
 from .config import Config, nice
 from .facts import (
     Accelerator,
-    Claim,
     Device,
     Examined,
     GuestState,
     Held,
+    Link,
     MirrorState,
     Need,
     NodeFacts,
@@ -27,6 +28,7 @@ from .objects import (
     Disk,
     Entity,
     Instance,
+    Network,
     Nic,
     Node,
     NodeGroup,
@@ -52,8 +54,10 @@ __all__ = [
     "GuestState",
     "Held",
     "Instance",
+    "Link",
     "MirrorState",
     "Need",
+    "Network",
     "Nic",
     "Node",
     "NodeFacts",

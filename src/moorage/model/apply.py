@@ -4,15 +4,16 @@
 The rules that no commit can break: an object is replaced only by its successor; a name
 stands for one object of its kind; a disk has at most one owner; an epoch never falls;
 no two disks share a port or a node's minor; no reference dangles; a disk of a storage
-pool is in a node group that the pool is connected to. Disks that shared a name before
-this was a rule may keep it.
+pool, and an instance with a card in a network, is in a node group that the pool or the
+network is connected to; an address of a network is of one card. Disks that shared a
+name before this was a rule may keep it.
 """
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from rpds import HashTrieMap
 
@@ -20,7 +21,8 @@ from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
 from .config import NO_UUIDS, WORDS, Config, Uuids
-from .objects import Disk, Entity, Instance, Node, NodeGroup, StoragePool
+from .networks import MAC, addresses
+from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
 from .pair import pair_of
 
 K = TypeVar("K")
@@ -119,6 +121,7 @@ def _unindexed(config: Config, old: Entity) -> Config:
             owners = owners.discard(disk)
         residents = _without(config.residents, old.primary_node, old.uuid)
         config = replace(config, owners=owners, residents=residents)
+        config = _off_networks(config, old)
     if isinstance(old, Node):
         members = _without(config.members, old.group, old.uuid)
         config = replace(config, members=members)
@@ -138,12 +141,39 @@ def _indexed(config: Config, new: Entity) -> Config:
     if isinstance(new, Instance):
         residents = _with(config.residents, new.primary_node, new.uuid)
         config = replace(config, residents=residents, owners=_owners(config, new))
+        config = _on_networks(config, new)
     if isinstance(new, Node):
         members = _with(config.members, new.group, new.uuid)
         config = replace(config, members=members)
     if isinstance(new, Disk) and new.pool:
         config = replace(config, pooled=_with(config.pooled, new.pool, new.uuid))
     return _paired(config, new) if isinstance(new, Disk) else config
+
+
+def _on_networks(config: Config, new: Instance) -> Config:
+    found, networked = config.addresses, config.networked
+    for one in addresses(new):
+        if one[0] != MAC and found.get(one):
+            raise Conflict(
+                f"{_word(new)} would have {one[1]}, which another card has in its "
+                "network",
+                address=one[1],
+            )
+        found = _with(found, one, new.uuid)
+    for nic in new.nics:
+        if nic.network:
+            networked = _with(networked, nic.network, new.uuid)
+    return replace(config, addresses=found, networked=networked)
+
+
+def _off_networks(config: Config, old: Instance) -> Config:
+    found, networked = config.addresses, config.networked
+    for one in addresses(old):
+        found = _without(found, one, old.uuid)
+    for nic in old.nics:
+        if nic.network:
+            networked = _without(networked, nic.network, old.uuid)
+    return replace(config, addresses=found, networked=networked)
 
 
 def _paired(config: Config, disk: Disk) -> Config:
@@ -199,9 +229,12 @@ def _check_succeeds(old: Entity, new: Entity) -> None:
 def _check_references(config: Config, entity: Entity) -> None:
     wanted: Iterable[str] = ()
     if isinstance(entity, Instance):
-        wanted = (*entity.disks, entity.primary_node)
+        networks = (nic.network for nic in entity.nics if nic.network)
+        wanted = (*entity.disks, entity.primary_node, *networks)
     elif isinstance(entity, Node):
         wanted = (entity.group,)
+    elif isinstance(entity, NodeGroup):
+        wanted = entity.networks
     elif isinstance(entity, StoragePool):
         wanted = entity.groups
     elif isinstance(entity, Disk):
@@ -212,6 +245,30 @@ def _check_references(config: Config, entity: Entity) -> None:
         if uuid not in config.objects:
             raise Conflict(f"{_word(entity)} refers to {uuid}, which is not there")
     _check_connected(config, entity)
+    _check_networks(config, entity)
+
+
+def _check_networks(config: Config, entity: Entity) -> None:
+    """Raise `Conflict` for a card where its network is not connected."""
+    if isinstance(entity, Instance):
+        found = [entity]
+    elif isinstance(entity, Node):
+        found = config.instances_on(entity) if config.networked else []
+    elif isinstance(entity, NodeGroup):
+        away = [uuid for uuid in config.networked if uuid not in entity.networks]
+        uuids = (one for uuid in away for one in config.networked[uuid])
+        all_of_them = (cast("Instance", config.objects[uuid]) for uuid in uuids)
+        found = [one for one in all_of_them if config.group_of(one) == entity]
+    else:
+        return
+    for instance in found:
+        networks = [nic.network for nic in instance.nics if nic.network]
+        there = config.group_of(instance).networks if networks else {}
+        if any(uuid not in there for uuid in networks):
+            raise Conflict(
+                f"{_word(instance)} would be where the network of a card is not "
+                "connected"
+            )
 
 
 def _check_connected(config: Config, entity: Entity) -> None:
@@ -244,7 +301,9 @@ def _check_unused(config: Config, entity: Entity) -> None:
         or config.residents.get(entity.uuid)
         or config.holdings.get(entity.uuid)
         or config.pooled.get(entity.uuid)
+        or config.networked.get(entity.uuid)
         or (isinstance(entity, NodeGroup) and _serves(config, entity))
+        or (isinstance(entity, Network) and _is_connected(config, entity))
     ):
         raise Conflict(f"{_word(entity)} is still in use")
 
@@ -254,6 +313,10 @@ def _serves(config: Config, group: NodeGroup) -> bool:
     pools = config.all(StoragePool)
     members = bool(config.members.get(group.uuid))
     return members or any(group.uuid in pool.groups for pool in pools)
+
+
+def _is_connected(config: Config, network: Network) -> bool:
+    return any(network.uuid in group.networks for group in config.all(NodeGroup))
 
 
 def _moved(entity: Entity) -> Conflict:

@@ -11,10 +11,20 @@ from typing import Any
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from .objects import Cluster, Disk, Entity, Instance, Node, NodeGroup, StoragePool
+from .objects import (
+    Cluster,
+    Disk,
+    Entity,
+    Instance,
+    Network,
+    Node,
+    NodeGroup,
+    StoragePool,
+)
 
 KINDS: dict[str, type[Entity]] = {
     "cluster": Cluster,
+    "network": Network,
     "node": Node,
     "nodegroup": NodeGroup,
     "pool": StoragePool,

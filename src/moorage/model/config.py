@@ -7,9 +7,9 @@ touch, so applying a change costs what the change touches, at any size of cluste
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, cast
 
 from rpds import HashTrieMap, HashTrieSet
@@ -17,6 +17,8 @@ from rpds import HashTrieMap, HashTrieSet
 from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
+from .hostnames import alike, lowered, short_for
+from .networks import Address
 from .objects import (
     DISKLESS,
     MIXED,
@@ -24,6 +26,7 @@ from .objects import (
     Disk,
     Entity,
     Instance,
+    Network,
     Node,
     NodeGroup,
     StoragePool,
@@ -32,6 +35,7 @@ from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
 Uuids: TypeAlias = "HashTrieSet[str]"
+_MACHINES = (Instance, Node)
 NO_UUIDS: Uuids = HashTrieSet()
 WORDS = {"nodegroup": "node group", "pool": "storage pool"}
 """What people call a kind of object, where it is not the kind's name."""
@@ -41,8 +45,10 @@ LISTED_BY = {
     "node": "gnt-node list",
     "instance": "gnt-instance list",
     "disk": "gnt-disk list",
+    "network": "gnt-network list",
 }
 """What shows the names of a kind of object."""
+_PARTS = re.compile(r"\d+|\D+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,11 @@ class Config:
         Uuids of the disks by each port and each minor of a node that is theirs.
     holdings
         Uuids of the disks that a node keeps a copy of, by its uuid.
+    addresses
+        Uuids of the instances by each address of their cards; in a network each
+        address is of one card.
+    networked
+        Uuids of the instances by the uuid of each network that a card of theirs is in.
     """
 
     serial_no: int = 0
@@ -83,6 +94,8 @@ class Config:
     pooled: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     mirrors: HashTrieMap[Reserved, str] = field(default_factory=HashTrieMap)
     holdings: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
+    addresses: HashTrieMap[Address, Uuids] = field(default_factory=HashTrieMap)
+    networked: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
 
     @property
     def cluster(self) -> Cluster:
@@ -105,16 +118,19 @@ class Config:
     def get(self, cls: type[E], ref: str) -> E:
         """Return the object that `ref` names, by uuid or name.
 
+        A machine goes by the first part of its name, too, and has no letter case.
+
         Raises
         ------
         NotFound
             If there is none; the hint names close ones.
         Ambiguous
-            If several share the name.
+            If several share the name, or are called so for short.
         """
         found = self.objects.get(ref)
         if isinstance(found, cls):
             return found
+        ref = self.full_name(cls, ref)
         uuids = self.names.get((KIND_OF[cls], ref), NO_UUIDS)
         if len(uuids) > 1:
             raise Ambiguous(
@@ -125,6 +141,28 @@ class Config:
         for uuid in uuids:
             return cast("E", self.objects[uuid])
         raise self._unknown(KIND_OF[cls], ref)
+
+    def full_name(self, cls: type[Entity], word: str) -> str:
+        """Return the name of the machine that a word stands for; the word, if none.
+
+        Raises
+        ------
+        Ambiguous
+            If several are called so for short.
+        """
+        kind = KIND_OF[cls]
+        if cls not in _MACHINES or (kind, word) in self.names:
+            return word
+        low = lowered(word)
+        if (kind, low) in self.names:
+            return low
+        found = short_for(low, (name for known, name in self.names if known == kind))
+        if len(found) > 1:
+            raise Ambiguous(
+                f"{len(found)} {kind}s are called '{word}' for short",
+                hint="use the whole name: " + " or ".join(found[:3]),
+            )
+        return found[0] if found else word
 
     def called(self, cls: type[E], name: str) -> list[E]:
         """Return every object of a class that bears a name."""
@@ -150,6 +188,37 @@ class Config:
     def pool(self, ref: str) -> StoragePool:
         """Return a storage pool by name or uuid."""
         return self.get(StoragePool, ref)
+
+    def network(self, ref: str) -> Network:
+        """Return a network by name or uuid."""
+        return self.get(Network, ref)
+
+    def instances_in(self, network: Network) -> list[Instance]:
+        """Return the instances with a card in a network, by name."""
+        uuids = self.networked.get(network.uuid, NO_UUIDS)
+        return sorted(
+            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
+        )
+
+    def addresses_in(self, network: Network) -> set[str]:
+        """Return the IP addresses that cards have in a network."""
+        return {
+            nic.ip
+            for uuid in self.networked.get(network.uuid, NO_UUIDS)
+            for nic in cast("Instance", self.objects[uuid]).nics
+            if nic.ip and nic.network == network.uuid
+        }
+
+    def holders_of(self, address: Address) -> list[Instance]:
+        """Return the instances with a card that has an address."""
+        uuids = self.addresses.get(address, NO_UUIDS)
+        return sorted(
+            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
+        )
+
+    def group_of(self, instance: Instance) -> NodeGroup:
+        """Return the group of an instance's node."""
+        return self.group(self.node(instance.primary_node).group)
 
     def storage_pools(self) -> dict[str, str]:
         """Return who drives each storage pool, by its name: a provider or template."""
@@ -226,7 +295,7 @@ class Config:
     def _unknown(self, kind: str, ref: str) -> NotFound:
         word = WORDS.get(kind, kind)
         names = [name for known, name in self.names if known == kind]
-        close = get_close_matches(ref, names, n=3)
+        close = alike(ref, names)
         known_by = LISTED_BY.get(kind, "")
         hint = f"did you mean {' or '.join(close)}?" if close else known_by
         return NotFound(f"{word} '{ref}' is not known", hint=hint, kind=kind, ref=ref)
@@ -244,15 +313,12 @@ def _nice_name(entity: Any) -> tuple[tuple[int, int, str], ...]:  # noqa: ANN401
 
 def nice(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sorting key that puts node2 before node10."""
-    parts: list[tuple[int, int, str]] = []
-    digits = ""
-    for char in [*name, ""]:
-        if char.isdecimal():
-            digits += char
-            continue
-        if digits:
-            number = digits.lstrip("0")
-            parts.append((0, len(number), number))  # a number of any length
-            digits = ""
-        parts.append((1, 0, char))
-    return tuple(parts)
+    found = map(_part, _PARTS.findall(name))
+    return (*found, (1, 0, ""))
+
+
+def _part(part: str) -> tuple[int, int, str]:
+    if not part[0].isdecimal():
+        return 1, 0, part
+    number = part.lstrip("0")
+    return 0, len(number), number  # a number of any length

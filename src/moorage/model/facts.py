@@ -213,6 +213,9 @@ class GuestState(Struct, frozen=True, kw_only=True):
     ports
         Where in the guest each of them sits; the destination of a live migration
         must have them at the same places.
+    cards
+        Likewise of its network cards, by uuid. None for a guest of an older agent's:
+        its cards cannot be plugged, and sit in the order of its record.
     """
 
     uuid: str
@@ -223,6 +226,23 @@ class GuestState(Struct, frozen=True, kw_only=True):
     disks: tuple[str, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
     cause: str = ""
+    cards: dict[str, int] | None = None
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """Something on a node that network cards can be connected to.
+
+    Attributes
+    ----------
+    kind
+        ``bridge``, or ``openvswitch`` for a bridge of Open vSwitch's.
+    vlans
+        Whether it keeps VLANs apart.
+    """
+
+    name: str
+    kind: str = "bridge"
+    vlans: bool = False
 
 
 class Accelerator(Struct, frozen=True, kw_only=True):
@@ -328,6 +348,10 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     certificate_ends
         When the certificate that it showed is over, in seconds; the master adds that,
         where nodes are asked over a network.
+    powered_off
+        Uuids of guests that ended of their own will: nobody else asked them to.
+    links
+        What network cards can be connected to; None from an older agent.
     """
 
     version: str
@@ -344,6 +368,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     allowed_directories: tuple[str, ...] | None = None
     extstorage_path: tuple[str, ...] = ()
     certificate_ends: float | None = None
+    powered_off: tuple[str, ...] = ()
+    links: tuple[Link, ...] | None = None
 
     @property
     def memory_own(self) -> Mib:
@@ -353,42 +379,3 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         nothing left otherwise.
         """
         return Mib(min(KVM_NODE_MEMORY, self.memory_total // 8))
-
-
-class Claim(Struct, frozen=True, kw_only=True):
-    """Room that a job has chosen: nobody else may, until the job is over.
-
-    Attributes
-    ----------
-    node
-        Uuid of the node that the room is on.
-    instance
-        Name of the instance that comes to the node; empty for disks alone.
-    memory, vcpus
-        What an instance gets that is new, starts, or runs with other ones than
-        recorded; 0 for one that moves with those in its record.
-    rooms
-        Storage unit (type and key) and size of what is made or grows.
-    units
-        The storage units of a new instance's disks, adopted ones too: they say where
-        it can restart.
-    tags, spindle_use
-        Of a new instance.
-    peer
-        Of a new instance with mirrored disks: uuid of its secondary node.
-    minors, ports
-        Of mirrored disks that are made: the numbers of their devices on the node, and
-        where they will listen.
-    """
-
-    node: str
-    instance: str = ""
-    memory: Mib = Mib(0)
-    vcpus: int = 0
-    rooms: tuple[tuple[tuple[str, str], int], ...] = ()
-    units: tuple[tuple[str, str], ...] = ()
-    tags: tuple[str, ...] = ()
-    spindle_use: int = 1
-    peer: str = ""
-    minors: tuple[int, ...] = ()
-    ports: tuple[int, ...] = ()

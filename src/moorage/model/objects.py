@@ -135,7 +135,17 @@ class Disk(Entity, frozen=True, kw_only=True):
 
 
 class Nic(Struct, frozen=True, kw_only=True):
-    """A network card of an instance."""
+    """A network card of an instance.
+
+    Attributes
+    ----------
+    ip
+        What scripts are told; in a network, nobody else has it.
+    network
+        Uuid of the network that it is in.
+    nicparams
+        Its own mode, link and VLAN, as far as it has some.
+    """
 
     uuid: str
     mac: str
@@ -203,14 +213,47 @@ class Node(Entity, frozen=True, kw_only=True):
 
 
 class NodeGroup(Entity, frozen=True, kw_only=True):
-    """Nodes that see the same storage and networks."""
+    """Nodes that see the same storage and networks.
+
+    Attributes
+    ----------
+    networks
+        The networks that it is connected to, by uuid: mode, link and VLAN of their
+        cards there.
+    """
 
     name: str
     alloc_policy: str = "preferred"
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
-    networks: dict[str, Any] = field(default_factory=dict)
+    networks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class Network(Entity, frozen=True, kw_only=True):
+    """An IP network that cards of instances can be in.
+
+    Attributes
+    ----------
+    network
+        Its IPv4 addresses, as ``192.0.2.0/24``.
+    gateway
+        One of them.
+    network6, gateway6
+        Likewise of IPv6; they are told to scripts, and not given to cards.
+    mac_prefix
+        First three bytes of its cards' hardware addresses; None for the cluster's.
+    reserved
+        Addresses that no card gets, the lowest first.
+    """
+
+    name: str
+    network: str
+    gateway: str | None = None
+    network6: str | None = None
+    gateway6: str | None = None
+    mac_prefix: str | None = None
+    reserved: tuple[str, ...] = ()
 
 
 class StoragePool(Entity, frozen=True, kw_only=True):
@@ -259,11 +302,29 @@ class Cluster(Entity, frozen=True, kw_only=True):
         The volume group of disks that name none; empty for none.
     uid_pool
         The user-ids that guests run as.
+    osparams_private_cluster
+        OS parameters that are shown to nobody, by OS.
+    os_hvp
+        Hypervisor parameters of an OS's instances, by OS, then by hypervisor.
+    hidden_os, blacklisted_os
+        OS definitions that are not listed; and those that nothing new is made with.
+    enabled_user_shutdown
+        Whether a guest that powers itself off may stay off.
+    watcher_pause
+        Until when the watcher does nothing, in seconds; None for no pause.
+    candidate_pool_size
+        How many nodes are to be master candidates, the master's own included: each
+        keeps a copy of the state, and of the cluster's keys.
+    max_running_jobs
+        How many jobs work at once.
+    ndparams
+        Node parameters where neither a node nor its group has others.
     """
 
     cluster_name: str
     master_node: str
     master_ip: str = ""
+    candidate_pool_size: int = 10
     mac_prefix: str = "aa:00:00"
     file_storage_dir: str = ""
     shared_file_storage_dir: str = ""
@@ -280,6 +341,14 @@ class Cluster(Entity, frozen=True, kw_only=True):
     default_iallocator: str = ""
     candidate_certs: dict[str, str] = field(default_factory=dict)
     uid_pool: UidPool = STANDARD
+    osparams_private_cluster: dict[str, dict[str, Any]] = field(default_factory=dict)
+    os_hvp: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    hidden_os: tuple[str, ...] = ()
+    blacklisted_os: tuple[str, ...] = ()
+    enabled_user_shutdown: bool = False
+    watcher_pause: float | None = None
+    max_running_jobs: int = 20
+    ndparams: dict[str, Any] = field(default_factory=dict)
 
 
 E = TypeVar("E", bound=Entity)

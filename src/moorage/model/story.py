@@ -90,17 +90,24 @@ def _event(
 
 
 def _touched(before: Config, change: Change) -> list[str]:
-    """Return the disks that a change puts or drops, gives away or takes."""
+    """Return the disks that a change puts or drops, gives, takes or renames."""
     found: dict[str, None] = {}
     for one in (*change.put, *change.drop):
         if isinstance(one, Disk):
             found[one.uuid] = None
         elif isinstance(one, Instance):
-            known = before.objects.get(one.uuid)
-            had = set(known.disks) if isinstance(known, Instance) else set()
-            dropped = one in change.drop
-            found |= dict.fromkeys(sorted(had ^ (set() if dropped else set(one.disks))))
+            has = None if one in change.drop else one
+            found |= dict.fromkeys(sorted(_affected(before, one.uuid, has)))
     return list(found)
+
+
+def _affected(before: Config, uuid: str, after: Instance | None) -> set[str]:
+    """Return the disks that an instance gets or loses, or all if its name changes."""
+    known = before.objects.get(uuid)
+    had = set(known.disks) if isinstance(known, Instance) else set()
+    has = set(after.disks) if after else set()
+    renamed = isinstance(known, Instance) and after and known.name != after.name
+    return had | has if renamed else had ^ has
 
 
 def shown(config: Config, disk: Entity | None) -> dict[str, Any]:

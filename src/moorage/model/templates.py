@@ -75,6 +75,8 @@ class TemplateFacts:
         The fields of the cluster that it needs; of image files, their directory.
     parameters
         What its disks take; a provider's own ones come on top.
+    identity
+        What hooks call the parts of a volume's identity, as many as they get.
     """
 
     name: str
@@ -90,6 +92,7 @@ class TemplateFacts:
     by_hand: bool = False
     settings: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
+    identity: tuple[str, ...] = ("DRIVER", "ID")
 
     @property
     def movable(self) -> bool:
@@ -144,6 +147,7 @@ _TABLE = (
     ),
     TemplateFacts(
         name="plain",
+        identity=("VG", "ID"),
         mirror=Mirror.NONE,
         reach=Reach.NODE,
         rank=6,
@@ -167,6 +171,7 @@ _TABLE = (
     ),
     TemplateFacts(
         name="drbd",
+        identity=("PNODE", "SNODE", "PORT", "PMINOR", "SMINOR"),
         mirror=Mirror.INTERNAL,
         reach=Reach.PAIR,
         rank=8,
@@ -206,6 +211,7 @@ _TABLE = (
     ),
     TemplateFacts(
         name="ext",
+        identity=("PROVIDER", "ID"),
         mirror=Mirror.EXTERNAL,
         reach=Reach.GROUP,
         rank=2,

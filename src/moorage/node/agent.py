@@ -8,19 +8,25 @@ after it was taken back is refused.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
+from moorage.model.hostnames import lowered, short_for
 from moorage.protocol import Report
+from moorage.protocol.line import GuestLine
+from moorage.protocol.sender import Sender
 
 from .attachments import Attachments
+from .copies import Copies
 from .creations import Creations, volume_key
 from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
+from .leader import Leaders
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
@@ -50,7 +56,9 @@ class Agent:
         leave: Callable[[], None] = lambda: None,
         keys: Keys | None = None,
     ) -> None:
+        self.name = name
         self._machine = machine
+        self._leaders = Leaders(run_dir)
         self._fence = Fence(run_dir / "fence")
         self._turns = Turns()
         self._station = NodeContext(
@@ -63,11 +71,44 @@ class Agent:
             fence=self._fence,
             leave=leave,
             keys=keys,
+            leaders=self._leaders,
+            copies=Copies(run_dir / "state"),
         )
 
-    def hear(self, term: int, mark: str) -> None:
+    def hear(self, term: int, mark: str, sender: Sender) -> None:
         """Raise `Stale` if the master is not the one that leads in its term."""
         self._fence.pass_leader(term, mark)
+        self._leaders.hear(term, sender)
+
+    @property
+    def master(self) -> str:
+        """Name of the master's node, as it said last; empty if it never did."""
+        newest = self._leaders.newest
+        return newest.sender.node if newest else ""
+
+    async def line(self, wanted: GuestLine, term: int = 0) -> socket:
+        """Return a connection to a guest's console or screen.
+
+        Parameters
+        ----------
+        term
+            Of the master that asks; 0 for a person on this machine.
+        """
+        if term:
+            self._fence.pass_term(term)
+        found = self._station.hypervisor(wanted.hypervisor)
+        return await found.connect(wanted.uuid, wanted.kind, wanted.ticket)
+
+    async def guest(self, word: str) -> GuestLine | None:
+        """Return the line to the guest that a word stands for, if one runs here."""
+        here = {
+            guest.name: GuestLine(uuid=guest.uuid, name=guest.name, hypervisor=kind)
+            for kind, hypervisor in self._station.hypervisors.items()
+            for guest in await hypervisor.guests()
+        }
+        short = short_for(word, here)
+        names = [lowered(word)] if lowered(word) in here else short
+        return here[names[0]] if len(names) == 1 else None
 
     async def handle(
         self,
@@ -100,7 +141,8 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        self._fence.pass_term(term)
+        if call.heeds_term:
+            self._fence.pass_term(term)
         step = Step(term, number)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
         if not objects:

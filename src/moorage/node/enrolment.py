@@ -10,6 +10,7 @@ import hmac
 import re
 import secrets
 import ssl
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from aiohttp import web
 from msgspec import DecodeError, Struct, json
 
 from moorage.errors import BadInput, Failed, Unreachable
+from moorage.model.addresses import place
 from moorage.model.token import Token, to_text
 
 from . import durable, tls
@@ -70,7 +72,13 @@ def taken_by(directory: Path) -> str:
 
 
 async def open_door(
-    directory: Path, address: str, port: int, shown: Path, *, told: str = ""
+    directory: Path,
+    address: str,
+    port: int,
+    shown: Path,
+    *,
+    told: str = "",
+    opened: Callable[[], None] = lambda: None,
 ) -> None:
     """Wait until a master has let the node in: the first one that knows the token.
 
@@ -83,6 +91,8 @@ async def open_door(
         the door.
     told
         The address in the token, where that is another one.
+    opened
+        Called when it is open, and the token there.
 
     Raises
     ------
@@ -91,7 +101,7 @@ async def open_door(
     """
     durable.make(directory)
     key = tls.new_key()
-    certificate = tls.self_signed(key, f"{address}:{port}")
+    certificate = tls.self_signed(key, place(address, port))
     durable.write(directory / "node.key", tls.key_pem(key))
     durable.write(directory / "door.pem", tls.pem(certificate))
     secret = secrets.token_urlsafe(24)
@@ -105,6 +115,7 @@ async def open_door(
     try:
         await listen(runner, address, port, context, _STRANGERS)
         durable.write(shown, f"{to_text(token)}\n".encode())
+        opened()
         await entered.wait()
     finally:
         await runner.cleanup()
@@ -193,7 +204,7 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
     Failed
         If the node does not accept the token.
     """
-    base = f"https://{token.address}:{token.port}"
+    base = f"https://{place(token.address, token.port)}"
     pinned = _pinned(token)
     patience = aiohttp.ClientTimeout(total=_SECONDS)
     sent = False
@@ -221,8 +232,8 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         cause = " ".join(str(error).split()) or type(error).__name__
         raise Unreachable(
-            f"node {name} does not open its door at {token.address}:{token.port}: "
-            f"{cause}",
+            f"node {name} does not open its door at "
+            f"{place(token.address, token.port)}: {cause}",
             hint="is its agent running, and is the token its newest one?",
             sent=sent,
             silent=False,

@@ -16,6 +16,7 @@ from moorage.model import Disk
 from . import durable
 
 _DISK = "disk-"
+_SURE = "no other master of the cluster is left"
 
 
 class Fence:
@@ -34,9 +35,14 @@ class Fence:
         self._directory = directory
         durable.make(directory)
 
+    @property
+    def term(self) -> int:
+        """The highest term that was heard."""
+        return self._read("term", _SURE)
+
     def pass_term(self, term: int) -> None:
         """Let a step of this term pass; raise `Stale` if there was a later one."""
-        seen = self._read("term", "no other master of the cluster is left")
+        seen = self._read("term", _SURE)
         if term < seen:
             raise Stale(
                 f"a master of term {seen} has spoken: term {term} is over",

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the agent needs of the machine that it runs on; the simulator has its own."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
-from moorage.model import Device, Os, Provider
-from moorage.protocol import Report, silent
+from moorage.model import Device, Link, Os, Provider
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
@@ -63,11 +63,25 @@ class Machine(Protocol):
     def oses(self) -> list[Os]:
         """Return every entry of the search path of OS definitions."""
 
+    def has_hooks(self, name: str) -> bool:
+        """Whether a directory of hooks has scripts."""
+
+    async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
+        """Run the scripts of a directory of hooks, in their order."""
+
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it; return what it said."""
+
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""
 
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module, were it not loaded yet."""
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return what network cards can be connected to."""
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

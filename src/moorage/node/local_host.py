@@ -4,19 +4,21 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from itertools import count
 from pathlib import Path
 
-from moorage.errors import CommandFailed, Failed
-from moorage.model import Device, Os, Provider
-from moorage.protocol import Report, silent
+from moorage.errors import CommandFailed, Failed, NotFound
+from moorage.model import Device, Link, Os, Provider
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
-from . import commands, installed, oses
+from . import commands, installed, links, oses
+from .admin_scripts import AdminScripts
 from .exports import Exports
+from .hooks import Hooks
 from .host import Memory, memory_of
 from .images import Images
 from .providers import Providers
@@ -45,6 +47,11 @@ class LocalMachine:
         Notes the commands that run.
     exports
         Serves as files what has a URI only; None where that cannot be.
+
+    Attributes
+    ----------
+    hooks, admin_scripts
+        The scripts of administrators; None where there are none.
     """
 
     def __init__(
@@ -64,6 +71,8 @@ class LocalMachine:
         self._os_path = os_path
         self._scripts = scripts
         self._exports = exports
+        self.hooks: Hooks | None = None
+        self.admin_scripts: AdminScripts | None = None
         self._ran = count()
 
     async def run(
@@ -130,6 +139,22 @@ class LocalMachine:
         """Return every entry of the search path of OS definitions."""
         return oses.scan(self._os_path)
 
+    def has_hooks(self, name: str) -> bool:
+        """Whether a directory of hooks has scripts."""
+        return bool(self.hooks and self.hooks.found(name))
+
+    async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
+        """Run the scripts of a directory of hooks, in their order."""
+        return await self.hooks.run(name, env) if self.hooks else []
+
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it."""
+        if not self.admin_scripts:
+            raise NotFound(f"this node has no scripts: {name}")
+        return await self.admin_scripts.run(kind, name, arguments)
+
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""
         return installed.has_program(name)
@@ -137,6 +162,10 @@ class LocalMachine:
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module, were it not loaded yet."""
         return installed.has_module(name)
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return what network cards can be connected to."""
+        return await links.found()
 
     def memory(self) -> Memory:
         """Return how large the machine is."""

@@ -185,6 +185,24 @@ async def create(
     await run(command("create", found, install))
 
 
+async def rename(
+    found: Mapping[str, Os],
+    install: Install,
+    old_name: str,
+    run: Callable[[Command], Awaitable[Output]],
+) -> None:
+    """Give the system on the instance's disks the instance's name.
+
+    Raises
+    ------
+    NotFound, BadInput, Failed, CommandFailed
+        As :func:`create` does.
+    """
+    script = command("rename", found, install)
+    env = {**script.env, "OLD_INSTANCE_NAME": old_name}
+    await run(replace(script, env=env))
+
+
 async def verify(
     found: Mapping[str, Os],
     install: Install,

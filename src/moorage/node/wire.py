@@ -8,6 +8,8 @@ before the verb's own limit.
 
 import socket
 
+SENDER = "Moorage"
+"""Header of an answer: which software gives it, as JSON."""
 BEAT = 5.0
 """Seconds between two signs of life of a verb under way."""
 SILENCE = 30.0

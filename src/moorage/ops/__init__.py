@@ -11,9 +11,9 @@ from moorage.jobs import COMMON, Operation
 from moorage.jobs.unread import check_unread
 from moorage.model.misfit import misfit
 
-from . import backup, cluster, disk, group, instance, node, pool, storage, tags
+from . import backup, cluster, disk, group, instance, network, node, pool, storage, tags
 
-FLOORS = (backup, cluster, disk, group, instance, node, pool, storage, tags)
+FLOORS = (backup, cluster, disk, group, instance, network, node, pool, storage, tags)
 OPERATIONS: dict[str, type[Operation]] = {
     operation.op_id: operation for floor in FLOORS for operation in floor.OPERATIONS
 }

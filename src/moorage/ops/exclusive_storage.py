@@ -8,6 +8,7 @@ many physical volumes (spindles) it gets, and nobody else's blocks are on them.
 from moorage.errors import BadInput, WrongState
 from moorage.model import Config, Node
 from moorage.model.templates import TemplateFacts
+from moorage.ops.ndparams import filled
 
 PARAMETER = "exclusive_storage"
 _MOST = 64
@@ -15,7 +16,7 @@ _MOST = 64
 
 def is_exclusive(config: Config, node: Node) -> bool:
     """Whether a node, or else its group, has exclusive storage."""
-    return bool((config.group(node.group).ndparams | node.ndparams).get(PARAMETER))
+    return bool(filled(config, node).get(PARAMETER))
 
 
 def checked_spindles(value: object) -> int | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from moorage import htools
+from moorage.backend import DEFAULTS
 from moorage.htools.constants import TEMPLATES
 from moorage.htools.inst import NOWHERE
 from moorage.htools.policy import Spec
@@ -190,6 +191,8 @@ class _Rows:
         self.how = how
         self.claims = claims
         self.places = {node.uuid: at for at, node in enumerate(how.nodes)}
+        self.cluster = config.cluster
+        self._backend = {**DEFAULTS} | self.cluster.beparams.get("default", {})
         self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
         self._reached: dict[frozenset[Named], frozenset[int] | None] = {}
@@ -251,7 +254,8 @@ class _Rows:
 
     def _residents(self) -> Iterator[htools.InstanceRow]:
         for node in self.how.nodes:
-            for one in self.config.instances_on(node):
+            for uuid in self.config.residents.get(node.uuid, ()):
+                one = self.config.instance(uuid)
                 claim = self.arriving.get(one.name)
                 home = claim.node if claim else node.uuid
                 if home in self.places:
@@ -268,8 +272,8 @@ class _Rows:
                 yield self._resident(one, self.places[claim.node])
 
     def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
-        backend, disks = beparams(self.config, one), self.config.disks_of(one)
-        units = [unit_of(self.config.cluster, disk) for disk in disks]
+        backend, disks = self._backend | one.beparams, self.config.disks_of(one)
+        units = [unit_of(self.cluster, disk) for disk in disks]
         claim = self.arriving.get(one.name)
         asked = claim.memory if claim else 0
         state = "running" if asked or _is_up(one) else f"ADMIN_{one.admin_state}"

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Question, View
-from moorage.model import Config, Disk, GuestState, Instance, Node
+from moorage.model import Config, Disk, GuestState, Instance, Node, hvparams
 
 from .node_tasks import guest_on
+from .node_tasks import hvparams as all_hvparams
 from .silence import way_out
 
 NOT_WRITING = frozenset({"incoming", "moved"})
@@ -31,6 +32,16 @@ def runs(view: View, instance: Instance) -> bool:
         return False
     found = guest(view, instance)
     return found is not None and found.state in ("running", "paused")
+
+
+def may_power_off(config: Config, instance: Instance) -> bool:
+    """Whether a guest that powers itself off may stay off.
+
+    The cluster must allow it, and the guest's own parameters.
+    """
+    if not config.cluster.enabled_user_shutdown:
+        return False
+    return hvparams.parameters(all_hvparams(config, instance)).user_shutdown
 
 
 def holds(view: View, instance: Instance) -> bool:

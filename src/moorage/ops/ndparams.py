@@ -7,7 +7,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput, NotSupported
+from moorage.model import Config, Node
 from moorage.model.misfit import misfit
+
+_OOB = r"^(/etc/ganeti/oob/)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$"
 
 
 class Parameters(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -21,20 +24,32 @@ class Parameters(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Whether a disk has spindles for itself.
     spindle_count
         Of the node.
+    oob_program
+        Name of the program that switches its power, on the master's node.
     """
 
     cpu_speed: Annotated[float, Meta(gt=0, le=1e6)] | None = None
     exclusive_storage: bool | None = None
     spindle_count: Annotated[int, Meta(ge=0, le=2**31)] | None = None
+    oob_program: Annotated[str, Meta(pattern=_OOB)] | None = None
 
 
 _UNREAD = {
-    "oob_program": "power is not switched from here",
     "ovs": "cards are connected to bridges that are there",
     "ovs_link": "cards are connected to bridges that are there",
     "ovs_name": "cards are connected to bridges that are there",
     "ssh_port": "nodes are reached over TLS, not by ssh",
 }
+
+
+NAMES = tuple(sorted({*Parameters.__struct_fields__, *_UNREAD}))
+"""Every node parameter of Ganeti's, those included that nobody reads here."""
+
+
+def filled(config: Config, node: Node) -> dict[str, Any]:
+    """Return a node's parameters: the cluster's, its group's, then its own."""
+    group = config.group(node.group)
+    return {**config.cluster.ndparams, **group.ndparams, **node.ndparams}
 
 
 def checked(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,26 +2,30 @@
 """Network cards of a request: what may be asked for, and what comes of it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any
 
 from msgspec import Struct, ValidationError, convert
+from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, NotSupported
-from moorage.jobs import View
-from moorage.model import Config, Instance, Nic
+from moorage.errors import BadInput, Exists, NoCapacity, WrongState
+from moorage.jobs import Lock, View
+from moorage.model import Config, Network, Nic, Node, NodeGroup, nicparams
 from moorage.model.misfit import misfit
+from moorage.model.networks import MAC, Address, contains, free, outside
+from moorage.model.nicparams import ROUTED, NicParams
 from moorage.storage.validation import check_name
 
 MOST = 8
 """Cards of one instance, as in Ganeti."""
 GENERATED = ("auto", "generate")
 """Words for an address that the cluster makes."""
+POOL = "pool"
+"""The word for any address of a network."""
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
-_LINK = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
-_MODES = ("bridged", "routed", "openvswitch")
 _NONE = (None, "", "none")
 
 
@@ -33,9 +37,11 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     mac
         Its hardware address; the cluster makes one for ``auto`` and ``generate``.
     ip
-        What the OS's scripts are told.
-    mode, link
-        ``bridged`` and the bridge; without a bridge the card has no cable.
+        What scripts are told; of a network, ``pool`` is any one that is free.
+    network
+        The network that it is in, which says how it is connected.
+    mode, link, vlan
+        How it is connected, where it is in no network; else as the cluster says.
     """
 
     mac: str | None = None
@@ -46,69 +52,107 @@ class Card(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     vlan: str | None = None
     network: str | None = None
 
+    def params(self) -> dict[str, str]:
+        """Return how it is connected, as far as it says so."""
+        found = {name: getattr(self, name) for name in nicparams.NAMES}
+        words = {name: one for name, one in found.items() if one is not None}
+        return {name: "" if one == "none" else one for name, one in words.items()}
 
-def check(config: Config, given: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `Refused` unless an instance can have these cards.
+
+@dataclass
+class Making:
+    """Cards that are made in one request: none gets an address of another's.
+
+    Attributes
+    ----------
+    own
+        Name of the instance that they are for.
+    conflicts
+        Whether an address without a network must not be one of a network's.
+    given
+        Addresses of this request, and what has them.
+    freed
+        Addresses that this request gives back.
+    """
+
+    view: View
+    own: str
+    conflicts: bool = True
+    given: dict[Address, str] = field(default_factory=dict)
+    freed: set[Address] = field(default_factory=set)
+
+    def whose(self, address: Address) -> str:
+        """Return who has an address; empty for nobody."""
+        if address in self.given:
+            return self.given[address]
+        for instance in self.view.config.holders_of(address):
+            if not (instance.name == self.own and address in self.freed):
+                return f"instance {instance.name}"
+        claimed = (one for one in self.view.claims if address in one.addresses)
+        return next((f"a job for {one.instance}" for one in claimed), "")
+
+    def take(self, address: Address, what: str) -> str:
+        """Take an address, and return it; raise `Exists` if it is somebody's."""
+        holder = self.whose(address)
+        if holder:
+            kind = "MAC address" if address[0] == MAC else "IP address"
+            raise Exists(f"{what}: {holder} has the {kind} {address[1]} already")
+        self.given[address] = what
+        return address[1]
+
+    def leave(self, nic: Nic) -> None:
+        """Give the addresses of a card back."""
+        for one in of_card(nic):
+            self.freed.add(one)
+            self.given.pop(one, None)
+
+
+def made(making: Making, given: Sequence[Mapping[str, Any]]) -> tuple[Nic, ...]:
+    """Return the cards of a new instance.
 
     Raises
     ------
     BadInput
         If there are too many, or a word of one is off.
-    NotSupported
-        If one asks for a network, or for a mode that there is not.
+    NotFound
+        If there is no such network.
     Exists
-        If a hardware address is somebody else's.
+        If an address is somebody else's.
+    NoCapacity
+        If a network has no free address.
     """
-    if len(given) > MOST:
+    check_count(len(given))
+    words = [(number_of(n), read(number_of(n), one)) for n, one in enumerate(given)]
+    for what, card in words:  # before addresses are made: none is another's wish
+        _check_mac(what, card)
+    check_names([card.name for _, card in words])
+    fixed = {what: take_mac(making, what, card) for what, card in words if _given(card)}
+    return tuple(
+        new(making, what, card, mac=fixed.get(what, "")) for what, card in words
+    )
+
+
+def number_of(number: int) -> str:
+    """Return what a card is called in sentences."""
+    return f"network card {number}"
+
+
+def check_count(count: int) -> None:
+    """Raise `BadInput` if an instance cannot have so many cards."""
+    if count > MOST:
         raise BadInput(f"an instance has at most {MOST} network cards")
-    taken = dict(_taken(config))
-    for number, one in enumerate(given):
-        what = f"network card {number}"
-        mac = _checked(what, _card(what, one))
-        if mac in taken:
-            raise Exists(f"{what}: {taken[mac]} has the MAC address {mac} already")
-        if mac:
-            taken[mac] = what
 
 
-def warnings(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a sentence for each card that is connected to nothing."""
-    for number, one in enumerate(given):
-        if not one.get("link"):
-            yield (
-                f"network card {number} names no bridge and is connected to nothing; "
-                f"--net {number}:link=BRIDGE names one"
-            )
+def check_names(names: Iterable[str | None]) -> None:
+    """Raise `Exists` if two cards of an instance have one name."""
+    known = [name for name in names if name not in _NONE]
+    for name in known:
+        if known.count(name) > 1:
+            raise Exists(f"two network cards of the instance are called '{name}'")
 
 
-def new(view: View, given: Sequence[Mapping[str, Any]]) -> tuple[Nic, ...]:
-    """Return the cards, with hardware addresses that nobody in the cluster has."""
-    taken = {mac for mac, _ in _taken(view.config)}
-    found = []
-    for number, one in enumerate(given):
-        card = _card(f"network card {number}", one)
-        mac = _mac(card) or _free(view, taken)
-        taken.add(mac)
-        params = {"mode": card.mode, "link": card.link}
-        nic = Nic(
-            uuid=view.fresh(),
-            mac=mac,
-            ip=None if card.ip in _NONE else card.ip,
-            name=None if card.name in _NONE else card.name,
-            nicparams={key: value for key, value in params.items() if value},
-        )
-        found.append(nic)
-    return tuple(found)
-
-
-def _taken(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield each hardware address that is in use, and whose it is."""
-    for instance in config.all(Instance):
-        for nic in instance.nics:
-            yield nic.mac, f"instance {instance.name}"
-
-
-def _card(what: str, given: Mapping[str, Any]) -> Card:
+def read(what: str, given: Mapping[str, Any]) -> Card:
+    """Return a card as it is asked for; raise `BadInput` for what none can have."""
     try:
         return convert(dict(given), Card)
     except ValidationError as error:
@@ -117,57 +161,258 @@ def _card(what: str, given: Mapping[str, Any]) -> Card:
         ) from None
 
 
-def _checked(what: str, card: Card) -> str:
-    """Return the card's hardware address in small letters, if it names one."""
-    _check_mode(what, card)
-    if card.name not in _NONE:
-        _check_name(what, str(card.name))
-    if card.ip not in _NONE:
-        _check_ip(what, str(card.ip))
-    mac = _mac(card)
-    if mac and not (_MAC.fullmatch(mac) and int(mac[:2], 16) % 2 == 0):
-        raise BadInput(f"{what}: {card.mac!r} is not a MAC address of one card")
-    return mac
+def new(making: Making, what: str, card: Card, *, mac: str = "") -> Nic:
+    """Return a new card.
+
+    Parameters
+    ----------
+    mac
+        Its hardware address, if that is taken already.
+    """
+    network = _network(making.view.config, card)
+    nic = Nic(
+        uuid=making.view.fresh(),
+        mac=mac or take_mac(making, what, card, network),
+        name=_name(what, card),
+        network=network.uuid if network else None,
+        nicparams=_params(making.view.config, what, card, network),
+    )
+    return replace(nic, ip=_ip(making, what, card.ip, network))
 
 
-def _check_mode(what: str, card: Card) -> None:
-    if card.network not in _NONE:
-        raise NotSupported(f"{what}: there are no networks", hint="add link=BRIDGE")
-    if card.vlan not in _NONE:
-        raise NotSupported(f"{what}: no VLAN can be chosen, only the bridge: link")
-    if card.mode in _MODES[1:]:
-        raise NotSupported(f"{what}: there is no mode '{card.mode}' yet, only bridged")
-    if card.mode is not None and card.mode not in _MODES:
-        raise BadInput(f"{what}: a mode is bridged, not '{card.mode}'")
-    if card.mode and not card.link:
-        raise BadInput(f"{what} is bridged, and names no bridge", hint="add link=br0")
-    if card.link is not None and not _LINK.fullmatch(card.link):
-        raise BadInput(f"{what}: '{card.link}' is not the name of a bridge")
+def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
+    """Return a card with changes; what is not named stays."""
+    config = making.view.config
+    making.leave(nic)
+    network = _after(config, nic, card)
+    moved = (network.uuid if network else None) != nic.network
+    mac = nic.mac
+    if card.mac is not None:
+        _check_mac(what, card)
+    if card.mac is None or card.mac == nic.mac:
+        making.take((MAC, nic.mac), what)
+    else:
+        mac = take_mac(making, what, card, network)
+    own = {} if card.network is not None and network else nic.nicparams
+    new = _params(config, what, card, network)
+    kept = {name: one for name, one in own.items() if name not in card.params()}
+    params = {**kept, **new}
+    ip = card.ip if card.ip is not None or moved else nic.ip
+    return replace(
+        nic,
+        mac=mac,
+        name=nic.name if card.name is None else _name(what, card),
+        ip=_ip(making, what, ip, network),
+        network=network.uuid if network else None,
+        nicparams=params,
+    )
 
 
-def _check_name(what: str, name: str) -> None:
+def _after(config: Config, nic: Nic, card: Card) -> Network | None:
+    """Return the network that a changed card is in."""
+    if card.network is None:
+        return config.network(nic.network) if nic.network else None
+    return _network(config, card)
+
+
+# -- the parts of a card ---------------------------------------------------------------
+
+
+def _network(config: Config, card: Card) -> Network | None:
+    return None if card.network in _NONE else config.network(str(card.network))
+
+
+def _params(
+    config: Config, what: str, card: Card, network: Network | None
+) -> dict[str, str]:
+    given = card.params()
+    if network and given:
+        raise BadInput(
+            f"{what} is in network '{network.name}', which says how it is connected: "
+            f"leave {', '.join(given)} out"
+        )
     try:
-        check_name("network card", name)
+        own = nicparams.checked(given)
+        whole = NicParams(**{**nicparams.defaults(config.cluster), **own})
+        if not network:
+            nicparams.check_whole(whole)
+    except BadInput as error:
+        raise BadInput(f"{what}: {error.message}", hint=error.hint) from None
+    if card.mode and not whole.connected:
+        raise BadInput(
+            f"{what} is {card.mode}, and names no bridge", hint="add link=br0"
+        )
+    usual = nicparams.defaults(config.cluster)
+    return {name: value for name, value in own.items() if value or usual[name]}
+
+
+def _name(what: str, card: Card) -> str | None:
+    if card.name in _NONE:
+        return None
+    try:
+        return check_name("network card", str(card.name))
     except BadInput as error:
         raise BadInput(f"{what}: {error.message}") from None
 
 
-def _check_ip(what: str, ip: str) -> None:
+def _ip(
+    making: Making, what: str, word: str | None, network: Network | None
+) -> str | None:
+    """Return a card's IP address: the one that is named, or a free one."""
+    if word in _NONE:
+        return None
+    if word == POOL:
+        if network is None:
+            raise BadInput(
+                f"{what}: ip={POOL} takes an address of a network, and none is named",
+                hint="--net 0:network=NETWORK,ip=pool",
+            )
+        return making.take((network.uuid, _free(making, network)), what)
+    address = _address(what, str(word))
+    if network is None:
+        _check_conflict(making, what, address)
+        return address
+    if not contains(network, address):
+        raise BadInput(
+            f"{what}: {address} is not an address of network '{network.name}', "
+            f"{network.network}"
+        )
+    if address in outside(network):
+        raise Exists(f"{what}: {address} is reserved in network '{network.name}'")
+    return making.take((network.uuid, address), what)
+
+
+def _address(what: str, word: str) -> str:
     try:
-        ip_address(ip)
+        return str(ip_address(word))
     except ValueError:
-        raise BadInput(f"{what}: '{ip}' is not an IP address") from None
+        raise BadInput(f"{what}: '{word}' is not an IP address") from None
 
 
-def _mac(card: Card) -> str:
-    """Return the address that was given, in small letters; empty for a new one."""
-    return "" if card.mac in (*_NONE, *GENERATED) else str(card.mac).lower()
+def _check_conflict(making: Making, what: str, address: str) -> None:
+    """Raise `BadInput` for an address of a network that the card is not in."""
+    if not making.conflicts:
+        return
+    for network in making.view.config.named(Network):
+        if contains(network, address):
+            raise BadInput(
+                f"{what}: {address} is an address of network '{network.name}', and the "
+                "card is not in it",
+                hint=f"network={network.name}, or --no-conflicts-check",
+            )
 
 
-def _free(view: View, taken: set[str]) -> str:
-    prefix = view.config.cluster.mac_prefix.lower()
+def _free(making: Making, network: Network) -> str:
+    """Return the lowest free address of a network."""
+    config = making.view.config
+    claimed = {ip for one in making.view.claims for _, ip in one.addresses}
+    taken = config.addresses_in(network) | claimed | {ip for _, ip in making.given}
+    found = next(free(network, taken), None)
+    if found is None:
+        raise NoCapacity(
+            f"network '{network.name}' has no free address",
+            hint=f"gnt-network info {network.name}",
+        )
+    return found
+
+
+def _given(card: Card) -> bool:
+    """Whether a card names its hardware address."""
+    return card.mac not in (*_NONE, *GENERATED)
+
+
+def _check_mac(what: str, card: Card) -> None:
+    mac = str(card.mac).lower()
+    if _given(card) and not (_MAC.fullmatch(mac) and int(mac[:2], 16) % 2 == 0):
+        raise BadInput(f"{what}: {card.mac!r} is not a MAC address of one card")
+
+
+def take_mac(
+    making: Making, what: str, card: Card, network: Network | None = None
+) -> str:
+    """Return the hardware address that is named, or else one that nobody has."""
+    if _given(card):
+        return making.take((MAC, str(card.mac).lower()), what)
+    cluster = making.view.config.cluster.mac_prefix
+    prefix = (network.mac_prefix if network else None) or cluster
     while True:
-        tail = sha256(view.fresh().encode()).hexdigest()
-        mac = ":".join([prefix, tail[:2], tail[2:4], tail[4:6]])
-        if mac not in taken:
-            return mac
+        tail = sha256(making.view.fresh().encode()).hexdigest()
+        mac = ":".join([prefix.lower(), tail[:2], tail[2:4], tail[4:6]])
+        if not making.whose((MAC, mac)):
+            return making.take((MAC, mac), what)
+
+
+# -- where cards can be ----------------------------------------------------------------
+
+
+def of_card(nic: Nic) -> Iterator[Address]:
+    """Yield the addresses of a card."""
+    yield MAC, nic.mac
+    if nic.network and nic.ip:
+        yield nic.network, nic.ip
+
+
+def claimed(nics: Iterable[Nic], before: Iterable[Nic] = ()) -> tuple[Address, ...]:
+    """Return the addresses that cards have and did not have before."""
+    known = {one for nic in before for one in of_card(nic)}
+    found = [one for nic in nics for one in of_card(nic)]
+    return tuple(one for one in found if one not in known)
+
+
+def hold(config: Config, nics: Iterable[Nic]) -> Iterator[Lock]:
+    """Share the networks of cards, so that none is disconnected meanwhile."""
+    for uuid in dict.fromkeys(nic.network for nic in nics if nic.network):
+        if uuid in config.objects:
+            yield Lock("network", uuid, shared=True)
+
+
+def hold_named(config: Config, given: Iterable[Mapping[str, Any]]) -> Iterator[Lock]:
+    """Share the networks that a request names."""
+    names = dict.fromkeys(str(one["network"]) for one in given if one.get("network"))
+    for name in names:
+        if name not in _NONE:
+            yield Lock("network", config.network(name).uuid, shared=True)
+
+
+def check_connected(config: Config, group: NodeGroup, nics: Iterable[Nic]) -> None:
+    """Raise `WrongState` unless a group is connected to the networks of cards."""
+    for nic in nics:
+        if nic.network and nic.network not in group.networks:
+            name = config.network(nic.network).name
+            raise WrongState(
+                f"network '{name}' is not connected to node group {group.name}",
+                hint=f"gnt-network connect {name} {group.name}",
+                network=name,
+                group=group.name,
+            )
+
+
+def warnings(view: View, nics: Iterable[Nic]) -> Iterator[str]:
+    """Yield a sentence for each card that is connected to nothing."""
+    cluster = view.config.cluster
+    for number, nic in enumerate(nics):
+        own = {**nicparams.defaults(cluster), **nic.nicparams}
+        if not nic.network and not NicParams(**own).connected:
+            yield (
+                f"network card {number} names no bridge and is connected to nothing; "
+                f"--net {number}:link=BRIDGE names one"
+            )
+
+
+def check_routed(config: Config, node: Node, nics: Iterable[Nic]) -> None:
+    """Raise `BadInput` for a routed card without an address."""
+    group = config.group(node.group)
+    for number, nic in enumerate(nics):
+        params = nicparams.filled(config.cluster, group, nic)
+        if params.mode == ROUTED and not nic.ip:
+            raise BadInput(
+                f"network card {number} is routed, and has no IP address",
+                hint=f"--net {number}:ip=ADDRESS",
+            )
+
+
+def default_cards(config: Config) -> list[dict[str, Any]]:
+    """Return the cards of an instance that nobody described: one, if it has a cable."""
+    connected = NicParams(**nicparams.defaults(config.cluster)).connected
+    routed = nicparams.defaults(config.cluster)["mode"] == ROUTED
+    return [{}] if connected and not routed else []

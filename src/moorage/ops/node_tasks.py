@@ -7,6 +7,9 @@ Every operation on disks and guests is built of these few tasks; each names its 
 from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from moorage.backend import DEFAULTS
 from moorage.jobs import Ask, Run
 from moorage.model import (
@@ -22,6 +25,7 @@ from moorage.model import (
     NodeGroup,
     Os,
     Provider,
+    nicparams,
     pair_of,
 )
 from moorage.model.uidpool import UidPool
@@ -35,6 +39,7 @@ from moorage.protocol import (
     GetGuest,
     ListProviders,
     ListSystems,
+    NetworkOf,
     NoteDisk,
     PlugDisk,
     RemoveDisk,
@@ -51,8 +56,11 @@ from moorage.units import Mib
 
 
 def hvparams(config: Config, instance: Instance) -> dict[str, Any]:
-    """Return the hypervisor parameters: the cluster's, then the instance's own."""
-    return config.cluster.hvparams.get(instance.hypervisor, {}) | instance.hvparams
+    """Return the hypervisor parameters: the cluster's, the OS's, the instance's own."""
+    cluster, os = config.cluster, instance.os.partition("+")[0]
+    of_os = cluster.os_hvp.get(os, {}).get(instance.hypervisor, {})
+    general = cluster.hvparams.get(instance.hypervisor, {})
+    return general | of_os | instance.hvparams
 
 
 def beparams(config: Config, instance: Instance) -> dict[str, Any]:
@@ -101,7 +109,10 @@ class OfWhole(OfGuest):
     vcpus: int
     hvparams: dict[str, Any]
     nics: tuple[Nic, ...]
+    networks: tuple[NetworkOf, ...]
+    tags: tuple[str, ...]
     uid_pool: UidPool
+    network_port: int
 
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
@@ -132,17 +143,42 @@ def of_guest(instance: Instance) -> OfGuest:
     }
 
 
-def of_whole(config: Config, instance: Instance) -> OfWhole:
-    """Return what makes up a guest, but for its disks."""
+def of_whole(config: Config, instance: Instance, node: Node | None = None) -> OfWhole:
+    """Return what makes up a guest, but for its disks.
+
+    Parameters
+    ----------
+    node
+        Where it is to be, if that is not its primary node.
+    """
     backend = beparams(config, instance)
     return {
         **of_guest(instance),
         "memory": backend["maxmem"],
         "vcpus": backend["vcpus"],
         "hvparams": hvparams(config, instance),
-        "nics": instance.nics,
+        "nics": tuple(wired(config, instance, nic, node) for nic in instance.nics),
+        "networks": networks(config, instance.nics),
+        "tags": instance.tags,
         "uid_pool": config.cluster.uid_pool,
+        "network_port": instance.network_port or 0,
     }
+
+
+def wired(
+    config: Config, instance: Instance, nic: Nic, node: Node | None = None
+) -> Nic:
+    """Return a card with all its parameters, as they are on a node."""
+    home = node or config.node(instance.primary_node)
+    params = nicparams.filled(config.cluster, config.group(home.group), nic)
+    return replace(nic, nicparams=to_builtins(params))
+
+
+def networks(config: Config, nics: Iterable[Nic]) -> tuple[NetworkOf, ...]:
+    """Return what a node is told of the networks that cards are in."""
+    found = map(config.network, dict.fromkeys(n.network for n in nics if n.network))
+    names = NetworkOf.__struct_fields__
+    return tuple(NetworkOf(**{n: getattr(one, n) for n in names}) for one in found)
 
 
 # -- questions -----------------------------------------------------------------------
@@ -339,7 +375,7 @@ def start(config: Config, instance: Instance, disks: list[Disk], node: Node) -> 
     return Run(
         what=f"start {instance.name} on {node.name}",
         node=node.uuid,
-        do=StartGuest(**of_whole(config, instance), disks=tuple(disks)),
+        do=StartGuest(**of_whole(config, instance, node), disks=tuple(disks)),
         undo=StopGuest(**of_guest(instance), disks=tuple(disks)),
     )
 
@@ -364,7 +400,7 @@ def stop(
         what=f"stop {instance.name} on {node.name}",
         node=node.uuid,
         do=StopGuest(**of_guest(instance), disks=tuple(disks), timeout=patience),
-        undo=StartGuest(**of_whole(config, instance), disks=tuple(disks)),
+        undo=StartGuest(**of_whole(config, instance, node), disks=tuple(disks)),
         final=final,
     )
 

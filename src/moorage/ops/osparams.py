@@ -7,18 +7,32 @@ from typing import Any
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Run, View
 from moorage.model import Config, Disk, Instance, Node
-from moorage.protocol import InstallSystem, VerifySystem
+from moorage.protocol import InstallSystem, RenameSystem, VerifySystem
 
 from . import node_tasks
 
 Parameters = Mapping[str, Any]
 
 
+def of_instance(instance: Instance) -> dict[str, Any]:
+    """Return an instance's own OS parameters, the private ones too."""
+    return {**instance.osparams, **instance.osparams_private}
+
+
 def filled(config: Config, os: str, own: Parameters) -> dict[str, Any]:
     """Return OS parameters: the cluster's for the OS and its variant, then `own`."""
-    known = config.cluster.osparams
+    public, private = config.cluster.osparams, config.cluster.osparams_private_cluster
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys((os.partition("+")[0], os)):
+        found |= {**public.get(name, {}), **private.get(name, {})}
+    return {**found, **own}
+
+
+def public(config: Config, instance: Instance) -> dict[str, Any]:
+    """Return the OS parameters of an instance that anybody may see."""
+    known, os = config.cluster.osparams, instance.os
     general = known.get(os.partition("+")[0], {})
-    return {**general, **known.get(os, {}), **own}
+    return {**general, **known.get(os, {}), **instance.osparams}
 
 
 def check(view: View, node: Node, os: str, own: Parameters) -> None:
@@ -52,6 +66,17 @@ def check(view: View, node: Node, os: str, own: Parameters) -> None:
             )
 
 
+def check_offered(config: Config, os: str) -> None:
+    """Raise `WrongState` if nothing new is made with an OS, or a variant of it."""
+    listed = config.cluster.blacklisted_os
+    if os in listed or os.partition("+")[0] in listed:
+        raise WrongState(
+            f"OS '{os}' is blacklisted: nothing new is made with it",
+            hint=f"gnt-os modify --blacklisted no {os.partition('+')[0]}",
+            os=os,
+        )
+
+
 def verify(view: View, instance: Instance, node: Node) -> Run:
     """Return the task in which the OS looks at the parameters; it changes nothing.
 
@@ -61,19 +86,44 @@ def verify(view: View, instance: Instance, node: Node) -> Run:
         what=f"verify the parameters of OS {instance.os} on {node.name}",
         node=node.uuid,
         do=VerifySystem(
-            **node_tasks.of_whole(view.config, instance),
+            **node_tasks.of_whole(view.config, instance, node),
             os=instance.os,
-            osparams=filled(view.config, instance.os, instance.osparams),
+            osparams=filled(view.config, instance.os, of_instance(instance)),
         ),
     )
 
 
-def install(view: View, instance: Instance, disks: list[Disk], node: Node) -> Run:
-    """Return the task that puts the system on the disks."""
+def install(
+    view: View,
+    instance: Instance,
+    disks: list[Disk],
+    node: Node,
+    *,
+    again: bool = False,
+) -> Run:
+    """Return the task that puts the system on the disks.
+
+    Parameters
+    ----------
+    again
+        Whether they held one before.
+    """
     return Run(
         what=f"install {instance.os} on {instance.name}",
         node=node.uuid,
-        do=InstallSystem(**told(view, instance, disks, node)),
+        do=InstallSystem(**told(view, instance, disks, node), again=again),
+    )
+
+
+def rename(view: View, instance: Instance, old: str, node: Node) -> Run:
+    """Return the task that tells the system on the disks the instance's new name."""
+    disks = view.config.disks_of(instance)
+    return Run(
+        what=f"tell {instance.os} that {old} is {instance.name}",
+        node=node.uuid,
+        do=RenameSystem(**told(view, instance, disks, node), old_name=old),
+        tolerant=True,
+        hint="the instance has its new name; what its system calls itself is yours",
     )
 
 
@@ -96,10 +146,10 @@ def told(view: View, instance: Instance, disks: list[Disk], node: Node) -> OfSys
     uuids = {uuid for disk in disks for uuid in disk.nodes} - {node.uuid}
     others = sorted(config.node(uuid).name for uuid in uuids)
     return {
-        **node_tasks.of_whole(config, instance),
+        **node_tasks.of_whole(config, instance, node),
         "disks": tuple(disks),
         "os": instance.os,
-        "osparams": filled(config, instance.os, instance.osparams),
+        "osparams": filled(config, instance.os, of_instance(instance)),
         "beparams": {**full, "memory": full["maxmem"]},
         "secondaries": tuple(others),
         "ctime": instance.ctime,

@@ -22,7 +22,7 @@ from moorage.protocol import GetFacts
 from . import fleet
 from .fleet import Facts, Newcomer, Reading
 from .node_tasks import beparams
-from .storage.directories import places
+from .storage.directories import places, places_by_group
 from .storage.units import Named
 
 NAMES = frozenset({"hail", "."})
@@ -75,8 +75,9 @@ def able(
 
 def ask_room(config: Config, nodes: Iterable[Node]) -> Iterator[Question]:
     """Ask nodes how much room they have."""
+    where = places_by_group(config)
     for node in nodes:
-        yield room_on(config, node)
+        yield Ask(node.uuid, GetFacts(brief=True, places=where(node.group)))
 
 
 def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
@@ -87,12 +88,23 @@ def room_on(config: Config, node: Node) -> Ask[NodeFacts]:
 
 def room(view: View) -> dict[str, NodeFacts]:
     """Return what the nodes said of their room, by uuid; silent ones are left out."""
+    return view.once("room", lambda: _told(view))
+
+
+def _told(view: View) -> dict[str, NodeFacts]:
     found = {}
-    for question, answer in view.answers.items():
-        asked = question == room_on(view.config, view.config.node(question.node))
-        if asked and isinstance(answer, NodeFacts):
+    asked = {question.node for question in view.answers}
+    for question in ask_room(view.config, map(view.config.node, asked)):
+        answer = view.answers.get(question)
+        if isinstance(answer, NodeFacts):
             found[question.node] = answer
     return found
+
+
+def check_told(view: View, node: Node) -> None:
+    """Raise what came instead of an answer, if a node was asked for its room."""
+    if node.uuid not in room(view):
+        view.answer(room_on(view.config, node))
 
 
 # -- answers ---------------------------------------------------------------------------

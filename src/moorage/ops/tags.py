@@ -13,6 +13,7 @@ from moorage.model import (
     Disk,
     Entity,
     Instance,
+    Network,
     Node,
     NodeGroup,
     StoragePool,
@@ -26,6 +27,7 @@ _KINDS: dict[str, tuple[type[Entity], str, str]] = {
     "instance": (Instance, "instance", "instances"),
     "node": (Node, "node", "nodes"),
     "nodegroup": (NodeGroup, "group", "nodegroup"),
+    "network": (Network, "network", "networks"),
     "pool": (StoragePool, "pool", "pools"),
     "disk": (Disk, "disk", "disks"),
 }
@@ -38,7 +40,8 @@ def tagged(config: Config, kind: str, name: str | None) -> Entity:
     Parameters
     ----------
     kind
-        ``cluster``, ``nodegroup``, ``pool``, ``node``, ``instance`` or ``disk``.
+        ``cluster``, ``nodegroup``, ``network``, ``pool``, ``node``, ``instance`` or
+        ``disk``.
     name
         Its name or uuid; of no meaning for the cluster.
 

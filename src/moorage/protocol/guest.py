@@ -47,6 +47,19 @@ class Moved(Struct, frozen=True, kw_only=True):
     transferred: int
 
 
+class NetworkOf(Struct, frozen=True, kw_only=True):
+    """What scripts are told of the network that a card is in."""
+
+    uuid: str
+    name: str
+    network: str
+    gateway: str | None = None
+    network6: str | None = None
+    gateway6: str | None = None
+    mac_prefix: str | None = None
+    tags: tuple[str, ...] = ()
+
+
 class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
     """A verb that needs all that makes up a guest.
 
@@ -56,15 +69,26 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
         In MiB.
     hvparams
         Hypervisor parameters; what is not given has its default.
+    nics
+        Network cards, each with all its parameters.
+    networks
+        Those that they are in.
+    tags
+        The instance's.
     uid_pool
         The user-ids that guests run as.
+    network_port
+        Of its VNC, where that has an address; 0 for none.
     """
 
     memory: Mib = Mib(0)
     vcpus: int = 1
     hvparams: dict[str, Any] = {}
     nics: tuple[Nic, ...] = ()
+    networks: tuple[NetworkOf, ...] = ()
+    tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
+    network_port: Annotated[int, Meta(ge=0, le=65535)] = 0
 
 
 class StartGuest(Whole[None], frozen=True, tag="instance.start"):
@@ -99,6 +123,39 @@ class ResizeDisk(OnSlot[None], frozen=True, tag="instance.resize"):
     """Tell the guest that a disk has grown."""
 
 
+class PlugCard(OnGuest[None], frozen=True, kw_only=True, tag="instance.plug-nic"):
+    """Hot-plug a network card.
+
+    Attributes
+    ----------
+    nic
+        With all its parameters.
+    index
+        Its position in the guest.
+    networks
+        The one that it is in.
+    tags
+        The instance's.
+    """
+
+    nic: Nic
+    index: int = 0
+    networks: tuple[NetworkOf, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class UnplugCard(OnGuest[None], frozen=True, kw_only=True, tag="instance.unplug-nic"):
+    """Hot-unplug a network card.
+
+    Attributes
+    ----------
+    nic
+        Its uuid.
+    """
+
+    nic: str
+
+
 class FindConsole(OnGuest[str], frozen=True, tag="instance.console"):
     """Return the path of the socket of the guest's serial console."""
 
@@ -112,9 +169,15 @@ class PrepareMigration(Whole[Door], frozen=True, kw_only=True, tag="migration.pr
     ----------
     ports
         Where the disks sit in the guest (`GuestState.ports`).
+    cards
+        Where the network cards do (`GuestState.cards`).
+    address
+        Of this node, where the guest is to come; empty for the one of the agent.
     """
 
     ports: dict[str, int] = {}
+    cards: dict[str, int] | None = None
+    address: str = ""
 
 
 class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.run"):
@@ -126,10 +189,13 @@ class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.r
         Of the node where it goes.
     door
         The answer of that node to ``migration.prepare``.
+    live
+        Whether it runs meanwhile; an emulated one never does.
     """
 
     address: str
     door: Door | None = None
+    live: bool = True
 
 
 class AwaitGuest(WithDisks[None], frozen=True, kw_only=True, tag="migration.arrived"):
@@ -179,8 +245,28 @@ class WithSystem(Whole[R_co], Generic[R_co], frozen=True, kw_only=True):
     mtime: float = 0.0
 
 
-class InstallSystem(WithSystem[None], frozen=True, tag="os.create"):
-    """Run the create script of an OS definition on the guest's disks."""
+class InstallSystem(WithSystem[None], frozen=True, kw_only=True, tag="os.create"):
+    """Run the create script of an OS definition on the guest's disks.
+
+    Attributes
+    ----------
+    again
+        Whether the disks held a system before.
+    """
+
+    again: bool = False
+
+
+class RenameSystem(WithSystem[None], frozen=True, kw_only=True, tag="os.rename"):
+    """Run the rename script of an OS definition: the system gets the guest's name.
+
+    Attributes
+    ----------
+    old_name
+        What the guest was called.
+    """
+
+    old_name: str
 
 
 class VerifySystem(WithSystem[None], frozen=True, tag="os.verify"):

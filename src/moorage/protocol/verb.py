@@ -54,6 +54,8 @@ class Verb(
     breakable
         Whether it may be broken off at any moment, for undoing takes back whatever came
         of it: then a job that is cancelled does not wait for its end.
+    heeds_term
+        Whether it is refused when a later master has spoken.
     lapsed
         Whether the node's certificate may be over, if its key is the one that is known.
     """
@@ -62,6 +64,7 @@ class Verb(
     limit: ClassVar[float] = SLOW
     long: ClassVar[bool] = False
     breakable: ClassVar[bool] = False
+    heeds_term: ClassVar[bool] = True
     lapsed: ClassVar[bool] = False
 
     @property

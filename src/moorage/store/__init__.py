@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One truth: engines that keep records, and the configuration on top."""
 
-from .base import Damaged, Key, Store, Stored, StoreError, StoreLost, Write
-from .config_store import ConfigStore, create, require_cluster
+from moorage.model.commits import Key, Write
+
+from .base import Damaged, Store, Stored, StoreError, StoreLost
+from .config_store import ConfigStore, create, loaded, require_cluster
 from .inspection import Inspection, inspect
 from .memory import MemoryStore
 from .sqlite import SqliteStore
@@ -21,5 +23,6 @@ __all__ = [
     "Write",
     "create",
     "inspect",
+    "loaded",
     "require_cluster",
 ]

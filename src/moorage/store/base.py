@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from moorage.errors import Failed
-
-Key = tuple[str, str]
-"""Kind of the record, and its name in that kind."""
-Write = tuple[Key, bytes | None]
-"""A record to put, or (None) to drop."""
+from moorage.model.commits import Key, Write
 
 ADVICE = "moorage master check"
 """What to type when a store is damaged: it says what is wrong."""

@@ -10,29 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from hashlib import blake2b
 from operator import xor
-from typing import Any, NamedTuple
+from typing import Any
 
-from .base import Key
+from moorage.model.commits import Head, Key
 
 _BYTES = 8
 
 
-class Head(NamedTuple):
-    """What stands beside the records.
-
-    Attributes
-    ----------
-    total
-        The checksums of all records, combined.
-    """
-
-    version: int
-    term: int
-    total: int
-
-    def sum(self) -> int:
-        """Return the checksum of the head itself."""
-        return _digest(f"{self.version} {self.term} {self.total}".encode())
+def of_head(head: Head) -> int:
+    """Return the checksum of a head."""
+    return _digest(f"{head.version} {head.term} {head.total}".encode())
 
 
 def of_record(key: Key, value: bytes) -> int:
@@ -50,7 +37,7 @@ def faults(
     head: Head, head_sum: object, records: Mapping[Any, Any], sums: Mapping[Any, Any]
 ) -> Iterator[str]:
     """Yield what does not fit, in words; the values may be of any type."""
-    if head.sum() != head_sum:
+    if of_head(head) != head_sum:
         yield "its version and term are not those that were written"
     yield from misfits(records, sums)
     if all(isinstance(one, int) for one in sums.values()) and (

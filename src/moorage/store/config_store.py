@@ -3,18 +3,19 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import json
 
 from moorage.errors import Conflict, Exists, NotFound
 from moorage.model import KIND_OF, KINDS, Change, Config, apply, load
 from moorage.model.change import decode, encode
+from moorage.model.commits import Key, Write
 from moorage.model.objects import Entity
 from moorage.model.story import NOTHING, Event, Occasion
 
 from . import stories
-from .base import ADVICE, Damaged, Store, StoreLost, Write
+from .base import ADVICE, Damaged, Store, StoreLost
 from .stories import Stories
 
 _LOG = logging.getLogger(__name__)
@@ -36,6 +37,9 @@ class ConfigStore:
     lost
         Set when the store could not be written: nothing is committed any more, and
         the process has to end. What the store holds is for its next leader to see.
+    settled
+        Waited for with the version of each commit, before anybody is told of it: until
+        those have it who keep copies.
     watchers
         Called with each change that was committed.
     stories
@@ -46,6 +50,7 @@ class ConfigStore:
         self.config = Config()
         self.term = 0
         self.lost = asyncio.Event()
+        self.settled: Callable[[int], Awaitable[None]] = _nobody
         self.watchers: list[Callable[[Change], None]] = []
         self.stories = Stories()
         self._store = store
@@ -71,18 +76,7 @@ class ConfigStore:
         truth.term = await store.lead()
         stored = await store.load()
         truth._version = stored.version
-        others: dict[str, dict[str, bytes]] = {}
-        entities = []
-        for (kind, name), value in stored.records.items():
-            if kind in KINDS:
-                entities.append(_decoded(kind, name, value))
-            else:
-                others.setdefault(kind, {})[name] = value
-        serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
-        try:
-            truth.config = load(serial_no, entities)
-        except Conflict as error:
-            raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
+        truth.config, others = loaded(stored.records)
         told = others.pop(stories.KIND, {})
         try:
             truth.stories = Stories.load(told, truth.config)
@@ -127,10 +121,20 @@ class ConfigStore:
             self._version = await self._written(writes)
             self.config = config
             self.stories.note(chapter)
+            version = self._version
+        await self._told(version)
         if change:
             for watcher in self.watchers:
                 watcher(change)
         return config
+
+    async def _told(self, version: int) -> None:
+        try:
+            await self.settled(version)
+        except StoreLost as error:
+            _LOG.critical("nothing is committed any more: %s", error)
+            self.lost.set()
+            raise
 
     async def _written(self, writes: Sequence[Write]) -> int:
         try:
@@ -158,10 +162,38 @@ class ConfigStore:
             await self._store.close()
 
 
+async def _nobody(_version: int) -> None:
+    """Keep no copies."""
+
+
 def _heard(work: asyncio.Task[Config]) -> None:
     """Take note of the end of a commit that its caller may not wait for."""
     if not work.cancelled():
         work.exception()
+
+
+def loaded(
+    records: Mapping[Key, bytes],
+) -> tuple[Config, dict[str, dict[str, bytes]]]:
+    """Return the configuration in a store's records, and the others by kind and name.
+
+    Raises
+    ------
+    Damaged
+        If they are none of ours.
+    """
+    others: dict[str, dict[str, bytes]] = {}
+    entities = []
+    for (kind, name), value in records.items():
+        if kind in KINDS:
+            entities.append(_decoded(kind, name, value))
+        else:
+            others.setdefault(kind, {})[name] = value
+    serial_no = int(others.pop("config", {}).get("serial_no", b"0"))
+    try:
+        return load(serial_no, entities), others
+    except Conflict as error:
+        raise Damaged(f"the store does not fit: {error}", hint=ADVICE) from error
 
 
 def _decoded(kind: str, name: str, value: bytes) -> Entity:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from moorage.model.commits import Key
+
 from . import checksums
-from .base import Key
-from .sqlite import FORMAT, format_of, head_of, records_of
+from .migrations import FORMAT
+from .records import format_of, head_of, records_of
 
 
 @dataclass(slots=True)
@@ -96,4 +98,4 @@ def _why(number: int) -> str:
         return "it is a later Moorage's"
     if number < 0:
         return "it is no Moorage's"
-    return "it is from before checksums, and the next master adds them"
+    return "it is an earlier Moorage's, and the next master keeps a copy and changes it"

@@ -4,8 +4,10 @@
 from collections.abc import Mapping, Sequence
 
 from moorage.errors import Conflict
+from moorage.model.commits import Head, Key, Write
 
-from .base import Key, Stored, Write
+from .base import Stored
+from .checksums import combined, of_record
 
 
 class MemoryStore:
@@ -15,6 +17,16 @@ class MemoryStore:
         self.version = 0
         self.term = 0
         self.records: dict[Key, bytes] = {}
+        self._sums: dict[Key, int] = {}
+
+    @property
+    def head(self) -> Head:
+        """What the last commit made, or the taking of the lead."""
+        return Head(self.version, self.term, combined(self._sums.values()))
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and the head that they belong to."""
+        return self.head, dict(self.records)
 
     async def lead(self) -> int:
         """Become the only writer; return the term."""
@@ -40,8 +52,10 @@ class MemoryStore:
         for key, value in writes:
             if value is None:
                 self.records.pop(key, None)
+                self._sums.pop(key, None)
             else:
                 self.records[key] = value
+                self._sums[key] = of_record(key, value)
         self.version += 1
         return self.version
 

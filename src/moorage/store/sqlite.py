@@ -11,17 +11,19 @@ import asyncio
 import fcntl
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from moorage.errors import Conflict, Refused
+from moorage.model.commits import Head, Key, Write
 
 from . import checksums
-from .base import ADVICE, Damaged, Key, Stored, StoreError, Write
-from .checksums import Head
+from .base import ADVICE, Damaged, Stored, StoreError
+from .migrations import furnish
+from .records import at_once, head_of, opened, put_head, records_of, write
 
 T = TypeVar("T")
 
@@ -30,18 +32,6 @@ _LITTLE = 1 << 20
 
 _BEHIND = "\U0010ffff"
 """What sorts behind every text."""
-FORMAT = 1
-"""What SQLite keeps as the file's ``user_version``; 0 is a store without checksums."""
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS records (
-  kind TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL,
-  PRIMARY KEY (kind, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS head (version INTEGER NOT NULL, term INTEGER NOT NULL);
-INSERT INTO head (version, term) SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM head);
-"""
-_SUMS = (("records", "sum"), ("head", "total"), ("head", "sum"))
-"""Tables, and the columns that checksums added to them."""
 
 
 class SqliteStore:
@@ -51,11 +41,16 @@ class SqliteStore:
     ----------
     path
         The file; made with its directory, readable by its owner alone.
+
+    Attributes
+    ----------
+    head
+        What the last commit made, or else the taking of the lead.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._term = 0
+        self.head = Head(0, 0, 0)
         self._lock: int | None = None
         # SQLite's connection belongs to the thread that opened it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
@@ -78,6 +73,16 @@ class SqliteStore:
     async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
         """Apply `writes` at version `expected`; return the new version."""
         return await self._run(lambda: self._commit(writes, expected))
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and the head that they belong to.
+
+        It holds up no commit, and works on a store that is under way.
+        """
+        try:
+            return await asyncio.to_thread(self._whole)
+        except (sqlite3.Error, OSError, UnicodeError) as error:
+            raise self._failure(error) from error
 
     async def close(self) -> None:
         """Let go of the file and of the lead."""
@@ -116,42 +121,25 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self.path.touch(mode=0o600)
-            made = sqlite3.connect(self.path, isolation_level=None)
+            made = opened(self.path)
             try:
-                made.execute("PRAGMA journal_mode = WAL")
-                made.execute("PRAGMA synchronous = FULL")
-                # What a job forgets (a node's token) is not left in free pages.
-                made.execute("PRAGMA secure_delete = ON")
-                self._furnish(made)
+                furnish(made, self.path)
             except BaseException:
                 made.close()
                 raise
             self._connection = made
         return self._connection
 
-    def _furnish(self, database: sqlite3.Connection) -> None:
-        """Make the tables of an empty file, and the checksums of an old store."""
-        found = format_of(database)
-        if found > FORMAT:
-            raise damaged(self.path, f"its format {found} is of a later Moorage")
-        if found < 0:
-            raise damaged(self.path, f"its format {found} is no Moorage's")
-        if found < FORMAT:
-            database.executescript(_SCHEMA)
-            with _at_once(database):
-                _add_sums(database)
-
     def _next_term(self) -> int:
         database = self._open()
-        with _at_once(database):
+        with at_once(database):
             head, head_sum = head_of(database)
-            if head.sum() != head_sum:
+            if checksums.of_head(head) != head_sum:
                 raise damaged(self.path, *checksums.faults(head, head_sum, {}, {}))
             head = head._replace(term=head.term + 1)
-            _put_head(database, head)
-        self._term = head.term
-        return self._term
+            put_head(database, head)
+        self.head = head
+        return head.term
 
     def _load(self) -> Stored:
         database = self._open()
@@ -161,6 +149,13 @@ class SqliteStore:
         if found:
             raise damaged(self.path, *found)
         return Stored(head.version, records)
+
+    def _whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
+        made = sqlite3.connect(uri, uri=True, isolation_level=None)
+        with closing(made) as database:
+            database.execute("BEGIN")
+            return head_of(database)[0], records_of(database)[0]
 
     def _read(self, kind: str, prefix: str) -> dict[str, bytes]:
         where = "kind = ? AND name >= ? AND name < ?"
@@ -175,14 +170,16 @@ class SqliteStore:
 
     def _commit(self, writes: Sequence[Write], expected: int) -> int:
         database = self._open()
-        with _at_once(database):
+        with at_once(database):
             head, _ = head_of(database)
-            if (head.version, head.term) != (expected, self._term):
+            if (head.version, head.term) != (expected, self.head.term):
                 raise Conflict("the store moved on, or another master leads")
-            changed = (_write(database, key, value) for key, value in writes)
+            changed = (write(database, key, value) for key, value in writes)
             total = checksums.combined((head.total, *changed))
-            _put_head(database, Head(expected + 1, self._term, total))
-        return expected + 1
+            new = Head(expected + 1, head.term, total)
+            put_head(database, new)
+        self.head = new
+        return new.version
 
 
 # -- the file --------------------------------------------------------------------------
@@ -193,77 +190,6 @@ def damaged(path: Path, *faults: str) -> Damaged:
     more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
     said = "; ".join(faults[:3])
     return Damaged(f"{path} is damaged: {said}{more}", hint=ADVICE)
-
-
-def format_of(database: sqlite3.Connection) -> int:
-    """Return the number of the store's format."""
-    return int(database.execute("PRAGMA user_version").fetchone()[0])
-
-
-def head_of(database: sqlite3.Connection) -> tuple[Head, Any]:
-    """Return the head, and the checksum that stands beside it."""
-    found = database.execute("SELECT version, term, total, sum FROM head").fetchall()
-    if len(found) != 1:
-        raise sqlite3.DatabaseError(f"it has {len(found)} heads")
-    version, term, total, head_sum = found[0]
-    return Head(version, term, total), head_sum
-
-
-def records_of(database: sqlite3.Connection) -> tuple[dict[Key, bytes], dict[Key, Any]]:
-    """Return all records, and the checksums that stand beside them."""
-    rows = database.execute("SELECT kind, name, value, sum FROM records").fetchall()
-    records = {(kind, name): value for kind, name, value, _ in rows}
-    return records, {(kind, name): one for kind, name, _, one in rows}
-
-
-@contextmanager
-def _at_once(database: sqlite3.Connection) -> Iterator[None]:
-    """Do everything inside, or nothing."""
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        database.execute("COMMIT")
-    except BaseException:
-        if database.in_transaction:  # SQLite itself takes some back
-            database.execute("ROLLBACK")
-        raise
-
-
-def _write(database: sqlite3.Connection, key: Key, value: bytes | None) -> int:
-    """Write a record; return by what it changes the combination of all checksums."""
-    where = "FROM records WHERE kind = ? AND name = ?"
-    found = database.execute(f"SELECT sum {where}", key).fetchone()
-    old = found[0] if found else 0
-    if value is None:
-        database.execute(f"DELETE {where}", key)
-        return int(old)
-    new = checksums.of_record(key, value)
-    put = "INSERT OR REPLACE INTO records (kind, name, value, sum) VALUES (?, ?, ?, ?)"
-    database.execute(put, (*key, value, new))
-    return checksums.combined((old, new))
-
-
-def _put_head(database: sqlite3.Connection, head: Head) -> None:
-    put = "UPDATE head SET version = ?, term = ?, total = ?, sum = ?"
-    database.execute(put, (*head, head.sum()))
-
-
-def _add_sums(database: sqlite3.Connection) -> None:
-    """Give each record and the head of an older store its checksum."""
-    for table, column in _SUMS:
-        known = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
-        if column not in known:
-            add = f"ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"
-            database.execute(add)
-    head, _ = head_of(database)
-    records, _ = records_of(database)
-    known_sums = {
-        key: checksums.of_record(key, value) for key, value in records.items()
-    }
-    put = "UPDATE records SET sum = ? WHERE kind = ? AND name = ?"
-    database.executemany(put, ((one, *key) for key, one in known_sums.items()))
-    _put_head(database, head._replace(total=checksums.combined(known_sums.values())))
-    database.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def _lasting(error: Exception) -> bool:

@@ -15,10 +15,9 @@ from msgspec import json
 
 from moorage.errors import Ambiguous, NotFound
 from moorage.model import Change, Config, Disk
+from moorage.model.commits import Write
 from moorage.model.objects import LogicalId, as_text
 from moorage.model.story import REMOVED, Event, Occasion, events
-
-from .base import Write
 
 KIND = "story"
 """The kind of the records; the name is the disk's uuid and the event's number."""

@@ -13,11 +13,13 @@ from moorage import ops
 from moorage.errors import MoorageError, from_json
 from moorage.jobs import Effects, Engine, Job
 from moorage.model import Change, Cluster, Config, Disk, Instance, Node, NodeGroup
+from moorage.ops import hooks
 from moorage.store import ConfigStore, MemoryStore, create
 
 from .lvm import GROUP
 from .nodes import SimNodes
-from .storage import SHARED_DIR, San
+from .storage import San
+from .stored import SHARED_DIR
 
 _OTHERS_TURNS = 20
 """How often others get their turn while the planner thinks."""
@@ -127,6 +129,8 @@ class SimCluster:
         The time in seconds; it stands still.
     aside
         How operations that plan are decided: without a thread.
+    hooked
+        Whether hooks are run; most tests have none, and count calls.
     """
 
     def __init__(
@@ -141,6 +145,7 @@ class SimCluster:
         self.truth: ConfigStore
         self._fresh = count(1)
         self._crashed = asyncio.Event()
+        self.hooked = False
         self.extra_point: Callable[[str], Awaitable[None]] = _pass
         self.clock: Callable[[], float] = lambda: 1000.0
         self.aside: Callable[[Callable[[], Any]], Awaitable[Any]] = _at_once
@@ -174,6 +179,7 @@ class SimCluster:
         copytree(self._directory, directory)
         twin = SimCluster(directory, deepcopy(self.nodes.san), deepcopy(self.store))
         twin._fresh = count(1000)
+        twin.hooked = self.hooked
         for name in self.nodes.nodes:
             twin.nodes.add(name)
         await twin.boot()
@@ -195,7 +201,9 @@ class SimCluster:
             point=self._point,
             aside=self.aside,
         )
-        self.engine = Engine(self.truth, self.nodes, ops.parse, world)
+        self.engine = Engine(
+            self.truth, self.nodes, ops.parse, world, hooks.of if self.hooked else None
+        )
         await self.engine.start(others)
 
     async def stop(self) -> None:

@@ -3,7 +3,9 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
+from socket import socket, socketpair
 from typing import Any
 
 from msgspec import convert, to_builtins
@@ -11,7 +13,7 @@ from msgspec.structs import replace
 
 from moorage.errors import Failed, WrongState
 from moorage.model import Accelerator, GuestState
-from moorage.node.hypervisors.base import Drive, GuestSpec, Target
+from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target, seat
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import contents, exports
@@ -44,11 +46,17 @@ class SimHypervisor:
         self._node = node
         self._san = san
         self.executes: Accelerator | None = None
+        self._talking: set[asyncio.Task[None]] = set()
 
     async def guests(self) -> list[GuestState]:
         """Return every guest of this node."""
         mine = [key for key in self._san.guests if key.startswith(f"{self._node} ")]
         return [convert(self._san.guests[key]["state"], GuestState) for key in mine]
+
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests of this node that powered themselves off."""
+        mine = [key.split(" ") for key in self._san.ended]
+        return tuple(uuid for node, uuid in mine if node == self._node)
 
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest."""
@@ -59,7 +67,12 @@ class SimHypervisor:
         """Start a guest; one that runs is left alone."""
         found = await self.find(spec.uuid)
         if found is None or found.state != "running":
-            self._put(_state(spec, "running"), drives=_places(spec.drives))
+            self._san.ended.pop(f"{self._node} {spec.uuid}", None)
+            self._put(
+                _state(spec, "running"),
+                drives=_places(spec.drives),
+                wires=_wires(spec.cards),
+            )
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """End a guest."""
@@ -84,6 +97,25 @@ class SimHypervisor:
         if guest:
             left = tuple(one for one in guest.disks if one != disk)
             self._put(replace(guest, disks=left))
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Plug a network card."""
+        guest = await self._there(uuid)
+        cards = guest.cards or {}
+        if card.uuid not in cards:
+            at = seat(cards, card.index, len(cards) + 1) or 0
+            new = replace(guest, cards=cards | {card.uuid: at})
+            self._put(new, wires=_wires([card]))
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Unplug a network card; a guest that is gone has none."""
+        guest = await self.find(uuid)
+        if guest and guest.cards:
+            left = {one: n for one, n in guest.cards.items() if one != card}
+            self._put(replace(guest, cards=left))
+
+    async def arrived(self, uuid: str) -> None:
+        """Do nothing: nobody looks for these guests."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Show a guest the new size."""
@@ -191,17 +223,22 @@ class SimHypervisor:
         del uuid
         return False
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits."""
+        del address
         found = await self.find(spec.uuid)
         if found is None:
-            self._put(_state(spec, "incoming"), drives=_places(spec.drives))
+            self._put(
+                _state(spec, "incoming"),
+                drives=_places(spec.drives),
+                wires=_wires(spec.cards),
+            )
         elif found.state != "incoming":
             raise Failed(f"guest {spec.name} runs on {self._node} already")
         return Door(port=1, place=f"sim:{self._node}")
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Move a guest, as one step that is either done or not."""
         del address
@@ -214,7 +251,9 @@ class SimHypervisor:
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))
-            arrived = waiting["state"] | {"state": "running", "disks": guest.disks}
+            state = ("running", "") if live else ("paused", "paused")
+            now = dict(zip(("state", "cause"), state, strict=True))
+            arrived = waiting["state"] | now | {"disks": guest.disks}
             self._san.guests[there] = waiting | {"state": arrived}
             self._check(guest.disks)
         return Moved(total_ms=20, downtime_ms=2, transferred=100)
@@ -224,6 +263,11 @@ class SimHypervisor:
         guest = await self._there(uuid)
         if guest.state == "moved":
             raise Failed(f"guest {guest.name} has moved away from {self._node}")
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came standing still."""
+        guest = await self._there(uuid)
+        self._put(replace(guest, state="running", cause=""))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits."""
@@ -242,6 +286,18 @@ class SimHypervisor:
     def console(self, uuid: str) -> str:
         """Return a path that nobody listens on."""
         return f"/sim/{self._node}/{uuid}/console"
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest that says its name, and then what it hears."""
+        del ticket
+        guest = await self.find(uuid)
+        if guest is None or guest.state != "running":
+            raise WrongState(f"guest {uuid} does not run on node {self._node}")
+        ours, theirs = socketpair()
+        theirs.setblocking(False)
+        loop = asyncio.get_running_loop()
+        self._talking.add(loop.create_task(_echo(theirs, f"{guest.name} {kind}: ")))
+        return ours
 
     async def tend(self) -> None:
         """Do nothing: these guests have no logs."""
@@ -263,7 +319,7 @@ class SimHypervisor:
         return guest
 
     def _put(self, guest: GuestState, **news: dict[str, Any]) -> None:
-        """Record a guest; `news` are drives' places and sizes, by disk."""
+        """Record a guest; `news` are drives' places and sizes, and cards' wires."""
         key = f"{self._node} {guest.uuid}"
         known: dict[str, Any] = self._san.guests.get(key, {})
         merged = {name: known.get(name, {}) | new for name, new in news.items()}
@@ -294,6 +350,11 @@ def _places(drives: Iterable[Drive]) -> dict[str, str]:
     }
 
 
+def _wires(cards: Iterable[Card]) -> dict[str, list[str]]:
+    """Return how each card is connected: mode, link and VLAN."""
+    return {card.uuid: [card.mode, card.link, card.vlan] for card in cards}
+
+
 def _state(spec: GuestSpec, state: str) -> GuestState:
     return GuestState(
         uuid=spec.uuid,
@@ -302,4 +363,14 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         memory=spec.memory,
         vcpus=spec.vcpus,
         disks=tuple(drive.disk for drive in spec.drives),
+        cards=spec.seats,
     )
+
+
+async def _echo(line: socket, greeting: str) -> None:
+    """Greet, then say everything again until nobody listens."""
+    loop = asyncio.get_running_loop()
+    with line, suppress(OSError):
+        await loop.sock_sendall(line, greeting.encode())
+        while data := await loop.sock_recv(line, 4096):
+            await loop.sock_sendall(line, data)

@@ -7,6 +7,8 @@ from typing import Any
 
 from moorage.storage import Output
 
+from .arguments import parsed
+
 Records = MutableMapping[str, dict[str, Any]]
 
 MIB = 1024 * 1024
@@ -38,7 +40,7 @@ class Lvm:
 
     def answer(self, program: str, argv: tuple[str, ...]) -> Output:
         """Return what a program prints."""
-        options, operands = _parsed(argv)
+        options, operands = parsed(argv, _SWITCHES)
         return _PROGRAMS[program](self, options, operands)
 
     # -- looking ----------------------------------------------------------------------
@@ -66,9 +68,12 @@ class Lvm:
         return _report("lv", rows)
 
     def _vgs(self, _options: Mapping[str, str], _operands: list[str]) -> Output:
+        return _report("vg", [self._vg(name) for name in self._names()])
+
+    def _names(self) -> list[str]:
         prefix = f"{self._node} "
         told = {key.removeprefix(prefix) for key in self._groups if prefix in key}
-        return _report("vg", [self._vg(name) for name in sorted(told | {GROUP})])
+        return sorted(told | {GROUP})
 
     def _vg(self, name: str) -> dict[str, str]:
         group = self._group(name) or {"devices": {}}
@@ -78,18 +83,33 @@ class Lvm:
         return {"vg_name": name, **sizes, "vg_missing_pv_count": "0"}
 
     def _pvs(self, options: Mapping[str, str], _operands: list[str]) -> Output:
-        name = options["--select"].removeprefix("vg_name=")
+        only = options.get("--select", "").removeprefix("vg_name=")
+        rows = [
+            one
+            for name in ([only] if only else self._names())
+            for one in self._on(name)
+        ]
+        return _report("pv", rows)
+
+    def _on(self, name: str) -> list[dict[str, str]]:
+        """Return the physical volumes of a group."""
         group = self._group(name) or {"devices": {}}
         taken = {at for one in self._in(name).values() for at in one["devices"]}
-        rows = [
+        return [
             {
                 "pv_name": device,
+                "vg_name": name,
+                "pv_size": f"{size * MIB}",
                 "pv_free": f"{0 if device in taken else size * MIB}",
                 "pv_used": f"{size * MIB if device in taken else 0}",
+                "pv_allocatable": "" if device in self._closed(name) else "allocatable",
             }
             for device, size in group["devices"].items()
         ]
-        return _report("pv", rows)
+
+    def _closed(self, name: str) -> list[str]:
+        """Return the devices that take no new volumes."""
+        return list(self._groups.get(f"{self._node} {name}", {}).get("closed", ()))
 
     # -- changing ---------------------------------------------------------------------
 
@@ -142,6 +162,26 @@ class Lvm:
             operands[0], lambda found: found | ({"tags": added} if added else {})
         )
 
+    def _pvchange(self, options: Mapping[str, str], operands: list[str]) -> Output:
+        (device,) = operands
+        for name in self._names():
+            group = self._group(name) or {"devices": {}}
+            if device in group["devices"]:
+                closed = {*self._closed(name)} - {device}
+                if options["--allocatable"] == "n":
+                    closed |= {device}
+                self._groups[f"{self._node} {name}"] = {
+                    **group,
+                    "closed": sorted(closed),
+                }
+                return Output()
+        return _no(f'Failed to find physical volume "{device}"')
+
+    def _vgreduce(self, _options: Mapping[str, str], operands: list[str]) -> Output:
+        (name,) = operands
+        there = self._group(name) is not None
+        return Output() if there else _no(f'Volume group "{name}" not found')
+
     def _lvrename(self, _options: Mapping[str, str], operands: list[str]) -> Output:
         group, old, new = operands
         found = self._in(group).get(old)
@@ -162,26 +202,15 @@ _PROGRAMS: dict[str, _Program] = {
     "lvextend": Lvm._lvextend,  # noqa: SLF001
     "lvchange": Lvm._lvchange,  # noqa: SLF001
     "lvrename": Lvm._lvrename,  # noqa: SLF001
+    "pvchange": Lvm._pvchange,  # noqa: SLF001
+    "vgreduce": Lvm._vgreduce,  # noqa: SLF001
 }
 PROGRAMS = tuple(_PROGRAMS)
 """The programs that it answers for."""
 
-_SWITCHES = frozenset({"--yes", "--snapshot", "--nosuffix"})
-
-
-def _parsed(argv: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Return the options with their values, and the other words."""
-    options: dict[str, str] = {}
-    operands: list[str] = []
-    words = iter(argv[1:])
-    for word in words:
-        if word in _SWITCHES:
-            options[word] = ""
-        elif word.startswith("-"):
-            options[word] = next(words)
-        else:
-            operands.append(word)
-    return options, operands
+_SWITCHES = frozenset(
+    {"--yes", "--snapshot", "--nosuffix", "--removemissing", "--force"}
+)
 
 
 def _mib(text: str) -> int:

@@ -2,19 +2,22 @@
 """A simulated machine: it answers commands from shared simulated storage."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
-from moorage.errors import CommandFailed
-from moorage.model import Device, Os, Provider
+from moorage.errors import CommandFailed, NotFound
+from moorage.model import Device, Link, Os, Provider
+from moorage.node.hooks import Hooks
 from moorage.node.host import Memory
-from moorage.protocol import Report, silent
+from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import exports
-from .storage import EXPORTS_DIR, MIB, PROVIDERS_DIR, San
+from .storage import San
+from .stored import EXPORTS_DIR, MIB, PROVIDERS_DIR
 
+Hook = Callable[[Mapping[str, str]], str]
 Refuse = Callable[[str, Command], bool]
 """Whether a command fails on a node."""
 
@@ -42,6 +45,14 @@ PROVIDERS = (
 SYSTEMS = (Os(name="tiny", path="/sim/os/tiny"),)
 
 
+LINKS = (
+    Link(name="br0"),
+    Link(name="br1", vlans=True),
+    Link(name="ovs0", kind="openvswitch", vlans=True),
+)
+"""Bridges of simulated nodes."""
+
+
 class SimMachine:
     """One simulated machine.
 
@@ -51,6 +62,8 @@ class SimMachine:
         Every command, in order.
     refuse
         Decides which commands fail.
+    systems
+        Its OS definitions.
     room
         MiB that each directory has; None where nobody can tell.
     rooms
@@ -71,6 +84,15 @@ class SimMachine:
         The directory of exports; each node has its own one there.
     serves
         Whether it can do that.
+    bridges
+        What network cards can be connected to.
+    hooks
+        What a hook says when it fails, by directory and name: a function of its
+        variables that returns nothing when it does not.
+    hook_scripts
+        Real scripts, where there are such.
+    admin_scripts
+        Those that an administrator put there, by kind and name: functions of words.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -78,6 +100,7 @@ class SimMachine:
         self.ran: list[Command] = []
         self.refuse: Refuse = _never
         self.installed: list[Provider] = list(PROVIDERS)
+        self.systems: list[Os] = list(SYSTEMS)
         self.room: Mib | None = Mib(1024 * 1024)
         self.rooms: dict[str, int] = {}
         self.used: Callable[[], int] = lambda: 0
@@ -88,6 +111,10 @@ class SimMachine:
         self.served: list[str] = []
         self.exports = EXPORTS_DIR
         self.serves = True
+        self.bridges = LINKS
+        self.hooks: dict[str, dict[str, Hook]] = {}
+        self.hook_scripts: Hooks | None = None
+        self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self._san = san
         self._memory = memory
 
@@ -105,6 +132,8 @@ class SimMachine:
             )
         if command.cwd.startswith("/sim/os"):
             return exports.os_script(self._san, self.node, command)
+        if command.argv[:1] == ("systemctl",):
+            return Output()
         if command.argv[:2] == ("stat", "--file-system"):
             return self._file_system(command.argv[-1].removesuffix("/."))
         if command.argv[:2] == ("test", "-d") and command.argv[-1] in self.missing:
@@ -158,7 +187,31 @@ class SimMachine:
 
     def oses(self) -> list[Os]:
         """Return the OS definitions."""
-        return list(SYSTEMS)
+        return list(self.systems)
+
+    def has_hooks(self, name: str) -> bool:
+        """Whether a directory of hooks has scripts."""
+        real = self.hook_scripts and self.hook_scripts.found(name)
+        return bool(self.hooks.get(name) or real)
+
+    async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
+        """Run the scripts of a directory of hooks, in their order."""
+        if self.hook_scripts:
+            return await self.hook_scripts.run(name, env)
+        await asyncio.sleep(0)
+        scripts = sorted(self.hooks.get(name, {}).items())
+        return [
+            HookRun(script=f"{name}/{called}", problem=hook(env))
+            for called, hook in scripts
+        ]
+
+    async def admin_script(
+        self, kind: str, name: str, arguments: tuple[str, ...]
+    ) -> Said:
+        """Run a script that the administrator put here for it."""
+        if f"{kind}/{name}" not in self.admin_scripts:
+            raise NotFound(f"there is no /etc/ganeti/{kind}/{name}")
+        return self.admin_scripts[f"{kind}/{name}"](arguments)
 
     def has_program(self, name: str) -> bool:
         """Whether a program is installed: all are, but for those of `lacking`."""
@@ -167,6 +220,10 @@ class SimMachine:
     def has_module(self, name: str) -> bool:
         """Whether the kernel has a module."""
         return name not in self.lacking
+
+    async def links(self) -> tuple[Link, ...]:
+        """Return the bridges."""
+        return self.bridges
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""

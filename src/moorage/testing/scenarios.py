@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from .cluster import ClusterBuilder, SimCluster
 from .lvm import GROUP
 from .rbd import POOL
-from .storage import GLUSTER_DIR
+from .stored import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
 """A volume that no disk is in, where somebody put it into the harbour."""
@@ -36,7 +36,8 @@ async def harbour(directory: Path) -> SimCluster:
 
     web1 runs on node1 with two disks (``sharedfile`` and ``ext``), web2 on node2
     without any, web3 is down on node3 with one; *spare* and *user* belong to nobody.
-    The storage pool *nas* is connected to their node group, *idle* to none.
+    The storage pool *nas* is connected to their node group, *idle* to none; so are the
+    networks *lan*, in which web2 has a card, and *dmz*, and not *void*.
     An export of web3 lies on node3.
     """
     cluster = await SimCluster.start(directory)
@@ -48,6 +49,11 @@ async def harbour(directory: Path) -> SimCluster:
     for name, groups in (("nas", ["default"]), ("idle", [])):
         pool: dict[str, Any] = {"pool_name": name, "groups": groups}
         await cluster.run("OP_STORAGE_POOL_ADD", provider="san", **pool)
+    for name in ("lan", "dmz", "void"):
+        await cluster.run("OP_NETWORK_ADD", network_name=name, **_SUBNET)
+    for name in ("lan", "dmz"):
+        one = {"network_name": name, "group_name": "default"}
+        await cluster.run("OP_NETWORK_CONNECT", network_link="br0", **one)
     for fields in _INSTANCES:
         await cluster.run("OP_INSTANCE_CREATE", **fields)
     for records in (san.volumes, san.files):
@@ -141,6 +147,8 @@ _SHOP: list[dict[str, Any]] = [
     {"size": 64, "dev_type": "gluster", "name": "bills"},
 ]
 _MADE: dict[str, Any] = {"pnode": "node1", "disk_template": "plain"}
+_SUBNET = {"network": "192.0.2.0/29", "add_reserved_ips": ["192.0.2.6"]}
+_CARD = {"network": "lan", "ip": "pool"}
 _INSTANCES: tuple[dict[str, Any], ...] = (
     {
         "instance_name": "web1",
@@ -151,7 +159,12 @@ _INSTANCES: tuple[dict[str, Any], ...] = (
             {"size": 256, "name": "data1", "dev_type": "ext", "provider": "san"},
         ],
     },
-    {"instance_name": "web2", "pnode": "node2", "disk_template": "diskless"},
+    {
+        "instance_name": "web2",
+        "pnode": "node2",
+        "disk_template": "diskless",
+        "nics": [_CARD],
+    },
     {
         "instance_name": "web3",
         "pnode": "node3",
@@ -220,6 +233,27 @@ _POOLS = (
 )
 
 
+def _network(called: str, verb: str, **fields: Any) -> Scenario:  # noqa: ANN401
+    op_id = f"OP_NETWORK_{verb}"
+    words = {"network_name": called, **fields}
+    return Scenario(f"{verb.lower()} network {called}", op_id, words)
+
+
+_NETWORKS = (
+    _network("new", "ADD", **_SUBNET),
+    _network("void", "CONNECT", group_name="default", network_link="br1"),
+    _network("dmz", "DISCONNECT", group_name="default"),
+    _network("lan", "SET_PARAMS", gateway="192.0.2.5"),
+    _network("void", "RENAME", new_name="other"),
+    _network("void", "REMOVE"),
+)
+_CARDS = [
+    ["modify", "0", {"ip": "192.0.2.4"}],
+    ["add", "-1", _CARD],
+    ["add", "0", {"link": "br0", "mac": "aa:00:00:00:00:01"}],
+]
+
+
 def _modified(instance: str, name: str, disks: list[Any], **more: Any) -> Scenario:  # noqa: ANN401
     return _on(instance, "OP_INSTANCE_SET_PARAMS", name, disks=disks, **more)
 
@@ -228,9 +262,35 @@ def _exported(instance: str, name: str, **fields: Any) -> Scenario:  # noqa: ANN
     return _on(instance, "OP_BACKUP_EXPORT", name, **fields)
 
 
+_HOUSEKEEPING = (
+    Scenario("rename the cluster", "OP_CLUSTER_RENAME", {"name": "fleet"}),
+    Scenario(
+        "fewer candidates",
+        "OP_CLUSTER_SET_PARAMS",
+        {"candidate_pool_size": 1, "max_running_jobs": 5, "mac_prefix": "aa:bb:cc"},
+    ),
+    Scenario(
+        "no candidate any more",
+        "OP_NODE_SET_PARAMS",
+        {"node_name": "node3", "master_capable": False, "auto_promote": True},
+    ),
+    Scenario(
+        "close a physical volume",
+        "OP_NODE_MODIFY_STORAGE",
+        {
+            "node_name": "node1",
+            "storage_type": "lvm-pv",
+            "name": "/dev/sdb",
+            "changes": {"allocatable": False},
+        },
+    ),
+)
 SCENARIOS = (
     *_POOLS,
+    *_HOUSEKEEPING,
+    *_NETWORKS,
     _created("create", os_type="tiny"),
+    _created("create with cards", disks=[], disk_template="diskless", nics=[_CARD, {}]),
     _created("create stopped", start=False),
     _created("adopt", disks=[{"adopt": LUN, "dev_type": "blockdev"}]),
     Scenario(
@@ -296,6 +356,17 @@ SCENARIOS = (
     _on("web1", "OP_INSTANCE_REBOOT", reboot_type="full"),
     _on("web3", "OP_INSTANCE_ACTIVATE_DISKS"),
     _on("web1", "OP_INSTANCE_ACTIVATE_DISKS"),
+    _on("web3", "OP_INSTANCE_RENAME", new_name="web8"),
+    _on("web3", "OP_INSTANCE_REINSTALL", os_type="tiny"),
+    _on("web3", "OP_INSTANCE_RECREATE_DISKS"),
+    _on("web3", "OP_INSTANCE_RECREATE_DISKS", "recreate elsewhere", nodes=["node2"]),
+    _on("web2", "OP_INSTANCE_SHUTDOWN", "user's own", admin_state_source="user"),
+    _on("web3", "OP_INSTANCE_SET_PARAMS", "new primary of", pnode="node2"),
+    Scenario(
+        "settings of an OS",
+        "OP_CLUSTER_SET_PARAMS",
+        {"osparams": {"tiny": {"a": "b"}}, "hidden_os": [["add", "tiny"]]},
+    ),
     _exported("web1", "export over snapshots", target_node="node2"),
     _exported("web1", "export while it runs", shutdown=False),
     _on("web9", "OP_INSTANCE_CREATE", "import", mode="import", src_path="web3"),
@@ -304,6 +375,9 @@ SCENARIOS = (
     _at("spare", "OP_DISK_EXPORT", "export", target_node="node2"),
     Scenario("import a disk", "OP_DISK_IMPORT", {"name": "d", "src_path": "disk+user"}),
     _modified("web1", "several changes", _SEVERAL),
+    _modified("web2", "cards", [], nics=_CARDS),
+    _modified("web2", "no cards", [], nics=[["remove", "0", {}]]),
+    _modified("web3", "cold cards", [], nics=[["add", "-1", _CARD]]),
     _modified("web1", "two removed", _TWO),
     _modified("web1", "two forgotten", _TWO, keep_disks=True),
     _modified("web3", "cold changes", [["remove", "0", {}], _SEVERAL[0]]),
@@ -324,6 +398,8 @@ MIRRORS = (
     _on("web1", "OP_INSTANCE_SHUTDOWN"),
     _on("web2", "OP_INSTANCE_STARTUP"),
     _on("web1", "OP_INSTANCE_REMOVE"),
+    _on("web2", "OP_INSTANCE_RECREATE_DISKS"),
+    _on("web2", "OP_INSTANCE_RECREATE_DISKS", "remake", nodes=["node4", "node1"]),
     _on("web1", "OP_INSTANCE_REPLACE_DISKS", "new secondary", **_NEW_NODE),
     _on("web2", "OP_INSTANCE_REPLACE_DISKS", "new secondary", **_NEW_NODE),
     _on("web1", "OP_INSTANCE_REPLACE_DISKS", "renew", mode="replace_on_secondary"),

@@ -4,8 +4,9 @@
 Fetching (:func:`query`) and evaluating (:func:`rows`) are apart; the latter is pure.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from moorage.errors import BadInput, NotFound
 
@@ -16,19 +17,24 @@ from .group import GROUP
 from .instance import INSTANCE
 from .job import JOB, LOCK
 from .live import Sources, ask, ask_exports
+from .network import NETWORK
 from .node import NODE
 from .pool import POOL
 from .qfilter import Filter
-from .select import Selection, check_known
+from .select import Selection, check_known, with_full_names
 from .snapshot import Snapshot
 
-_ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NODE, POOL)
+_ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NETWORK, NODE, POOL)
 RESOURCES = {one.name: one for one in _ALL}
 """Everything that can be queried, by its name."""
 
 Answer = tuple[list[Field], list[list[Cell]]]
+T = TypeVar("T")
+MANY = 1_000
+"""Objects that are too many to be looked at while everybody else waits."""
 
 __all__ = [
+    "MANY",
     "RESOURCES",
     "Snapshot",
     "Sources",
@@ -127,16 +133,24 @@ async def _answer(
 ) -> Answer:
     resource = resource_named(name)
     fields = [resource.find(one) for one in wanted]
-    selection = Selection(resource, qfilter)
     scene = sources.scene()
     if resource.fetches:
         scene.exports = await ask_exports(sources)
     check_known(resource, scene, qfilter)
-    found = selection.first(scene)
+    qfilter = with_full_names(resource, scene, qfilter)
+    selection = Selection(resource, qfilter)
+    found = await _apart(scene, lambda: selection.first(scene))
     if selection.needs_live or any(field.live for field in fields):
         nodes = resource.nodes(scene.config, found, qfilter is None)
         room = selection.needs_live or any(field.room for field in fields)
         brief = resource.brief
         scene.facts = await ask(sources, scene.config, nodes, room=room, brief=brief)
-        found = selection.second(scene, found)
-    return fields, rows(fields, found, scene)
+        found = await _apart(scene, lambda: selection.second(scene, found))
+    return fields, await _apart(scene, lambda: rows(fields, found, scene))
+
+
+async def _apart(scene: Snapshot, look: Callable[[], T]) -> T:
+    """Look at a snapshot; where there is much to see, in a thread of its own."""
+    if len(scene.config.objects) + len(scene.jobs) < MANY:
+        return look()
+    return await asyncio.to_thread(look)

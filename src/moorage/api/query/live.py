@@ -3,22 +3,30 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from moorage.errors import MoorageError, Unreachable
+from moorage.errors import MoorageError, NotSupported, Unreachable
 from moorage.jobs import Engine, Nodes
+from moorage.jobs.turns import together
 from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
-from moorage.ops.storage.directories import places
-from moorage.protocol import GetFacts, ListExports, Verb
+from moorage.node.lines import Line
+from moorage.ops.storage.directories import places_by_group
+from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb
+from moorage.protocol.line import GuestLine
 from moorage.store import ConfigStore
 
 from .snapshot import Snapshot
 
 T = TypeVar("T")
 Facts = dict[str, NodeFacts | MoorageError]
+
+
+async def _no_lines(_node: Node, line: GuestLine, _term: int) -> Line:
+    """Raise `NotSupported`: no network is used."""
+    raise NotSupported(f"guest {line.name} cannot be reached from here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,10 @@ class Sources:
         Seconds after which a node that has not answered counts as silent.
     clock
         The time in seconds.
+    lines
+        Opens a line to a guest on a node, for a master of a term.
+    copies
+        Returns what is known of the copies of the state.
     """
 
     truth: ConfigStore
@@ -38,16 +50,19 @@ class Sources:
     engine: Engine
     patience: float = 10.0
     clock: Callable[[], float] = time.time
+    lines: Callable[[Node, GuestLine, int], Awaitable[Line]] = _no_lines
+    copies: Callable[[], Sequence[CopyStatus]] = tuple
 
     def scene(self, facts: Facts | None = None) -> Snapshot:
         """Return the newest snapshot, and what nodes said."""
         engine = self.engine
         return Snapshot(
             config=self.truth.config,
-            jobs=engine.jobs,
+            jobs=dict(engine.jobs),
             locks=engine.locks.rows,
             progress=engine.queue.progress_of,
             facts=facts or {},
+            copies={one.node: one for one in self.copies()},
         )
 
 
@@ -70,23 +85,23 @@ async def ask(
     """
     nodes = [config.node(uuid) for uuid in dict.fromkeys(uuids)]
     asked = [node for node in nodes if not node.offline]
-    calls = [_call(config, node, room=room, brief=brief) for node in asked]
-    answers = await asyncio.gather(
-        *(_ask(sources, node, call) for node, call in zip(asked, calls, strict=True))
+    where = places_by_group(config)
+    answers = await together(
+        _ask(
+            sources,
+            node,
+            GetFacts(places=where(node.group) if room else (), brief=brief),
+        )
+        for node in asked
     )
     return {node.uuid: said for node, said in zip(asked, answers, strict=True)}
-
-
-def _call(config: Config, node: Node, *, room: bool, brief: bool) -> GetFacts:
-    where = places(config, config.group(node.group)) if room else ()
-    return GetFacts(places=where, brief=brief)
 
 
 async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:
     """Return the exports of every node that is not marked offline."""
     nodes = [one for one in sources.truth.config.named(Node) if not one.offline]
     call = ListExports()
-    answers = await asyncio.gather(*(_ask(sources, node, call) for node in nodes))
+    answers = await together(_ask(sources, node, call) for node in nodes)
     return {node.uuid: said for node, said in zip(nodes, answers, strict=True)}
 
 

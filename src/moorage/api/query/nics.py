@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from moorage.model import Instance, Nic
+from moorage.model import Instance, Nic, NodeGroup, nicparams
 
 from .field import Field, numbered
 from .snapshot import Snapshot
@@ -19,6 +19,7 @@ _PARTS = {
     "bridge": "Bridge",
     "vlan": "VLAN",
     "network": "Uuid of the network",
+    "network.name": "Name of the network",
 }
 _ALIASES = {
     "ip": "ip",
@@ -38,37 +39,41 @@ _PLURAL = {
     "bridges": "bridge",
     "vlans": "vlan",
     "networks": "network",
-    "networks.names": "network",
+    "networks.names": "network.name",
 }
 
 
-def part(scene: Snapshot, nic: Nic, name: str) -> Any:  # noqa: ANN401
-    """Return an attribute or a parameter of a card, the cluster's defaults included."""
+def part(scene: Snapshot, group: NodeGroup, nic: Nic, name: str) -> Any:  # noqa: ANN401
+    """Return an attribute or a parameter of a card, filled in as in its node group."""
     if name in ("ip", "mac", "name", "uuid", "network"):
         return getattr(nic, name)
-    filled = scene.config.cluster.nicparams.get("default", {}) | nic.nicparams
+    if name == "network.name":
+        return scene.config.network(nic.network).name if nic.network else None
+    filled = nicparams.filled(scene.config.cluster, group, nic)
     if name == "bridge":
-        return filled.get("link") if filled.get("mode") == "bridged" else None
-    return filled.get(name)
+        return filled.link if filled.mode == nicparams.BRIDGED else None
+    return getattr(filled, name)
 
 
 def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
     def get(scene: Snapshot, one: Instance, number: int) -> Any:  # noqa: ANN401
-        return part(scene, one.nics[number], name)
+        return part(scene, scene.config.group_of(one), one.nics[number], name)
 
     return get
 
 
 def _first(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
-        return part(scene, one.nics[0], name) if one.nics else None
+        group = scene.config.group_of(one)
+        return part(scene, group, one.nics[0], name) if one.nics else None
 
     return get
 
 
 def _each(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> list[Any]:
-        return [part(scene, nic, name) for nic in one.nics]
+        group = scene.config.group_of(one)
+        return [part(scene, group, nic, name) for nic in one.nics]
 
     return get
 

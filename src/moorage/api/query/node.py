@@ -6,6 +6,7 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.model import Config, Node, NodeFacts, Unit
+from moorage.ops.ndparams import NAMES, filled
 from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
@@ -105,6 +106,13 @@ LIVE = (
         "How that is known",
         _accelerator("reason"),
     ),
+    _live(
+        "links",
+        "Links",
+        "other",
+        "Bridges that network cards can be in",
+        lambda _s, f: None if f.links is None else [one.name for one in f.links],
+    ),
     _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
     _live(
         "certificate_ends",
@@ -151,7 +159,17 @@ def _secondary(scene: Snapshot, node: Node) -> list[str]:
 
 
 def _ndparams(scene: Snapshot, node: Node) -> dict[str, Any]:
-    return scene.config.group(node.group).ndparams | node.ndparams
+    return filled(scene.config, node)
+
+
+def _copy(name: str) -> Getter:
+    """Return a getter of what is known of a candidate's copy of the state."""
+
+    def found(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
+        value = getattr(scene.copies.get(node.uuid), name, None)
+        return Missing.UNAVAILABLE if value is None else value
+
+    return found
 
 
 def _parameter(tail: str) -> Field:
@@ -204,6 +222,15 @@ FIELDS = (
     attribute("drained", "Drained", "bool", "Whether it takes no new instances"),
     attribute("offline", "Offline", "bool", "Whether somebody said that it is off"),
     attribute("powered", "Powered", "bool", "Whether its power is on"),
+    Field(
+        "copy",
+        "Copy",
+        "text",
+        "Whether its copy of the master's state is current, filling or behind",
+        _copy("state"),
+    ),
+    Field("copy.lacks", "CopyLacks", "number", "Commits it lacks", _copy("commits")),
+    Field("copy.why", "CopyWhy", "text", "Why it is behind", _copy("why")),
     Field("ndparams", "NodeParameters", "other", "Parameters", _ndparams),
     attribute("custom_ndparams", "CustomNodeParams", "other", "Its own", "ndparams"),
     Field("hv_state", "HypervisorState", "other", "Not kept", lambda _s, _n: None),
@@ -219,7 +246,7 @@ def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[st
 NODE = Resource(
     name="node",
     fields=(*FIELDS, *INSTANCES, *LIVE, *COMMON),
-    families=(Family("ndp", (), _parameter),),
+    families=(Family("ndp", NAMES, _parameter),),
     every=every(Node),
     order=by_name,
     keys=keys(Node),

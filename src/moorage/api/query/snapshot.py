@@ -11,6 +11,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Job
 from moorage.model import Config, Disk, GuestState, Instance, NodeFacts
 from moorage.model.export import Export
+from moorage.protocol import CopyStatus
 
 RUNNING = frozenset({"running", "paused"})
 """States of a guest that may write to its disks."""
@@ -32,6 +33,8 @@ class Snapshot:
     facts
         What nodes said, by uuid; an error where one failed to say. Nodes that were
         not asked, and nodes that are marked offline, are not in it.
+    copies
+        Of the master's state, by the uuid of the candidate.
     exports
         Likewise the exports that lie on nodes.
     """
@@ -41,6 +44,7 @@ class Snapshot:
     locks: Callable[[], list[dict[str, Any]]] = list
     progress: Progress = lambda _number: None
     facts: Mapping[str, NodeFacts | MoorageError] = field(default_factory=dict)
+    copies: Mapping[str, CopyStatus] = field(default_factory=dict)
     exports: Mapping[str, list[Export] | MoorageError] = field(default_factory=dict)
 
     @cached_property
@@ -52,6 +56,25 @@ class Snapshot:
                 for guest in facts.guests:
                     if guest.state in RUNNING:
                         found[guest.uuid].append((node, guest))
+        return found
+
+    @cached_property
+    def powered_off(self) -> set[tuple[str, str]]:
+        """Nodes and guests that powered themselves off there, by their uuids."""
+        return {
+            (node, guest)
+            for node, facts in self.facts.items()
+            if isinstance(facts, NodeFacts)
+            for guest in facts.powered_off
+        }
+
+    @cached_property
+    def holders(self) -> dict[str, list[str]]:
+        """Uuids of the nodes that have a disk attached, by the disk's uuid."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for node, facts in self.facts.items():
+            for held in facts.held if isinstance(facts, NodeFacts) else ():
+                found[held.disk].append(node)
         return found
 
     @cached_property

@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import JOB, SHUTDOWN_TIMEOUT
+from moorage.cli.options import JOB, SHUTDOWN_TIMEOUT, moot, refused
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
@@ -75,6 +75,11 @@ COMMAND = Command(
             choices=("qcow2", "ganeti"),
         ),
         Option(("--compress",), "compress the dumps, in qcow2"),
+        moot("--transport-compression", "a dump is written where it is made", "WAY"),
+        refused("--zero-free-space", "a guest's free space is not its host's business"),
+        moot("--zeroing-timeout-fixed", "no free space is zeroed", "SECONDS"),
+        moot("--zeroing-timeout-per-mib", "no free space is zeroed", "SECONDS"),
+        moot("--force", "nobody is asked", short="-f"),
         Option(("--disk",), "the operand names a disk: export that one alone"),
         RATE,
         *JOB,

@@ -9,13 +9,15 @@ from moorage.cli.follow import perform
 from moorage.cli.gnt_instance.add import COMMAND as ADD
 from moorage.cli.gnt_instance.add import cards, guest, nodes
 from moorage.cli.gnt_instance.disk_options import Given, described
-from moorage.cli.options import overridden
+from moorage.cli.options import moot, overridden, refused
 from moorage.errors import BadInput
-from moorage.units import is_whole
+from moorage.units import is_whole, parse_size
 
 from .export import RATE
 
 _AS_ADD = (
+    *("os_parameters_private", "os_parameters_secret", "force_variant"),
+    *("opportunistic_locking", "helper_startup_timeout", "helper_shutdown_timeout"),
     *("disk_template", "disk", "node", "iallocator", "os_type", "os_parameters"),
     *("hypervisor_parameters", "backend_parameters", "net", "tags"),
     *("ignore_ipolicy", "ignore_capacity", "no_ip_check", "no_name_check"),
@@ -49,18 +51,27 @@ def restore(call: Call) -> int:
         "OP_INSTANCE_CREATE",
         instance_name=name,
         mode="import",
-        disks=disks(call.option("disk") or ()),
-        nics=cards(call),
+        disks=_of_size(call) or disks(call.option("disk") or ()),
         beparams=given,
         start=bool(call.option("start")),
         **({"force_params": True} if call.option("force_params") else {}),
+        **({"no_nics": True} if call.option("no_nics") else {}),
         **fields,
+        **cards(call),
         **nodes(call),
         **guest(call),
         **overridden(call),
     )
     call.terminal.print(f"Imported instance {name} on {', '.join(chosen or ())}")
     return 0
+
+
+def _of_size(call: Call) -> list[dict[str, Any]]:
+    """Return the only disk, where ``-s`` says its size."""
+    size = call.option("os_size")
+    if size is not None and call.option("disk"):
+        raise BadInput("-s and --disk both give the first disk", hint="use --disk only")
+    return [] if size is None else [{"size": int(size)}]
 
 
 def disks(given: Sequence[Given]) -> list[dict[str, Any]]:
@@ -89,7 +100,7 @@ _MOST = 99
 _INSTANCE_ALONE = (
     *("start", "iallocator", "os_type", "os_parameters", "hypervisor_parameters"),
     *("backend_parameters", "net", "tags", "ignore_ipolicy", "no_wait_for_sync"),
-    *("file_storage_dir", "file_driver", "force_params"),
+    *("file_storage_dir", "file_driver", "force_params", "os_size", "no_nics"),
 )
 """Options that say nothing of a disk that is imported alone."""
 
@@ -123,6 +134,8 @@ def _restore_disk(call: Call, name: str) -> int:
     return 0
 
 
+_WHERE = "an instance is imported where its export lies, or on the node of -n"
+
 COMMAND = Command(
     "import",
     restore,
@@ -136,6 +149,16 @@ COMMAND = Command(
             ("--disk-only",), "NAME is a new disk: import it alone", dest="disk_alone"
         ),
         RATE,
+        Option(
+            ("-s", "--os-size"), "another size of the only disk", "SIZE", parse_size
+        ),
+        Option(("--no-nics",), "no network card, whatever the export says"),
+        moot(
+            "--identify-defaults",
+            "what the cluster says just the same is never kept for an instance",
+        ),
+        moot("--compress", "a dump says itself how it is compressed", "WAY"),
+        refused("--node-group", _WHERE, "GROUP", short="-g"),
         *(one for one in ADD.options if one.name in _AS_ADD),
     ),
     examples=(

@@ -6,7 +6,18 @@ from moorage.cli.command import Program
 from moorage.cli.listing import Listing
 from moorage.cli.main import run
 
-from . import add, console, disks, info, modify, move, power, replace_disks
+from . import (
+    add,
+    console,
+    disks,
+    info,
+    modify,
+    move,
+    power,
+    renewal,
+    replace_disks,
+    travel,
+)
 
 LISTING = Listing(
     "instance", ("name", "hypervisor", "os", "pnode", "status", "oper_ram")
@@ -22,7 +33,9 @@ PROGRAM = Program(
         info.COMMAND,
         modify.COMMAND,
         *power.COMMANDS,
+        *renewal.COMMANDS,
         *move.COMMANDS,
+        *travel.COMMANDS,
         *disks.COMMANDS,
         replace_disks.COMMAND,
         console.COMMAND,

@@ -3,14 +3,12 @@
 
 from typing import Any
 
+from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import (
     backend_parameters,
     hypervisor,
-    ident_key_values,
-    key_values,
-    text_values,
 )
 from moorage.cli.options import (
     FORCE_PARAMS,
@@ -21,12 +19,14 @@ from moorage.cli.options import (
     moot,
     names,
     overridden,
+    refused,
     unwaited,
 )
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .disk_options import disk_option, new_disks
+from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS, parameters
 
 
 def add(call: Call) -> int:
@@ -36,6 +36,7 @@ def add(call: Call) -> int:
         disk_template="disk_template",
         os_type="os_type",
         iallocator="iallocator",
+        group_name="node_group",
         tags="tags",
         file_storage_dir="file_storage_dir",
         file_driver="file_driver",
@@ -48,10 +49,10 @@ def add(call: Call) -> int:
         instance_name=name,
         mode="create",
         disks=_disks(call),
-        nics=cards(call),
         beparams=own,
         **fields,
         **nodes(call),
+        **cards(call),
         **guest(call),
         **_switches(call),
         **overridden(call),
@@ -73,33 +74,14 @@ def _disks(call: Call) -> list[dict[str, Any]]:
     return [{"size": int(size)}] if size is not None else new_disks(given)
 
 
-_DIGITS = 2
-"""Of the largest number of a card that is worth asking the master about."""
+_NO_HELPER = "an OS's scripts run on the node, in no guest of their own"
+_AT_ONCE = "an instance is made at once, and its job has its room until then"
 
 
-def cards(call: Call) -> list[dict[str, Any]]:
-    """Return the network cards that ``--net`` describes.
-
-    Raises
-    ------
-    BadInput
-        If a number is none, or stands twice.
-    """
-    given = call.option("net")
-    if call.option("no_nics"):
-        if given:
-            raise BadInput("--no-nics and --net do not go together")
-        return []
-    found: dict[int, dict[str, Any]] = {}
-    for ident, keys in given or ():
-        if not (ident.isdecimal() and ident.isascii()):
-            raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
-        if len(ident) > _DIGITS:
-            raise BadInput(f"no instance has so many cards: --net {ident}:...")
-        if int(ident) in found:
-            raise BadInput(f"--net {ident} is given twice")
-        found[int(ident)] = keys
-    return [found.get(number, {}) for number in range(max(found, default=-1) + 1)]
+def cards(call: Call) -> dict[str, Any]:
+    """Return the network cards, if anything was said of them."""
+    found = nic_options.new_cards(call)
+    return {**nic_options.conflicts(call), **({} if found is None else {"nics": found})}
 
 
 def nodes(call: Call) -> dict[str, Any]:
@@ -119,9 +101,7 @@ def guest(call: Call) -> dict[str, Any]:
         kind, keys = call.option("hypervisor_parameters")
         own = {key: value for key, value in keys.items() if value is not None}
         found = {"hypervisor": kind, "hvparams": own}
-    if call.option("os_parameters"):
-        found["osparams"] = text_values(call.option("os_parameters"))
-    return found
+    return found | parameters(call)
 
 
 _SWITCHES = {
@@ -163,12 +143,9 @@ COMMAND = Command(
         ),
         IALLOCATOR,
         Option(("-o", "--os-type"), "what is installed: OS or OS+VARIANT", "OS"),
-        Option(
-            ("-O", "--os-parameters"),
-            "for the OS's scripts",
-            "KEY=VALUE,...",
-            key_values,
-        ),
+        *OS_PARAMETERS,
+        FORCE_VARIANT,
+        Option(("-g", "--node-group"), "the group that a node is chosen from", "GROUP"),
         Option(
             ("-H", "--hypervisor-parameters", "--hypervisor"),
             "the hypervisor and its parameters",
@@ -182,14 +159,8 @@ COMMAND = Command(
             "KEY=VALUE,...",
             backend_parameters,
         ),
-        Option(
-            ("--net",),
-            "a network card: mac=, ip=, name=, mode=bridged,link=BRIDGE",
-            "N:KEY=VALUE,...",
-            ident_key_values,
-            repeats=True,
-        ),
-        Option(("--no-nics",), "no network card, as without --net"),
+        nic_options.NEW,
+        Option(("--no-nics",), "no network card; without --net there may be one"),
         Option(("--no-install",), "leave the disks as they are"),
         Option(("--install-adopted",), "install the OS over the data of adopted disks"),
         FORCE_PARAMS,
@@ -198,7 +169,13 @@ COMMAND = Command(
         NO_WAIT_FOR_SYNC,
         moot("--no-ip-check", "nobody pings an address"),
         moot("--no-name-check", "no name is resolved"),
-        moot("--no-conflicts-check", "no address is looked for in networks"),
+        moot("--opportunistic-locking", "locks of nodes are shared"),
+        moot("--helper-startup-timeout", _NO_HELPER, "SECONDS"),
+        moot("--helper-shutdown-timeout", _NO_HELPER, "SECONDS"),
+        refused("--forthcoming", _AT_ONCE),
+        refused("--commit", _AT_ONCE),
+        refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
+        nic_options.CONFLICTS,
         Option(
             ("--file-storage-dir",),
             "directory for image files, below the cluster's",

@@ -2,12 +2,13 @@
 """gnt-instance info: all about instances, in a layout that YAML readers take."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG, JSON
+from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Unreachable
@@ -32,9 +33,49 @@ def info(call: Call) -> int:
     if call.option("json"):
         call.terminal.print(json.dumps(list(found.values()), indent=2))
         return 0
-    for line in lines([instance(one) for one in found.values()]):
+    told: Any = [instance(one) for one in found.values()]
+    for line in lines(roman(told) if call.option("roman") else told):
         call.terminal.print(line)
     return 0
+
+
+_NUMERALS = (
+    *((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC")),
+    *((50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")),
+)
+
+
+_TOO_LARGE = 4000
+
+
+def roman(told: Any) -> Any:  # noqa: ANN401 - whatever is shown
+    """Return what is shown with its numbers in Roman numerals, from 1 to 3999.
+
+    >>> roman({"vcpus": 14, "name": "web1"})
+    {'vcpus': 'XIV', 'name': 'web1'}
+    """
+    if isinstance(told, Mapping):
+        return {key: roman(value) for key, value in told.items()}
+    if isinstance(told, list):
+        return [roman(one) for one in told]
+    if isinstance(told, str):
+        return _DEFAULT.sub(lambda found: f"default ({_numeral(int(found[1]))})", told)
+    whole = isinstance(told, int) and not isinstance(told, bool)
+    return _numeral(told) if whole else told
+
+
+_DEFAULT = re.compile(r"^default \(([0-9]+)\)$")
+
+
+def _numeral(number: int) -> int | str:
+    """Return a number in Roman numerals, or as it is where there are none."""
+    if not 0 < number < _TOO_LARGE:
+        return number
+    text = ""
+    for value, numeral in _NUMERALS:
+        count, number = divmod(number, value)
+        text += numeral * count
+    return text
 
 
 def instance(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,6 +147,7 @@ def nic(number: int, given: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]
         given = dict(zip(_NIC, given, strict=False))
     known = {**(given.get("nicparams") or {}), **given}
     shown = {"MAC": "mac", "IP": "ip", "UUID": "uuid"}
+    known["network"] = known.get("network_name") or known.get("network")
     plain = ("mode", "link", "vlan", "network", "name")
     words = {**shown, **{word: word for word in plain}}
     cells = {word: known.get(key) for word, key in words.items()}
@@ -157,6 +199,8 @@ COMMAND = Command(
     (
         Option(("--all",), "every instance"),
         Option(("-s", "--static"), "what is configured only; ask no node"),
+        Option(("--roman",), "numbers in Roman numerals"),
+        PRIORITY,
         JSON,
         DEBUG,
     ),

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, key_values, text_values
@@ -15,11 +16,14 @@ from moorage.cli.options import (
     OVERRIDES,
     RATE,
     YES,
+    moot,
     overridden,
+    refused,
 )
-from moorage.errors import BadInput, NotSupported
+from moorage.errors import BadInput
 
 from .disk_options import changes, disk_option
+from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS, parameters
 
 _NOTE = (
     "Please don't forget that most parameters take effect only at the next "
@@ -27,6 +31,10 @@ _NOTE = (
     "instance will not be enough."
 )
 
+_BELOW = "the image of a disk that is converted is in the cluster's directory"
+_FULL = (
+    "a guest keeps the memory that it started with; -B memory= is for the next start"
+)
 _AT_START = ("be/", "hv/")
 """What a guest is given when it starts; disks come and go while it runs."""
 
@@ -39,10 +47,7 @@ def modify(call: Call) -> int:
     if disks:
         fields["disks"] = [list(change) for change in disks]
     if call.option("net"):
-        raise NotSupported(
-            "network cards are given when an instance is made",
-            hint="gnt-instance add --help",
-        )
+        fields["nics"] = nic_options.changes(call.option("net"))
     if not fields:
         raise BadInput(
             "nothing to modify", hint="gnt-instance modify --help lists what there is"
@@ -51,7 +56,7 @@ def modify(call: Call) -> int:
         if action == "remove":
             word = f"disk {which}" if which != -1 else "the last disk"
             call.warn(f"This will remove {word} of {name} and all its data. Continue?")
-    ways = {**_ways(call), **overridden(call)}
+    ways = {**_ways(call), **overridden(call), **nic_options.conflicts(call)}
     result = perform(
         call, "OP_INSTANCE_SET_PARAMS", instance_name=name, **fields, **ways
     )
@@ -72,9 +77,10 @@ def _tell(call: Call, name: str, result: Sequence[Sequence[Any]]) -> None:
 def _parameters(call: Call) -> dict[str, Any]:
     fields = call.given(
         beparams="backend_parameters",
-        osparams="os_parameters",
         os_name="os_type",
+        pnode="new_primary",
     )
+    fields |= parameters(call)
     if call.option("hypervisor_parameters"):
         keys = call.option("hypervisor_parameters")
         fields["hvparams"] = {
@@ -126,12 +132,8 @@ COMMAND = Command(
             disk_option,
             repeats=True,
         ),
-        Option(
-            ("--net",),
-            "refused: network cards are given when an instance is made",
-            "N:ACTION,KEY=VALUE,...",
-            repeats=True,
-        ),
+        nic_options.MODIFIED,
+        nic_options.CONFLICTS,
         Option(
             ("-B", "--backend-parameters"),
             "memory=1G,vcpus=2 and the like",
@@ -144,12 +146,7 @@ COMMAND = Command(
             "KEY=VALUE,...",
             hypervisor_keys,
         ),
-        Option(
-            ("-O", "--os-parameters"),
-            "for the OS's scripts",
-            "KEY=VALUE,...",
-            key_values,
-        ),
+        *OS_PARAMETERS[:2],
         Option(
             ("-t", "--disk-template"),
             "convert all disks to it, also while the instance runs",
@@ -164,14 +161,25 @@ COMMAND = Command(
         Option(("--pool",), "bring all disks to this storage pool", "POOL"),
         Option(("-n", "--node"), "with -t: the second node of mirrored disks", "NODE"),
         RATE,
-        Option(("--os-type",), "the OS that it is said to have", "OS"),
+        Option(
+            ("--new-primary",),
+            "where an instance that is down begins; its disks must be there",
+            "NODE",
+        ),
+        Option(("-o", "--os-type"), "the OS that it is said to have", "OS"),
         Option(("--offline",), "mark it as offline: nothing is to run"),
         Option(("--online",), "take that mark away"),
         Option(("--hotplug",), "plug into the running guest, or fail"),
         Option(("--hotplug-if-possible",), "plug into the running guest if it can be"),
         *OVERRIDES,
         NO_WAIT_FOR_SYNC,
+        FORCE_VARIANT,
         FORCE_PARAMS,
+        moot("--file-driver", "QEMU itself opens image files", "NAME"),
+        refused("--file-storage-dir", _BELOW, "DIR"),
+        refused("--iallocator", "-n names the second node", "NAME", short="-I"),
+        refused("--runtime-memory", _FULL, "SIZE", short="-m"),
+        refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
         FORCE,
         YES,
         *JOB,
@@ -191,6 +199,10 @@ COMMAND = Command(
         Example(
             "gnt-instance modify -t ext -e provider=san web1",
             "bring all its disks to the provider san",
+        ),
+        Example(
+            "gnt-instance modify --net add:network=lan,ip=pool web1",
+            "one network card more, with an address of the network lan",
         ),
         Example("gnt-instance modify -B memory=2G,vcpus=4 web1", "from the next start"),
     ),

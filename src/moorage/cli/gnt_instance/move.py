@@ -10,7 +10,9 @@ from moorage.cli.options import (
     OVERRIDES,
     SHUTDOWN_TIMEOUT,
     TARGET,
+    moot,
     overridden,
+    refused,
 )
 
 
@@ -20,7 +22,7 @@ def migrate(call: Call) -> int:
     if not call.option("cleanup"):
         call.ask(f"Instance {name} will be migrated. Continue?")
     fields = call.given(target_node="target_node", iallocator="iallocator")
-    if call.option("non_live"):
+    if call.option("non_live") or call.option("migration_mode") == "non-live":
         fields["mode"] = "non-live"
     for switch in ("cleanup", "allow_failover"):
         if call.option(switch):
@@ -63,6 +65,18 @@ COMMANDS = (
             Option(("--non-live",), "pause the guest while it moves"),
             Option(("--cleanup",), "put right what a broken migration left"),
             Option(("--allow-failover",), "fail over if it cannot migrate"),
+            Option(
+                ("--migration-mode",),
+                "non-live pauses the guest while it moves",
+                "MODE",
+                choices=("live", "non-live"),
+            ),
+            moot("--no-runtime-changes", "a migration changes nobody's memory"),
+            moot(
+                "--ignore-hvversions",
+                "versions are not compared: a target that lacks the machine says so "
+                "before the guest leaves",
+            ),
             *OVERRIDES,
             *ASKING,
             *JOB,
@@ -81,6 +95,7 @@ COMMANDS = (
             IALLOCATOR,
             Option(("--ignore-consistency",), "go on though a mirror is degraded"),
             SHUTDOWN_TIMEOUT,
+            refused("--cleanup", "a failover that broke is undone by itself"),
             *OVERRIDES,
             *ASKING,
             *JOB,

@@ -13,45 +13,27 @@ from moorage.cli.options import (
     IGNORE_FAILURES,
     JOB,
     SHUTDOWN_TIMEOUT,
+    refused,
     seconds,
 )
-from moorage.errors import BadInput
 
 from .modify import hypervisor_keys
+from .selecting import OPERANDS, SELECTORS, chosen
 
-_SOME = (Operand("INSTANCE", 0, None),)
 NO_REMEMBER = Option(
     ("--no-remember",), "leave on record whether the instance should run"
 )
 IGNORE_OFFLINE = Option(
     ("--ignore-offline",), "where the node is marked offline, only record the wish"
 )
-_SHOWN = 5
-"""Names that a question lists."""
-_ALL = Option(("--all",), "every instance of the cluster")
-
-
-def _chosen(call: Call, what: str) -> list[str]:
-    """Return the instances that are named, or all."""
-    if not call.option("all"):
-        if not call.words:
-            raise BadInput("no instance is named", hint="name some, or say --all")
-        return list(dict.fromkeys(call.words))
-    if call.words:
-        raise BadInput("--all and names do not go together")
-    _, rows = call.client.query("instance", ["name"])
-    found = [str(row[0][1]) for row in rows]
-    told = ", ".join(found[:_SHOWN]) + (", ..." if len(found) > _SHOWN else "")
-    call.ask(f"{what} every instance of the cluster ({len(found)}: {told})?")
-    return found
 
 
 def _each(
     call: Call, op_id: str, what: str, fields: Callable[[], dict[str, Any]]
 ) -> int:
     given = fields()
-    chosen = _chosen(call, what)
-    ops = {name: {"OP_ID": op_id, "instance_name": name, **given} for name in chosen}
+    found = chosen(call, what)
+    ops = {name: {"OP_ID": op_id, "instance_name": name, **given} for name in found}
     return perform_all(call, ops) if ops else 0
 
 
@@ -83,7 +65,9 @@ def shutdown(call: Call) -> int:
 
 def reboot(call: Call) -> int:
     """Reboot instances."""
-    fields = {"reboot_type": call.option("type")} | _said(call, "ignore_capacity")
+    fields = {"reboot_type": call.option("type")}
+    fields |= call.given(shutdown_timeout="shutdown_timeout")
+    fields |= _said(call, "ignore_capacity", "ignore_secondaries")
     return _each(call, "OP_INSTANCE_REBOOT", "Reboot", lambda: fields)
 
 
@@ -110,9 +94,9 @@ COMMANDS = (
         "startup",
         startup,
         "Start instances",
-        _SOME,
+        OPERANDS,
         (
-            _ALL,
+            *SELECTORS,
             Option(
                 ("-B", "--backend-parameters"),
                 "memory=…,vcpus=…: for this run only",
@@ -127,6 +111,7 @@ COMMANDS = (
             ),
             NO_REMEMBER,
             IGNORE_OFFLINE,
+            refused("--paused", "a guest begins to run at once"),
             IGNORE_CAPACITY,
             *ASKING,
             *JOB,
@@ -135,15 +120,16 @@ COMMANDS = (
         (
             Example("gnt-instance startup web1 web2", "two of them"),
             Example("gnt-instance startup -B memory=2G web1", "larger, this time"),
+            Example("gnt-instance startup --primary node1", "all that node1 has"),
         ),
     ),
     Command(
         "shutdown",
         shutdown,
         "Shut instances down",
-        _SOME,
+        OPERANDS,
         (
-            _ALL,
+            *SELECTORS,
             Option(
                 ("-m", "--timeout"), "seconds that the guest has", "SECONDS", seconds
             ),
@@ -158,9 +144,9 @@ COMMANDS = (
         "reboot",
         reboot,
         "Reboot instances",
-        _SOME,
+        OPERANDS,
         (
-            _ALL,
+            *SELECTORS,
             Option(
                 ("-t", "--type"),
                 "soft: the guest itself; hard: its power; full: the disks too",
@@ -168,6 +154,11 @@ COMMANDS = (
                 default="hard",
                 choices=("soft", "hard", "full"),
             ),
+            Option(
+                ("--ignore-secondaries",),
+                "although second copies of its disks cannot follow",
+            ),
+            SHUTDOWN_TIMEOUT,
             IGNORE_CAPACITY,
             *ASKING,
             *JOB,

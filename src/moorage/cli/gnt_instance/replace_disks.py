@@ -3,7 +3,7 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import IALLOCATOR, IGNORE_CAPACITY, JOB, names
+from moorage.cli.options import IALLOCATOR, IGNORE_CAPACITY, JOB, moot, names
 from moorage.errors import BadInput
 
 _MODES = {
@@ -54,6 +54,7 @@ COMMAND = Command(
         Option(("--disks",), "these disks only: slots, with commas", "SLOTS", names),
         Option(("--early-release",), "remove the old copy before the new one is made"),
         IGNORE_CAPACITY,
+        moot("--ignore-ipolicy", "no size changes"),
         *JOB,
     ),
     examples=(

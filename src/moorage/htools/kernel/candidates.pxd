@@ -33,10 +33,6 @@ cdef class Candidates:
     cdef void spreads(self, int verb, int p, double main_p, double copy_p, int s, double main_s, double copy_s) noexcept
     cdef double bear(self, int i, int j, double main, double copy, double kept) noexcept
     cdef double kept_with(self, int i, int j, int peer, double kept) noexcept
-    cdef int runs(self, int i, int j, double freed, double kept) noexcept
-    cdef int room(self, int i, int j, double times) noexcept
-    cdef bint has_room_for(self, int i, double* r, double times) noexcept
-    cdef int holds(self, int i, int j, double main, double freed) noexcept
     cdef double target(self, int i, int t) noexcept
     cdef double weigh_alone(self, int i, int t, int p, double more) noexcept
     cdef double weigh_swap(self, int i, int t, int p, double more) noexcept

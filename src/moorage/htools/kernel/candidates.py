@@ -62,7 +62,7 @@ class Candidates:
             self.tables.inst(i)[col.I_REAL] == 0.0
             or self.rows.lacks(i, p, p, True) == 0
         )
-        self.as_second = self.holds(i, p, 1.0, 1.0)
+        self.as_second = self.rows.holds(i, p, 1.0, 1.0)
         self.rest[col.RF] = base + self.bear(i, s, 0.0, -1.0, self.rows.here)
         # p is looked at anew, even where nothing changes.
         self.rest[col.R] = self.rest[col.RF] + self.bear(i, p, 0.0, 0.0, kept)
@@ -77,11 +77,11 @@ class Candidates:
         self.through = False
         if self.tables.verbs(i) & col.THROUGH == 0 or not self.tables.migrates(p, s):
             return
-        fit = self.runs(i, s, 1.0, self.rows.here)
+        fit = self.rows.runs(i, s, 1.0, self.rows.here)
         if fit == 0 or (fit == 1 and not self.gone_p):
             return
         self.through = True
-        self.as_again = self.holds(i, s, 0.0, 1.0)
+        self.as_again = self.rows.holds(i, s, 0.0, 1.0)
         self.rest[col.FRF] = away
         self.spreads(col.FRF, p, -1.0, 0.0, s, 0.0, 0.0)
         self.rest[col.FR] = away + self.bear(i, s, 1.0, -1.0, self.rows.here)
@@ -180,90 +180,6 @@ class Candidates:
             return kept
         return max(kept, self.tables.peers[j * self.tables.n + peer] + t[col.I_KEEPS])
 
-    # The checks say 0: cannot be, 1: only if forced, 2: may be.
-
-    def runs(self, i, j, freed, kept):
-        """Say whether an instance may run on a node.
-
-        Parameters
-        ----------
-        freed
-            1 if its second copy leaves the node first, else 0.
-        kept
-            The node's reserve then.
-        """
-        r, t = self.tables.row(j), self.tables.inst(i)
-        fit = 2
-        if t[col.I_REAL] != 0.0:
-            left = r[col.FREE] - t[col.I_RUNS]
-            fit = 0 if left <= 0.0 else self.room(i, j, 1.0 - freed)
-            if fit == 0:
-                return 0
-            if left <= kept and (
-                r[col.FREE] > kept if freed != 0.0 else r[col.UNSAFE] == 0.0
-            ):
-                return 1
-            if self.rows.is_over(r, r[col.CPU] + t[col.I_CPU]):
-                return 1
-            if self.tables.tags > 0 and self.tables.clashes(i, j) > 0:
-                return 1
-        if r[col.FREE_ALL] - t[col.I_MEM] <= 0.0:
-            return 1
-        if self.rows.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
-            return 1
-        return fit if self.has_room_for(i, r, 1.0 - freed) else 1
-
-    def holds(self, i, j, main, freed):
-        """Say whether a node may keep the second copy, the reserve aside.
-
-        Parameters
-        ----------
-        main
-            1 if the instance ran there until now, else 0.
-        freed
-            1 if its disk was there until now, else 0.
-        """
-        r, t = self.tables.row(j), self.tables.inst(i)
-        fit = 2
-        if t[col.I_REAL] != 0.0:
-            fit = self.room(i, j, 1.0 - freed)
-            if fit == 0:
-                return 0
-            if t[col.I_KEEPS] >= r[col.FREE] + main * t[col.I_RUNS]:
-                return 1
-        if t[col.I_KEEPS] >= r[col.FREE_ALL] + main * t[col.I_MEM]:
-            return 1
-        return fit if self.has_room_for(i, r, 1.0 - freed) else 1
-
-    def room(self, i, j, times):
-        """Say whether a node has disk and spindles for so many times an instance."""
-        r, t = self.tables.row(j), self.tables.inst(i)
-        local = t[col.I_LOCAL] != 0.0
-        fit = 2
-        if r[col.UNITS] != 0.0:
-            fit = self.rows.stocked(i, j, j, times)
-        elif local:
-            left = r[col.DISK] - times * t[col.I_DISK]
-            fit = 0 if left <= 0.0 else 1 if left < r[col.FLOOR] else 2
-        if fit == 0 or not local:
-            return fit
-        if r[col.EXCLUSIVE] != 0.0:
-            return 0 if r[col.WHOLE] - times * t[col.I_WHOLE] < 0.0 else fit
-        over = r[col.SPINDLES] + times * t[col.I_SPINDLES] > r[col.SPINDLE_LIMIT]
-        return 1 if over else fit
-
-    def has_room_for(self, i, r, times):
-        """Say whether the same holds with planned instances counted."""
-        t = self.tables.inst(i)
-        if t[col.I_LOCAL] == 0.0:
-            return True
-        left = r[col.DISK_ALL] - times * t[col.I_DISK]
-        if r[col.UNITS] == 0.0 and (left <= 0.0 or left < r[col.FLOOR]):
-            return False
-        if r[col.EXCLUSIVE] != 0.0:
-            return r[col.WHOLE_ALL] - times * t[col.I_WHOLE] >= 0.0
-        return r[col.SPINDLES_ALL] + times * t[col.I_SPINDLES] <= r[col.SPINDLE_LIMIT]
-
     def target(self, i, t):
         """Weigh all moves of an instance to one target; return the least score.
 
@@ -276,7 +192,7 @@ class Candidates:
             return col.HUGE
         kept = self.tables.row(t)[col.KEPT]
         if verbs & col.HOSTING:
-            fit = self.runs(i, t, 0.0, kept)
+            fit = self.rows.runs(i, t, 0.0, kept)
         if fit > 0:
             more = self.bear(i, t, 1.0, 0.0, kept)
             if verbs & col.CAN_FA and (fit == 2 or self.gone_p):
@@ -286,7 +202,7 @@ class Candidates:
             if verbs & col.CAN_FRF and self.through and (fit == 2 or self.gone_p):
                 least = min(least, self.weigh_again(i, t, s, more))
         if verbs & col.KEEPING:
-            fit = self.holds(i, t, 0.0, 0.0)
+            fit = self.rows.holds(i, t, 0.0, 0.0)
             if verbs & col.CAN_R and self.stays and fit > 0:
                 least = min(least, self.weigh_copy(i, col.R, t, p, fit, self.gone_s))
             if verbs & col.CAN_FR and self.through and fit > 0:

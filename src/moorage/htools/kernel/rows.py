@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 # cython: initializedcheck=False, infer_types=True
-"""Coming to a node, and leaving it.
+"""Coming to a node, and leaving it: all that a node is asked for, on rows.
 
-These are `moorage.htools.assignment` once more, on rows: the order of arithmetic is the
-same, and so is every digit. Who is only planned touches the columns that count planned
+These are `moorage.htools.assignment` once more: the order of arithmetic is the same,
+and so is every digit. Who is only planned touches the columns that count planned
 instances, and no others.
+
+What comes is checked when it is there (`lacks`, `strains`), for a move that is made,
+and before (`runs`, `holds`), for one that is only weighed.
 """
 
 from moorage.htools.kernel import columns as col
@@ -151,17 +154,27 @@ class Rows:
         r, local = self.tables.row(row), self.tables.inst(i)[col.I_LOCAL] != 0.0
         if r[col.FREE] <= 0.0:
             return col.NO_MEMORY
-        if r[col.UNITS] != 0.0:
-            fit = self.stocked(i, row, node, 0.0)
-            if fit == 0 or (fit == 1 and not force):
-                return col.NO_DISK
-        elif local and r[col.DISK] <= 0.0:
-            return col.NO_DISK
-        elif local and not force and r[col.DISK] < r[col.FLOOR]:
+        fit = self.space(i, row, node, 0.0)
+        if fit == 0 or (fit == 1 and not force):
             return col.NO_DISK
         if local and r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE] < 0.0:
             return col.NO_SPINDLES
         return 0
+
+    def space(self, i, row, node, times):
+        """Say whether a row has disk for so many times an instance more.
+
+        0: it has not, 1: only with the room that should stay free, 2: it has.
+        """
+        r, t = self.tables.row(row), self.tables.inst(i)
+        if r[col.UNITS] != 0.0:
+            return self.stocked(i, row, node, times)
+        if t[col.I_LOCAL] == 0.0:
+            return 2
+        left = r[col.DISK] - times * t[col.I_DISK]
+        if left <= 0.0:
+            return 0
+        return 1 if left < r[col.FLOOR] else 2
 
     def strains(self, i, row, node, failed):
         """Say what only protects comfort and is not kept by a row with an instance."""
@@ -182,20 +195,25 @@ class Rows:
         r = self.tables.row(row)
         if r[col.FREE_ALL] <= 0.0:
             return col.NO_MEMORY
-        why = self.lacks_disk_later(r) if self.tables.inst(i)[col.I_LOCAL] != 0.0 else 0
+        why = 0
+        if self.tables.inst(i)[col.I_LOCAL] != 0.0:
+            why = self.lacks_disk_later(i, r, 0.0)
         if why == 0 and self.is_over(r, r[col.CPU_ALL]):
             return col.NO_CPU
         return why
 
-    def lacks_disk_later(self, r):
-        """Say the same of disk and spindles."""
-        if r[col.UNITS] == 0.0 and (
-            r[col.DISK_ALL] <= 0.0 or r[col.DISK_ALL] < r[col.FLOOR]
-        ):
+    def lacks_disk_later(self, i, r, times):
+        """Say the same of disk and spindles, with so many times an instance more."""
+        t = self.tables.inst(i)
+        left = r[col.DISK_ALL] - times * t[col.I_DISK]
+        if r[col.UNITS] == 0.0 and (left <= 0.0 or left < r[col.FLOOR]):
             return col.NO_DISK
-        if r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE_ALL] < 0.0:
+        used = r[col.SPINDLES_ALL]
+        if r[col.EXCLUSIVE] == 0.0:
+            used += times * t[col.I_SPINDLES]
+        elif self.spindles_left(i, r[col.WHOLE_ALL], times) < 0.0:
             return col.NO_SPINDLES
-        return col.NO_DISK if r[col.SPINDLES_ALL] > r[col.SPINDLE_LIMIT] else 0
+        return col.NO_DISK if used > r[col.SPINDLE_LIMIT] else 0
 
     def is_over(self, r, used):
         """Say whether so many virtual processors are more than the policy allows."""
@@ -231,7 +249,7 @@ class Rows:
                 r[col.UNSAFE] != 0.0 and failed == 0.0
             ):
                 return col.NO_MEMORY
-        why = self.lacks_disk_later(r)
+        why = self.lacks_disk_later(i, r, 0.0)
         if why == 0 and t[col.I_KEEPS] >= r[col.FREE_ALL]:
             return col.NO_MEMORY
         return why
@@ -250,6 +268,78 @@ class Rows:
         if r[col.EXCLUSIVE] != 0.0 and r[col.WHOLE] < 0.0:
             return col.NO_SPINDLES
         return 0
+
+    # What is weighed is not there yet. 0: cannot be, 1: only if forced, 2: may be.
+
+    def runs(self, i, j, freed, kept):
+        """Say whether an instance may run on a node.
+
+        Parameters
+        ----------
+        freed
+            1 if its second copy leaves the node first, else 0.
+        kept
+            The node's reserve then.
+        """
+        r, t = self.tables.row(j), self.tables.inst(i)
+        fit = 2
+        if t[col.I_REAL] != 0.0:
+            left = r[col.FREE] - t[col.I_RUNS]
+            fit = 0 if left <= 0.0 else self.room(i, j, 1.0 - freed)
+            if fit == 0:
+                return 0
+            if left <= kept and (
+                r[col.FREE] > kept if freed != 0.0 else r[col.UNSAFE] == 0.0
+            ):
+                return 1
+            if self.is_over(r, r[col.CPU] + t[col.I_CPU]):
+                return 1
+            if self.tables.tags > 0 and self.tables.clashes(i, j) > 0:
+                return 1
+        if r[col.FREE_ALL] - t[col.I_MEM] <= 0.0:
+            return 1
+        if self.is_over(r, r[col.CPU_ALL] + t[col.I_CPU]):
+            return 1
+        return 1 if self.crowds(i, r, 1.0 - freed) else fit
+
+    def holds(self, i, j, main, freed):
+        """Say whether a node may keep the second copy, the reserve aside.
+
+        Parameters
+        ----------
+        main
+            1 if the instance ran there until now, else 0.
+        freed
+            1 if its disk was there until now, else 0.
+        """
+        r, t = self.tables.row(j), self.tables.inst(i)
+        fit = 2
+        if t[col.I_REAL] != 0.0:
+            fit = self.room(i, j, 1.0 - freed)
+            if fit == 0:
+                return 0
+            if t[col.I_KEEPS] >= r[col.FREE] + main * t[col.I_RUNS]:
+                return 1
+        if t[col.I_KEEPS] >= r[col.FREE_ALL] + main * t[col.I_MEM]:
+            return 1
+        return 1 if self.crowds(i, r, 1.0 - freed) else fit
+
+    def room(self, i, j, times):
+        """Say whether a node has disk and spindles for so many times an instance."""
+        r, t = self.tables.row(j), self.tables.inst(i)
+        fit = self.space(i, j, j, times)
+        if fit == 0 or t[col.I_LOCAL] == 0.0:
+            return fit
+        if r[col.EXCLUSIVE] != 0.0:
+            return 0 if self.spindles_left(i, r[col.WHOLE], times) < 0.0 else fit
+        over = r[col.SPINDLES] + times * t[col.I_SPINDLES] > r[col.SPINDLE_LIMIT]
+        return 1 if over else fit
+
+    def crowds(self, i, r, times):
+        """Say whether that is too much with planned instances counted."""
+        if self.tables.inst(i)[col.I_LOCAL] == 0.0:
+            return False
+        return self.lacks_disk_later(i, r, times) != 0
 
     def reserve_without(self, i):
         """Return what the secondary keeps when the instance is gone."""

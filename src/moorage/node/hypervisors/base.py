@@ -6,13 +6,15 @@ so an agent that was killed and started again finds its guests.
 """
 
 from collections.abc import Sequence
+from socket import socket
 from typing import Any, Protocol
 
 from msgspec import Struct, field
 
 from moorage.model import Accelerator, GuestState
+from moorage.model.nicparams import BRIDGED, NicParams
 from moorage.model.uidpool import STANDARD, UidPool
-from moorage.protocol import Door, Moved, Report, Writing
+from moorage.protocol import Door, Moved, NetworkOf, Report, Writing
 from moorage.storage import Where
 from moorage.units import Mib
 
@@ -63,13 +65,36 @@ class Target(Struct, frozen=True, kw_only=True):
 
 
 class Card(Struct, frozen=True, kw_only=True):
-    """A network card as a guest has it; ``link`` names a bridge.
+    """A network card as a guest has it.
 
-    Without one the card has no cable.
+    Attributes
+    ----------
+    uuid
+        Of the card; empty for a guest of an older agent's.
+    index
+        Its position among the instance's cards.
+    link
+        The bridge, or the routing table; without a bridge the card has no cable.
+    vlan
+        Ganeti's words: ``.5`` untagged, ``:10:20`` tagged, ``.5:10:20`` both.
+    network
+        What scripts are told of the network that it is in.
     """
 
     mac: str
+    uuid: str = ""
+    index: int = 0
+    name: str | None = None
+    ip: str | None = None
+    mode: str = BRIDGED
     link: str = ""
+    vlan: str = ""
+    network: NetworkOf | None = None
+
+    @property
+    def wires(self) -> NicParams:
+        """How it is connected."""
+        return NicParams(self.mode, self.link, self.vlan)
 
 
 class GuestSpec(Struct, frozen=True, kw_only=True):
@@ -84,8 +109,16 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     ports
         For a guest that waits for a migration: the ports of the source
         (`GuestState.ports`). A drive that is not named goes to the port of its slot.
+    places
+        Likewise of its cards (`GuestState.cards`).
+    waits
+        Whether it waits for a migration.
+    tags
+        The instance's, for scripts.
     uid_pool
         The cluster's user-ids, for guests that run as users of their own.
+    network_port
+        Of its VNC, where that has an address; 0 for none.
     """
 
     uuid: str
@@ -96,7 +129,27 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     drives: tuple[Drive, ...] = ()
     cards: tuple[Card, ...] = ()
     ports: dict[str, int] = field(default_factory=dict)
+    places: dict[str, int] | None = None
+    waits: bool = False
+    tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
+    network_port: int = 0
+
+    @property
+    def seats(self) -> dict[str, int] | None:
+        """Where its cards sit: each in its order, or as the source of a migration says.
+
+        None for a guest of an older agent's, which has no seats.
+        """
+        if self.waits:
+            return self.places
+        return {card.uuid: card.index for card in self.cards}
+
+
+def seat(cards: dict[str, int], index: int, most: int) -> int | None:
+    """Return the seat for one more card: its own, or the first free; None if full."""
+    taken = set(cards.values())
+    return next((n for n in (index, *range(most)) if n not in taken and n < most), None)
 
 
 class Hypervisor(Protocol):
@@ -106,6 +159,13 @@ class Hypervisor(Protocol):
 
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
+
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the uuids of guests that ended of their own will.
+
+        They have no process. Who was asked to power down, or was killed, is not among
+        them.
+        """
 
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none."""
@@ -130,6 +190,15 @@ class Hypervisor(Protocol):
 
     async def unplug(self, uuid: str, disk: str) -> None:
         """Hot-unplug a drive and let go of its data before returning."""
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Hot-plug a network card; one that is plugged is left alone."""
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Hot-unplug a network card, and take its cable away."""
+
+    async def arrived(self, uuid: str) -> None:
+        """Tell the network that a guest runs here now."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
@@ -174,13 +243,18 @@ class Hypervisor(Protocol):
         Returns whether there was any; a guest that is not here has none.
         """
 
-    async def incoming(self, spec: GuestSpec) -> Door:
-        """Prepare a guest that waits for a migration; return where to send it."""
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
+        """Prepare a guest that waits for a migration; return where to send it.
+
+        It waits at an address of this node; at the agent's own if none is given.
+        """
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`.
+
+        One that is not sent `live` stands still meanwhile, and when it has arrived.
 
         Called again after an interruption it carries on: waits for a migration that
         is under way, and answers for one that is complete. On failure the guest
@@ -193,6 +267,9 @@ class Hypervisor(Protocol):
         Raises `Failed` when the migration is complete (the guest runs elsewhere).
         """
 
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
+
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""
 
@@ -201,6 +278,12 @@ class Hypervisor(Protocol):
 
     def console(self, uuid: str) -> str:
         """Return the path of the Unix socket of the serial console."""
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest's ``serial`` console, or its ``vnc`` screen.
+
+        `ticket` is the password that VNC asks for, unless the guest has its own.
+        """
 
     async def tend(self) -> None:
         """Do what is to be done beside the verbs, until it is cancelled."""

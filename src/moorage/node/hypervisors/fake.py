@@ -8,6 +8,7 @@ source is marked as moved before the destination runs, so that no moment has two
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from socket import socket
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from moorage.errors import Failed, NotSupported
 from moorage.model import Accelerator, GuestState
 from moorage.protocol import Door, Moved, Report, Writing
 
-from .base import Drive, GuestSpec, Target
+from .base import Card, Drive, GuestSpec, Target, seat
 
 _SCHEME = "fake:"
 _SUFFIX = ".json"
@@ -54,6 +55,11 @@ class Fake:
         """Return where the socket of a console would be; there is none."""
         return str(self.run_dir / f"{uuid}.console")
 
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Raise `NotSupported`: there is nobody to talk to."""
+        del ticket
+        raise NotSupported(f"guest {uuid} is not real: it has no {kind} console")
+
     async def tend(self) -> None:
         """Do nothing: these guests have no logs."""
 
@@ -72,6 +78,10 @@ class Fake:
         """Return every guest."""
         found = map(_read, sorted(self.run_dir.glob(f"*{_SUFFIX}")))
         return [record.guest for record in found if record]
+
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return nothing: these guests have no will."""
+        return ()
 
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others."""
@@ -123,6 +133,29 @@ class Fake:
                 other: size for other, size in record.sizes.items() if other != disk
             }
             _write(self._file(uuid), _with_drives(record, sizes))
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Plug a network card; one that is plugged is left alone."""
+        record = self._get(uuid)
+        cards = record.guest.cards or {}
+        if card.uuid not in cards:
+            at = seat(cards, card.index, len(cards) + 1) or 0
+            self._put_cards(record, cards | {card.uuid: at})
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Unplug a network card; one that is not plugged is left alone."""
+        record = _read(self._file(uuid))
+        cards = record.guest.cards if record else None
+        if record and cards:
+            left = {one: at for one, at in cards.items() if one != card}
+            self._put_cards(record, left)
+
+    def _put_cards(self, record: _Record, cards: dict[str, int]) -> None:
+        guest = replace(record.guest, cards=cards)
+        _write(self._file(guest.uuid), replace(record, guest=guest))
+
+    async def arrived(self, uuid: str) -> None:
+        """Do nothing: nobody looks for these guests."""
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Make a drive larger."""
@@ -195,17 +228,18 @@ class Fake:
         del uuid
         return False
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits; its place is the directory, as ``fake:DIR``."""
+        del address
         await self._must_be(spec.uuid, "incoming", "prepared for a migration")
         _write(self._file(spec.uuid), _born(spec, "incoming"))
         return Door(port=1, place=f"{_SCHEME}{self.run_dir}")
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
-        """Send a guest to the directory that the door names."""
-        del address
+        """Send a guest to the directory that the door names; it runs there at once."""
+        del address, live
         record = self._get(uuid)
         if record.guest.state == "running":
             self._leave(record, door.place)
@@ -231,6 +265,9 @@ class Fake:
         record = self._get(uuid)
         if record.guest.state != "running":
             raise Failed(f"guest {record.guest.name} is {record.guest.state} here")
+
+    async def go_on(self, uuid: str) -> None:
+        """Do nothing: guests run when they come."""
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; refused if it runs."""
@@ -272,6 +309,7 @@ def _born(spec: GuestSpec, state: str) -> _Record:
         state=state,
         memory=spec.memory,
         vcpus=spec.vcpus,
+        cards=spec.seats,
     )
     record = _Record(guest=guest, sizes={})
     return _with_drives(record, {drive.disk: drive.size for drive in spec.drives})

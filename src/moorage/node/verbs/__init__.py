@@ -11,9 +11,12 @@ from .delay import VERBS as DELAY_VERBS
 from .disk import VERBS as DISK_VERBS
 from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
+from .hooks import VERBS as HOOK_VERBS
 from .keys import VERBS as KEY_VERBS
+from .maintenance import VERBS as MAINTENANCE_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .mirror import VERBS as MIRROR_VERBS
+from .state import VERBS as STATE_VERBS
 from .storage import VERBS as STORAGE_VERBS
 
 VERBS = {
@@ -26,10 +29,13 @@ VERBS = {
         *FACT_VERBS,
         *MIRROR_VERBS,
         *MEMBERSHIP_VERBS,
+        *MAINTENANCE_VERBS,
         *KEY_VERBS,
+        *HOOK_VERBS,
         *DELAY_VERBS,
         *STORAGE_VERBS,
         *CERTIFY_VERBS,
+        *STATE_VERBS,
     )
 }
 """Every verb by its name: the shape of its arguments, and what does it."""

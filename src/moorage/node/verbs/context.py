@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from moorage.errors import NotFound, WrongState
 from moorage.model import Disk
 from moorage.node.attachments import Attachments
+from moorage.node.copies import Copies
 from moorage.node.creations import Creations
 from moorage.node.fence import Fence
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
+from moorage.node.leader import Leaders
 from moorage.node.trials import Trials
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Where
@@ -30,6 +32,10 @@ class NodeContext:
 
     Attributes
     ----------
+    leaders
+        Who leads, as the node heard it.
+    copies
+        Of the master's state, where the node is a candidate.
     leave
         Called when the node leaves its cluster.
     keys
@@ -44,6 +50,8 @@ class NodeContext:
     trials: Trials
     fence: Fence
     leave: Callable[[], None]
+    leaders: Leaders
+    copies: Copies
     keys: Keys | None = None
 
     async def run(self, command: Command, report: Report = silent) -> Output:

@@ -53,7 +53,15 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         guests=() if args.brief else tuple(await _all_guests(at)),
         held=() if args.brief else tuple([held async for held in _held(at)]),
         accelerator=next(filter(None, _known(at)), None),
+        powered_off=() if args.brief else tuple(await _powered_off(at)),
+        links=await at.machine.links(),
     )
+
+
+async def _powered_off(at: NodeContext) -> list[str]:
+    """Return the guests that powered themselves off, and have not run since."""
+    found = [await one.powered_off() for one in at.hypervisors.values()]
+    return [uuid for uuids in found for uuid in uuids]
 
 
 async def guests(

@@ -2,12 +2,14 @@
 """Verbs on one guest: what a hypervisor does, with the disks that are held here."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from types import MappingProxyType
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
+from moorage.model.nicparams import BRIDGED, NAMES
 from moorage.node import oses
 from moorage.node.hypervisors.base import Card, GuestSpec
 from moorage.protocol import (
@@ -18,16 +20,20 @@ from moorage.protocol import (
     FindConsole,
     InstallSystem,
     Moved,
+    NetworkOf,
     OnGuest,
+    PlugCard,
     PlugDisk,
     PrepareMigration,
     RebootGuest,
+    RenameSystem,
     Report,
     ResizeDisk,
     ResumeGuest,
     RunMigration,
     StartGuest,
     StopGuest,
+    UnplugCard,
     UnplugDisk,
     VerifySystem,
     Whole,
@@ -70,6 +76,17 @@ async def unplug(at: NodeContext, args: UnplugDisk, _report: Report) -> None:
     await at.hypervisor(args.hypervisor).unplug(args.uuid, args.disk.uuid)
 
 
+async def plug_card(at: NodeContext, args: PlugCard, _report: Report) -> None:
+    """Hot-plug a network card."""
+    card = _card(args.nic, args.index, args.networks)
+    await at.hypervisor(args.hypervisor).plug_card(args.uuid, card)
+
+
+async def unplug_card(at: NodeContext, args: UnplugCard, _report: Report) -> None:
+    """Hot-unplug a network card."""
+    await at.hypervisor(args.hypervisor).unplug_card(args.uuid, args.nic)
+
+
 async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
     """Tell the guest that a disk has grown."""
     drive = at.drive(args.disk, args.slot)
@@ -78,9 +95,9 @@ async def resize(at: NodeContext, args: ResizeDisk, _report: Report) -> None:
 
 async def prepare(at: NodeContext, args: PrepareMigration, _report: Report) -> Door:
     """Prepare a guest that waits for a migration; return where to send it."""
-    spec = _spec(at, args, args.ports)
+    spec = _spec(at, args)
     _use(at, args, args.disks)
-    return await at.hypervisor(args.hypervisor).incoming(spec)
+    return await at.hypervisor(args.hypervisor).incoming(spec, args.address)
 
 
 async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
@@ -88,9 +105,13 @@ async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
     hypervisor = at.hypervisor(args.hypervisor)
     for _ in range(1 + round(args.timeout / _LOOK)):
         guest = await hypervisor.find(args.uuid)
+        if guest and guest.cause == "paused":  # it was sent so
+            await hypervisor.go_on(args.uuid)
+            guest = await hypervisor.find(args.uuid)
         if guest is None:
             raise Failed(f"guest {args.name} did not arrive on node {at.name}")
         if guest.state == "running":
+            await hypervisor.arrived(args.uuid)
             return
         await asyncio.sleep(_LOOK)
     raise Failed(f"guest {args.name} does not run on node {at.name} yet")
@@ -108,7 +129,8 @@ async def migrate(at: NodeContext, args: RunMigration, report: Report) -> Moved:
     if args.door is None:
         raise BadInput("the verb needs a door")
     try:
-        return await hypervisor.migrate(args.uuid, args.address, args.door, report)
+        way = args.uuid, args.address, args.door, report
+        return await hypervisor.migrate(*way, live=args.live)
     except Refused:
         raise
     except MoorageError as error:
@@ -148,11 +170,27 @@ async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> Non
 
 async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
+    async with _places(at, args) as places:
+        told = replace(told_of(at, args, places), again=args.again)
+        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
+
+
+async def rename(at: NodeContext, args: RenameSystem, report: Report) -> None:
+    """Run the rename script of an OS definition on the guest's disks."""
+    async with _places(at, args) as places:
+        told = told_of(at, args, places)
+        known = oses.usable(at.machine.oses())
+        await oses.rename(known, told, args.old_name, at.runner(report))
+
+
+@asynccontextmanager
+async def _places(
+    at: NodeContext, args: WithSystem[None]
+) -> AsyncIterator[list[Where]]:
+    """Yield where scripts find the guest's disks on this node."""
     async with AsyncExitStack() as stack:
         local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
-        places = [await stack.enter_async_context(one) for one in local]
-        told = told_of(at, args, places)
-        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
+        yield [await stack.enter_async_context(one) for one in local]
 
 
 def told_of(
@@ -193,11 +231,8 @@ def told_of(
     )
 
 
-def _spec(
-    at: NodeContext,
-    args: Whole[object],
-    ports: Mapping[str, int] = MappingProxyType({}),
-) -> GuestSpec:
+def _spec(at: NodeContext, args: Whole[object]) -> GuestSpec:
+    waits = args if isinstance(args, PrepareMigration) else None
     return GuestSpec(
         uuid=args.uuid,
         name=args.name,
@@ -205,13 +240,28 @@ def _spec(
         vcpus=args.vcpus,
         hvparams=args.hvparams,
         drives=tuple(at.drive(disk, n) for n, disk in enumerate(args.disks)),
-        cards=tuple(_card(nic) for nic in args.nics),
-        ports=dict(ports),
+        cards=tuple(_card(nic, n, args.networks) for n, nic in enumerate(args.nics)),
+        ports=waits.ports if waits else {},
+        places=waits.cards if waits else None,
+        waits=waits is not None,
+        tags=args.tags,
+        uid_pool=args.uid_pool,
+        network_port=args.network_port,
     )
 
 
-def _card(nic: Nic) -> Card:
-    return Card(mac=nic.mac, link=str(nic.nicparams.get("link") or ""))
+def _card(nic: Nic, index: int, networks: Iterable[NetworkOf]) -> Card:
+    wires = {name: str(nic.nicparams.get(name) or "") for name in NAMES}
+    wires["mode"] = wires["mode"] or BRIDGED
+    return Card(
+        uuid=nic.uuid,
+        mac=nic.mac,
+        index=index,
+        name=nic.name,
+        ip=nic.ip,
+        network=next((one for one in networks if one.uuid == nic.network), None),
+        **wires,
+    )
 
 
 def _use(at: NodeContext, args: OnGuest[object], disks: Iterable[Disk]) -> None:
@@ -226,6 +276,8 @@ VERBS = (
     RebootGuest.done_by(reboot),
     PlugDisk.done_by(plug),
     UnplugDisk.done_by(unplug),
+    PlugCard.done_by(plug_card),
+    UnplugCard.done_by(unplug_card),
     ResizeDisk.done_by(resize),
     FindConsole.done_by(console),
     PrepareMigration.done_by(prepare),
@@ -235,6 +287,7 @@ VERBS = (
     AbortGuest.done_by(abort),
     DiscardGuest.done_by(discard),
     InstallSystem.done_by(install),
+    RenameSystem.done_by(rename),
     VerifySystem.done_by(verify_os),
 )
 """Every verb on one guest."""

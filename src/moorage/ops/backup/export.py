@@ -15,7 +15,7 @@ from moorage.model.export import Export, Form, Moment
 from moorage.ops import node_tasks, osparams
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
 from moorage.ops.disk_access import ask_reach, check_reach
-from moorage.ops.instance.power import PATIENCE, OnInstance
+from moorage.ops.instance.base import PATIENCE, OnInstance
 from moorage.ops.instance.remove import InstanceRemove
 from moorage.ops.liveness import holds, runs
 from moorage.protocol import Writing

@@ -124,12 +124,15 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         Its name, or its directory; empty for the name of the instance.
     rate
         MiB a second at most; 0 for as fast as it goes.
+    no_nics
+        Whether it gets no network card, whatever the export says.
     """
 
     mode: str = "import"
     src_node: str | None = None
     src_path: str | None = None
     rate: int = 0
+    no_nics: bool = False
 
     @property
     def source(self) -> Source:
@@ -216,11 +219,13 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
 
         An address that an instance of the cluster has is made anew.
         """
+        if self.no_nics:
+            return []
         taken = {nic.mac for one in view.config.all(Instance) for nic in one.nics}
-        found = []
-        for number in range(max(len(known), len(self.nics))):
+        found, asked = [], self.nics or []
+        for number in range(max(len(known), len(asked))):
             told = _card(known[number], taken) if number < len(known) else {}
-            given = self.nics[number] if number < len(self.nics) else {}
+            given = asked[number] if number < len(asked) else {}
             found.append(told | dict(given))
         return found
 
@@ -247,8 +252,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
                 "its dumps are what was exported"
             )
         known = whole.export.instance
-        for number, nic in enumerate(known.nics if known else ()):
-            if whole.nics[number].get("mac") is None:
+        cards = known.nics if known and not self.no_nics else ()
+        for number, nic in enumerate(cards):
+            if (whole.nics or [])[number].get("mac") is None:
                 yield (
                     f"network card {number} gets a new MAC address: another instance "
                     f"has {nic.mac}"

@@ -4,15 +4,20 @@
 from moorage.jobs import Operation
 
 from .delay import Delay
+from .rename import ClusterRedistConf, ClusterRename
 from .renew_crypto import ClusterRenewCrypto
 from .repair_disk_sizes import ClusterRepairDiskSizes
 from .set_params import ClusterSetParams
 from .verify import ClusterVerify
+from .verify_disks import ClusterVerifyDisks
 
 OPERATIONS: tuple[type[Operation], ...] = (
+    ClusterRedistConf,
+    ClusterRename,
     ClusterRenewCrypto,
     ClusterRepairDiskSizes,
     ClusterSetParams,
     ClusterVerify,
+    ClusterVerifyDisks,
     Delay,
 )

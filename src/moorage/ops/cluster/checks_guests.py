@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from moorage.model import GuestState, Instance, Node
 from moorage.model.standstill import remedy, told
+from moorage.ops.liveness import may_power_off
 from moorage.ops.silence import rescue
 
 from .observation import Finding, Seen
@@ -44,6 +45,12 @@ def _instance(seen: Seen, instance: Instance) -> Iterator[Finding]:
         yield from _asleep(seen, instance, home)
 
 
+def _powered_off(seen: Seen, instance: Instance) -> bool:
+    """Whether the guest powered itself off, as it may: the watcher records that."""
+    itself = instance.uuid in seen.facts[instance.primary_node].powered_off
+    return itself and may_power_off(seen.config, instance)
+
+
 def _asleep(seen: Seen, instance: Instance, home: Node) -> Iterator[Finding]:
     title = f"instance {instance.name}"
     if home.offline:
@@ -52,7 +59,7 @@ def _asleep(seen: Seen, instance: Instance, home: Node) -> Iterator[Finding]:
             f"it should run, and its node {home.name} is marked offline",
             rescue(seen.config, instance),
         )
-    elif home.uuid in seen.facts:
+    elif home.uuid in seen.facts and not _powered_off(seen, instance):
         yield Finding(
             title,
             f"it should run on node {home.name}, and does not",

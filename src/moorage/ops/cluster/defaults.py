@@ -11,8 +11,8 @@ from typing import Any
 from moorage import backend
 from moorage.errors import BadInput, MoorageError
 from moorage.model import Cluster, hvparams, uidpool
+from moorage.ops.merging import check_diskparams
 from moorage.ops.placement import check_allocator
-from moorage.storage.templates import template_named
 
 HYPERVISORS = ("kvm", "fake")
 """Every hypervisor that a node can have."""
@@ -58,16 +58,6 @@ def check_hvparams(name: str, own: Mapping[str, Any]) -> None:
     """Raise `BadInput` for parameters that a hypervisor cannot honour."""
     check_hypervisor(name)
     hvparams.check(hvparams.KVM, own)  # fake takes what kvm takes
-
-
-def check_diskparams(name: str, own: Mapping[str, Any]) -> None:
-    """Raise `BadInput` for parameters that no disk of a template could have."""
-    try:
-        template_named(name).defaults(own)
-    except BadInput as error:
-        raise BadInput(
-            f"defaults of template '{name}': {error.message}", hint=error.hint
-        ) from None
 
 
 def check_beparams(profile: str, own: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, GuestState, Node, NodeFacts, NodeGroup
 from moorage.ops.identity import is_adopted
-from moorage.ops.storage.directories import places
+from moorage.ops.storage.directories import places_by_group
 from moorage.protocol import GetFacts
 
 RUNNING = frozenset({"running", "paused"})
@@ -75,10 +75,12 @@ class Seen:
                 yield node, self.facts[node.uuid]
 
 
-def room_and_facts_on(config: Config, node: Node) -> Ask[NodeFacts]:
-    """Ask a node for all that it knows of itself, room for disks included."""
-    where = places(config, config.group(node.group))
-    return Ask(node.uuid, GetFacts(places=where))
+def ask_facts(config: Config) -> Iterator[Ask[NodeFacts]]:
+    """Ask every node that is not marked offline for all that it knows of itself."""
+    where = places_by_group(config)
+    for node in config.named(Node):
+        if not node.offline:
+            yield Ask(node.uuid, GetFacts(places=where(node.group)))
 
 
 def see(view: View) -> Seen:
@@ -86,11 +88,10 @@ def see(view: View) -> Seen:
     facts: dict[str, NodeFacts] = {}
     silent: dict[str, MoorageError] = {}
     running: dict[str, list[tuple[Node, GuestState]]] = defaultdict(list)
-    for node in view.config.named(Node):
-        if node.offline:
-            continue
+    for question in ask_facts(view.config):
+        node = view.config.node(question.node)
         try:
-            told = view.answer(room_and_facts_on(view.config, node))
+            told = view.answer(question)
         except MoorageError as error:
             silent[node.uuid] = error
             continue

@@ -16,20 +16,22 @@ from moorage.model import (
     Instance,
     Node,
     NodeGroup,
+    apply,
     hvparams,
     ipolicy,
+    nicparams,
     successor,
     uidpool,
 )
 from moorage.model.uidpool import UidPool
-from moorage.ops import placement, policy
-from moorage.ops.group.set_params import merged
+from moorage.ops import candidates, ndparams, placement, policy
+from moorage.ops.merging import check_diskparams, merged
 from moorage.ops.node_tasks import facts_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
-from . import defaults, image_directories, volume_groups
+from . import defaults, image_directories, limits, systems, volume_groups
 from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
@@ -44,8 +46,27 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Parameters by hypervisor, by disk template; the value ``default`` drops one.
     beparams
         Defaults of all instances, plain or under the word ``default``.
+    nicparams
+        Mode, link and VLAN of cards that say nothing else.
+    mac_prefix
+        First three bytes of the hardware addresses that the cluster makes.
     ipolicy
         Parts of the instance policy; the value ``default`` drops one.
+    enabled_user_shutdown
+        Whether a guest that powers itself off may stay off.
+    watcher_pause
+        Until when the watcher does nothing, in seconds; 0 for no pause.
+    os_hvp, osparams, osparams_private_cluster
+        What instances of an OS get: hypervisor parameters, by hypervisor; and OS
+        parameters, the private ones shown to nobody. The value ``default`` drops one.
+    candidate_pool_size
+        How many nodes are to be master candidates; more are made at once.
+    max_running_jobs
+        How many jobs work at once.
+    ndparams
+        Node parameters where neither a node nor its group has others.
+    hidden_os, blacklisted_os
+        Pairs of ``add`` or ``remove`` and the name of an OS.
     uid_pool, add_uids, remove_uids
         Ranges of user-ids that guests run as: all of them, more, and fewer. Guests that
         run keep the user that they have.
@@ -69,6 +90,18 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     enabled_disk_templates: tuple[str, ...] | None = None
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
+    enabled_user_shutdown: bool | None = None
+    watcher_pause: float | None = None
+    candidate_pool_size: int | None = None
+    max_running_jobs: int | None = None
+    ndparams: dict[str, Any] | None = None
+    os_hvp: dict[str, dict[str, dict[str, Any]]] | None = None
+    osparams: dict[str, dict[str, Any]] | None = None
+    osparams_private_cluster: dict[str, dict[str, Any]] | None = None
+    hidden_os: tuple[tuple[str, str], ...] = ()
+    blacklisted_os: tuple[tuple[str, str], ...] = ()
+    nicparams: dict[str, Any] | None = None
+    mac_prefix: str | None = None
     uid_pool: UidPool | None = None
     add_uids: UidPool | None = None
     remove_uids: UidPool | None = None
@@ -101,7 +134,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
-        self._check_defaults(self._changes(view.config.cluster))
+        changes = self._changes(view.config.cluster)
+        self._check_defaults(changes)
+        limits.check(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")
@@ -132,7 +167,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for name in self.hvparams or ():
             defaults.check_hvparams(name, changes["hvparams"][name])
         for name in self.diskparams or ():
-            defaults.check_diskparams(name, changes["diskparams"][name])
+            check_diskparams(name, changes["diskparams"][name])
 
     def _directories(self) -> dict[str, str]:
         """Return the directories that are given, by setting."""
@@ -143,7 +178,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         """Return the fields that change."""
         names = (
             *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
-            *("gluster_storage_dir", "volume_group_name"),
+            *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
+            *("candidate_pool_size", "max_running_jobs"),
         )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
@@ -153,15 +189,38 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.diskparams:
             check_known_templates(self.diskparams)
             found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
+        found |= self._cards(cluster)
         if self.ipolicy:
             found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
+        if self.ndparams:
+            own = ndparams.checked(self.ndparams)
+            found["ndparams"] = merged(cluster.ndparams, own)
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
+        if self.watcher_pause is not None:
+            found["watcher_pause"] = self.watcher_pause or None
         found |= self._uids(cluster.uid_pool)
+        found |= systems.changes(
+            cluster,
+            os_hvp=self.os_hvp,
+            osparams=self.osparams,
+            osparams_private_cluster=self.osparams_private_cluster,
+            hidden_os=self.hidden_os,
+            blacklisted_os=self.blacklisted_os,
+        )
         if not found and not self._pools():
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
             )
+        return found
+
+    def _cards(self, cluster: Cluster) -> dict[str, Any]:
+        """Return what changes of network cards' defaults."""
+        found: dict[str, Any] = {}
+        if self.nicparams:
+            found["nicparams"] = card_defaults(cluster.nicparams, self.nicparams)
+        if self.mac_prefix is not None:
+            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         return found
 
     def _uids(self, pool: UidPool) -> dict[str, UidPool]:
@@ -178,7 +237,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         cluster = view.config.cluster
         changes = self._changes(cluster)
         if changes:
-            change = Change((successor(cluster, view.now, **changes),))
+            new = successor(cluster, view.now, **changes)
+            more = candidates.promoted(apply(view.config, Change((new,))), view.now)
+            change = Change((new, *more))
             yield commit("change the cluster", change, view.config.before(change))
         for one in self._pools():
             yield from one.tasks(view)
@@ -207,6 +268,20 @@ def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, A
     filled = merged(old.get("default", {}), backend.aliased(flat))
     backend.check(filled)
     return {**{k: dict(v) for k, v in old.items()}, "default": filled}
+
+
+def card_defaults(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of network cards, plain or under the word ``default``.
+
+    Raises
+    ------
+    BadInput
+        If there is no such parameter, or they do not go together.
+    """
+    new = {**old.get(nicparams.DEFAULT, {}), **given.get(nicparams.DEFAULT, given)}
+    found = nicparams.checked({**nicparams.INITIAL, "link": "", **new})
+    nicparams.check_whole(nicparams.NicParams(**found))
+    return {nicparams.DEFAULT: found}
 
 
 def check_once(pools: list[str]) -> None:

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.certificates import authority_on
@@ -11,19 +12,22 @@ from moorage.ops.node_tasks import providers_on
 
 from . import (
     checks_certificates,
+    checks_copies,
     checks_defaults,
     checks_devices,
     checks_disks,
     checks_guests,
     checks_mirrors,
     checks_names,
+    checks_networks,
     checks_nodes,
     checks_policy,
     checks_pools,
     checks_storage,
     checks_survival,
+    verify_codes,
 )
-from .observation import Finding, Seen, room_and_facts_on, see
+from .observation import Finding, Seen, ask_facts, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_defaults.presets,
@@ -32,6 +36,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_nodes.versions,
     checks_certificates.nodes,
     checks_certificates.master,
+    checks_copies.copies,
     checks_guests.instances,
     checks_guests.standing_still,
     checks_guests.strangers,
@@ -42,6 +47,8 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_mirrors.mirrors,
     checks_mirrors.strangers,
     checks_names.disks,
+    checks_networks.bridges,
+    checks_networks.addresses,
     checks_policy.sizes,
     checks_storage.directories,
     checks_storage.units,
@@ -61,10 +68,27 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
 
     It holds no locks: it must work when something hangs. So what a job is changing
     at the moment may show up.
+
+    Attributes
+    ----------
+    group_name
+        Tell only what is about this node group.
+    skip_checks
+        ``nplusone_mem``: whether the loss of a node could be borne is not looked at.
+    ignore_errors
+        Codes of what is a warning at most.
     """
 
     op_id = "OP_CLUSTER_VERIFY"
     looks = True
+
+    group_name: str | None = None
+    skip_checks: tuple[str, ...] = ()
+    ignore_errors: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """Return the opcode."""
+        return "CLUSTER_VERIFY"
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold nothing."""
@@ -75,21 +99,49 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
         yield authority_on(view)
-        for node in config.named(Node):
-            if not node.offline:
-                yield room_and_facts_on(config, node)
-                yield providers_on(node.uuid)
+        yield checks_copies.copies_on(view)
+        for question in ask_facts(config):
+            yield question
+            yield providers_on(question.node)
         yield from checks_devices.ask(config)
         yield from checks_mirrors.ask(config)
         yield from checks_pools.ask(config)
 
     def check(self, view: View) -> None:
-        """Refuse nothing: a cluster in any state can be looked at. Look at it."""
+        """Refuse only words: a cluster in any state can be looked at. Look at it."""
+        verify_codes.check_codes(self.ignore_errors)
+        for name in self.skip_checks:
+            if name != verify_codes.SURVIVAL:
+                raise BadInput(
+                    f"verify cannot leave out '{name}', but {verify_codes.SURVIVAL}"
+                )
         self.found(view)
 
     def found(self, view: View) -> dict[str, Any]:
         """Return errors, warnings, and how much was looked at."""
-        return view.once("found", lambda: _looked(see(view)))
+        return view.once("found", lambda: self._looked(see(view)))
+
+    def _looked(self, seen: Seen) -> dict[str, Any]:
+        found = list(self._findings(seen))
+        mild = [one for one in found if one["warning"]]
+        return {
+            "errors": [_told(one) for one in found if one not in mild],
+            "warnings": [_told(one) for one in mild],
+            "checked": _counted(seen),
+        }
+
+    def _findings(self, seen: Seen) -> Iterator[dict[str, Any]]:
+        config = seen.config
+        group = config.group(self.group_name).uuid if self.group_name else ""
+        for check in CHECKS:
+            if self.skip_checks and check is checks_survival.losses:
+                continue
+            for one in check(seen):
+                if group and not verify_codes.about(config, one, group):
+                    continue
+                ecode = verify_codes.code(check, one)
+                mild = one.warning or ecode in self.ignore_errors
+                yield {**one.to_json(), "ecode": ecode, "warning": mild}
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
         """Return what :meth:`found` does."""
@@ -97,13 +149,8 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         return self.found(view)
 
 
-def _looked(seen: Seen) -> dict[str, Any]:
-    found = [one for check in CHECKS for one in check(seen)]
-    return {
-        "errors": [one.to_json() for one in found if not one.warning],
-        "warnings": [one.to_json() for one in found if one.warning],
-        "checked": _counted(seen),
-    }
+def _told(one: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in one.items() if name != "warning"}
 
 
 def _counted(seen: Seen) -> dict[str, int]:

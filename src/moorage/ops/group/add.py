@@ -9,6 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput, Exists
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, NodeGroup, ipolicy
+from moorage.ops.merging import with_diskparams
 from moorage.ops.ndparams import checked
 from moorage.storage.validation import check_name
 
@@ -40,6 +41,8 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     ----------
     ipolicy
         Parts of an instance policy of its own; the cluster's hold where it has none.
+    diskparams
+        Parameters of disks to come, by template.
     """
 
     op_id = "OP_GROUP_ADD"
@@ -48,6 +51,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     alloc_policy: str = POLICIES[0]
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
+    diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name."""
@@ -59,6 +63,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
         check_new_name(view.config, self.group_name)
         check_policy(self.alloc_policy)
         checked(self.ndparams)
+        with_diskparams({}, self.diskparams)
         self._policy(view)
 
     def _policy(self, view: View) -> dict[str, Any]:
@@ -73,6 +78,7 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
             alloc_policy=self.alloc_policy,
             ndparams=checked(self.ndparams),
             ipolicy=self._policy(view),
+            diskparams=with_diskparams({}, self.diskparams),
             ctime=view.now,
             mtime=view.now,
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-group modify``: how a group takes instances, and its nodes' parameters."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
@@ -10,15 +10,10 @@ from moorage.errors import BadInput
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, NodeGroup, ipolicy, successor
 from moorage.ops import policy
+from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.ndparams import checked
 
 from .add import check_policy
-
-
-def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters with changes; ``default`` and null take one away."""
-    kept = {**old, **new}
-    return {k: v for k, v in kept.items() if v not in (None, "default")}
 
 
 class GroupSetParams(Operation, frozen=True, kw_only=True):
@@ -28,6 +23,8 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
     ----------
     ipolicy
         Parts of its own instance policy; the value ``default`` lets the cluster's hold.
+    diskparams
+        Parameters of disks to come, by template; the value ``default`` drops one.
     """
 
     op_id = "OP_GROUP_SET_PARAMS"
@@ -36,6 +33,7 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
     alloc_policy: str | None = None
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
+    diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def changes(self, config: Config, group: NodeGroup) -> dict[str, Any]:
         """Return the fields that change."""
@@ -48,6 +46,8 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
             below = ipolicy.cluster_policy(config.cluster)
             own = ipolicy.changed(group.ipolicy, self.ipolicy, below, of_group=True)
             found["ipolicy"] = own
+        if self.diskparams:
+            found["diskparams"] = with_diskparams(group.diskparams, self.diskparams)
         if not found:
             raise BadInput(
                 "nothing to change was named",

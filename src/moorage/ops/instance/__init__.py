@@ -1,34 +1,39 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Operations on instances."""
 
+from .activate_disks import InstanceActivateDisks, InstanceDeactivateDisks
+from .change_group import InstanceChangeGroup
 from .console import InstanceConsole
 from .create import InstanceCreate
 from .failover import InstanceFailover
 from .grow_disk import InstanceGrowDisk
 from .migrate import InstanceMigrate
 from .modify import InstanceSetParams
-from .power import (
-    InstanceActivateDisks,
-    InstanceDeactivateDisks,
-    InstanceReboot,
-    InstanceShutdown,
-    InstanceStartup,
-)
+from .move import InstanceMove
+from .power import InstanceReboot, InstanceShutdown, InstanceStartup
 from .query_data import InstanceQueryData
+from .recreate_disks import InstanceRecreateDisks
+from .reinstall import InstanceReinstall
 from .remove import InstanceRemove
+from .rename import InstanceRename
 from .replace_disks import InstanceReplaceDisks
 
 OPERATIONS = (
     InstanceActivateDisks,
+    InstanceChangeGroup,
     InstanceConsole,
     InstanceCreate,
     InstanceDeactivateDisks,
     InstanceFailover,
     InstanceGrowDisk,
     InstanceMigrate,
+    InstanceMove,
     InstanceQueryData,
     InstanceReboot,
+    InstanceRecreateDisks,
+    InstanceReinstall,
     InstanceRemove,
+    InstanceRename,
     InstanceReplaceDisks,
     InstanceSetParams,
     InstanceShutdown,

@@ -4,13 +4,16 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Lock, Question, Task, View
+from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import copies, node_tasks
 from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.quarantine import check_sound
 from moorage.ops.silence import rescue
 from moorage.units import is_whole
+
+PATIENCE = 120.0
+"""Seconds that a guest gets to power down, as in Ganeti."""
 
 
 def hold(config: Config, instance: Instance) -> Iterator[Lock]:
@@ -115,3 +118,25 @@ def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
             f"instance {instance.name} has no disk '{text}': it has {told or 'none'}"
         )
     return named[0]
+
+
+class OnInstance(Operation, frozen=True, kw_only=True):
+    """An operation on one instance, its disks and its node."""
+
+    instance_name: str
+
+    def instance(self, view: View) -> Instance:
+        """Return the instance."""
+        return view.config.instance(self.instance_name)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share its node."""
+        yield from hold(view.config, self.instance(view))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs."""
+        yield from ask(self.instance(view))
+
+    def check(self, view: View) -> None:
+        """Refuse on a node that is offline or silent, or with a quarantined disk."""
+        check_usable(view, self.instance(view))

@@ -10,8 +10,7 @@ from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
 from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
-from moorage.ops.instance.base import detach_all
-from moorage.ops.instance.power import PATIENCE
+from moorage.ops.instance.base import PATIENCE, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.liveness import (
     ask_elsewhere,

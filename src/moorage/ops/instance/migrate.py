@@ -6,18 +6,18 @@ the target opens; after the transfer the source closes, and the target is alone.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
 
-from moorage.errors import NotSupported, WrongState
+from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
 from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
+from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
-from moorage.ops.instance.power import OnInstance
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.liveness import guest, runs
 from moorage.protocol import (
@@ -59,7 +59,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     op_id = "OP_INSTANCE_MIGRATE"
 
-    mode: str | None = None
+    mode: Literal["live", "non-live"] | None = None
     live: bool | None = None
     cleanup: bool = False
     allow_failover: bool = False
@@ -99,11 +99,6 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             return
         OnInstance.check(self, view)
         check_mobile(view, instance, "migrations")
-        if self.mode == "non-live" or self.live is False:
-            raise NotSupported(
-                "guests are migrated live only",
-                hint=f"gnt-instance failover {instance.name}",
-            )
         self.check_target(view)
         if runs(view, instance):
             home = view.config.node(instance.primary_node)
@@ -135,7 +130,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if self.cleanup:
             yield from self._cleanup(view, instance)
         elif runs(view, instance) and not self._fails_over(view):
-            yield from migration(view, instance, self.target(view))
+            live = self.mode != "non-live" and self.live is not False
+            yield from migration(view, instance, self.target(view), live=live)
         else:
             target = self.target(view).name
             stopped = InstanceFailover(instance_name=instance.name, target_node=target)
@@ -170,6 +166,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
                 )
             if node.uuid != (running or [source])[0].uuid:
                 yield from self._left(view, instance, node)
+        if running:
+            yield _arrival(instance, running[0], disks=())
         if running and running[0] != source:
             change = moved(view, instance, running[0])
             what = f"record {instance.name} on {running[0].name}"
@@ -193,8 +191,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         return told[0] if told else None
 
 
-def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
-    """Yield the tasks of a live migration.
+def migration(
+    view: View, instance: Instance, target: Node, *, live: bool = True
+) -> Iterator[Task]:
+    """Yield the tasks of a migration; a guest that is not `live` pauses meanwhile.
 
     The transfer is the point of no return: it is either complete, or proven to have
     left the guest where it was.
@@ -210,11 +210,16 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     prepared = len(told) + len(disks)
     running = guest(view, instance)
     ports = running.ports if running else {}
+    cards = running.cards if running else None
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
         do=PrepareMigration(
-            **node_tasks.of_whole(config, instance), disks=tuple(disks), ports=ports
+            **node_tasks.of_whole(config, instance, target),
+            disks=tuple(disks),
+            ports=ports,
+            cards=cards,
+            address=target.secondary_ip if _apart(target) else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
     )
@@ -224,7 +229,8 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
         do=RunMigration(
             **node_tasks.of_guest(instance),
             disks=tuple(disks),
-            address=target.primary_ip,
+            address=target.secondary_ip,
+            live=live,
         ),
         undo=ResumeGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
         final=True,
@@ -237,18 +243,28 @@ def migration(view: View, instance: Instance, target: Node) -> Iterator[Task]:
     yield from _tidied(view, instance, disks_in(change), source, target)
 
 
-def _tidied(
-    view: View, instance: Instance, disks: list[Disk], source: Node, target: Node
-) -> Iterator[Task]:
-    """Yield what is left to do when the guest runs on the target."""
-    yield Run(
-        what=f"see {instance.name} run on {target.name}",
-        node=target.uuid,
+def _apart(node: Node) -> bool:
+    """Whether a node has a network for migrations besides the one of its agent."""
+    return node.secondary_ip != node.primary_ip
+
+
+def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
+    """Return the task that sees a guest run, and lets one that stands still go on."""
+    return Run(
+        what=f"see {instance.name} run on {node.name}",
+        node=node.uuid,
         do=AwaitGuest(
             **node_tasks.of_guest(instance), disks=tuple(disks), timeout=PATIENCE
         ),
         tolerant=True,
     )
+
+
+def _tidied(
+    view: View, instance: Instance, disks: list[Disk], source: Node, target: Node
+) -> Iterator[Task]:
+    """Yield what is left to do when the guest runs on the target."""
+    yield _arrival(instance, target, disks)
     yield Run(
         what=f"end the old process of {instance.name} on {source.name}",
         node=source.uuid,

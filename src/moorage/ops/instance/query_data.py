@@ -9,9 +9,9 @@ from msgspec import to_builtins
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, Instance
+from moorage.model import Disk, Instance, Nic
 from moorage.model.standstill import remedy, told
-from moorage.ops import node_tasks
+from moorage.ops import node_tasks, osparams
 from moorage.ops.liveness import guest, runs
 
 
@@ -25,6 +25,14 @@ def _standstill(view: View, instance: Instance) -> dict[str, str]:
         return {}
     what = remedy(found.cause, instance.name)
     return {"run_cause": told(found.cause), "run_remedy": what}
+
+
+def _nic(view: View, instance: Instance, nic: Nic) -> dict[str, Any]:
+    """Return a card with all its parameters, and its network's name."""
+    config = view.config
+    network = config.network(nic.network).name if nic.network else None
+    found = to_builtins(node_tasks.wired(config, instance, nic))
+    return {**found, "network_name": network}
 
 
 class InstanceQueryData(Operation, frozen=True, kw_only=True):
@@ -87,14 +95,13 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             "snodes": [one.name for one in config.secondary_nodes(instance)],
             "os": instance.os,
             "os_instance": instance.osparams,
-            "os_actual": config.cluster.osparams.get(instance.os, {})
-            | instance.osparams,
+            "os_actual": osparams.public(config, instance),
             "hypervisor": instance.hypervisor,
             "hv_instance": instance.hvparams,
             "hv_actual": node_tasks.hvparams(config, instance),
             "be_instance": instance.beparams,
             "be_actual": node_tasks.beparams(config, instance),
-            "nics": to_builtins(instance.nics),
+            "nics": [_nic(view, instance, nic) for nic in instance.nics],
             "disk_template": config.template_of(instance),
             "disks": [self._disk(view, instance, d) for d in config.disks_of(instance)],
             "disks_active": instance.disks_active,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import copies, node_tasks, pairs, placement, policy, pools
+from moorage.ops import copies, links, node_tasks, pairs, placement, policy, pools
 from moorage.ops.disk_access import ask_reach, check_reach
-from moorage.ops.instance.power import OnInstance
+from moorage.ops.instance.base import OnInstance
 from moorage.ops.silence import rescue
 from moorage.storage import mirrored
 
@@ -136,6 +136,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         view.answer(node_tasks.providers_on(node.uuid))
         for disk in view.config.disks_of(self.instance(view)):
             check_reach(view, disk, node)
+        links.check(view, node, self.instance(view).nics)
 
 
 def _checked(view: View, instance: Instance, node: Node) -> Node:

@@ -16,8 +16,7 @@ from moorage.ops.disk_access import (
     forgetting,
     remover,
 )
-from moorage.ops.instance.base import put_down
-from moorage.ops.instance.power import PATIENCE, OnInstance
+from moorage.ops.instance.base import PATIENCE, OnInstance, put_down
 from moorage.ops.liveness import check_known, last_holder
 
 

@@ -15,8 +15,7 @@ from moorage.jobs import Lock, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops import copies, node_tasks, pairs, placement
-from moorage.ops.instance.base import find_disk, home
-from moorage.ops.instance.power import OnInstance
+from moorage.ops.instance.base import OnInstance, find_disk, home
 from moorage.ops.liveness import holds
 from moorage.ops.node_tasks import of_disk
 from moorage.ops.storage.units import Named, occupied, unit_of

@@ -7,9 +7,16 @@ from .add import NodeAdd
 from .evacuate import NodeEvacuate
 from .failover import NodeFailover
 from .migrate import NodeMigrate
+from .power import NodePowercycle, OobCommand, RestrictedCommand
 from .remove import NodeRemove
 from .renew_crypto import NodeRenewCrypto
 from .set_params import NodeSetParams
+from .storage import (
+    NodeModifyStorage,
+    NodeQueryStorage,
+    NodeQueryvols,
+    RepairNodeStorage,
+)
 from .try_accelerator import NodeTryAccelerator
 
 OPERATIONS: tuple[type[Operation], ...] = (
@@ -17,8 +24,15 @@ OPERATIONS: tuple[type[Operation], ...] = (
     NodeEvacuate,
     NodeFailover,
     NodeMigrate,
+    NodeModifyStorage,
+    NodePowercycle,
+    NodeQueryStorage,
+    NodeQueryvols,
     NodeRemove,
     NodeRenewCrypto,
     NodeSetParams,
     NodeTryAccelerator,
+    OobCommand,
+    RepairNodeStorage,
+    RestrictedCommand,
 )

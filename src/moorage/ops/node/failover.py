@@ -8,11 +8,18 @@ from .moving import Moving, Opcode, failover
 
 
 class NodeFailover(Moving, frozen=True, kw_only=True):
-    """Fail over all instances of a node, running or not."""
+    """Fail over all instances of a node, running or not.
+
+    Attributes
+    ----------
+    ignore_consistency
+        Whether to go on though a mirror is degraded.
+    """
 
     op_id = "OP_NODE_FAILOVER"
 
     target_node: str | None = None
+    ignore_consistency: bool = False
 
     def wanted(self) -> str | None:
         """Return the name of the node that was named."""
@@ -25,4 +32,5 @@ class NodeFailover(Moving, frozen=True, kw_only=True):
     def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
         """Return the failover of one."""
         del view
-        return failover(instance, to)
+        more = {"ignore_consistency": True} if self.ignore_consistency else {}
+        return [one | more for one in failover(instance, to)]

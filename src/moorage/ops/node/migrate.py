@@ -10,11 +10,21 @@ from .residents import running
 
 
 class NodeMigrate(Moving, frozen=True, kw_only=True):
-    """Migrate the instances that run on a node; those that do not run stay."""
+    """Migrate the instances that run on a node; those that do not run stay.
+
+    Attributes
+    ----------
+    mode
+        ``live``, or ``non-live`` to pause the guests while they move.
+    ignore_ipolicy
+        Whether the policy of the node group does not count.
+    """
 
     op_id = "OP_NODE_MIGRATE"
 
     target_node: str | None = None
+    mode: str | None = None
+    ignore_ipolicy: bool = False
 
     def wanted(self) -> str | None:
         """Return the name of the node that was named."""
@@ -39,4 +49,6 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
     def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
         """Return the migration of one."""
         del view
-        return migrate(instance, to)
+        more: Opcode = {"mode": self.mode} if self.mode else {}
+        more |= {"ignore_ipolicy": True} if self.ignore_ipolicy else {}
+        return [one | more for one in migrate(instance, to)]

@@ -10,14 +10,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, GuestState, Node, successor
-from moorage.ops.group.set_params import merged
+from moorage.model import Change, Config, GuestState, Node, successor
+from moorage.ops import addresses
+from moorage.ops.candidates import room_for_one
+from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.protocol import ListGuests
 
+from . import roles
 from .residents import RUNNING, guests, named, strangers
 
 _FORCED = "gnt-node modify --force --offline=yes"
@@ -34,6 +38,14 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         True: somebody made sure that the node is off; nothing on it runs or writes.
     drained
         True: it takes no new instances.
+    master_capable
+        Whether it may ever become the master.
+    vm_capable
+        Whether it runs instances.
+    secondary_ip
+        Where disks are mirrored to, and guests migrate to, from now on.
+    auto_promote
+        Whether other nodes become master candidates in its place.
     force
         Mark it offline although it answers and guests run there.
     """
@@ -45,6 +57,10 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     drained: bool | None = None
     master_candidate: bool | None = None
     powered: bool | None = None
+    master_capable: bool | None = None
+    vm_capable: bool | None = None
+    secondary_ip: str | None = None
+    auto_promote: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     force: bool = False
 
@@ -74,18 +90,39 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             self._check_off(view, node)
         if self.offline is False and node.offline:
             self._check_back(view, node)
-        self._changes(node)
+        if self.secondary_ip:
+            self._check_secondary(view, node, self.secondary_ip)
+        if self.vm_capable is False:
+            roles.check_vm_capable(view.config, node)
+        self._promoted(view, node)
+
+    def _promoted(self, view: View, node: Node) -> tuple[Node, ...]:
+        changes = self._changes(node, view.config)
+        return roles.promoted(
+            view.config, node, changes, view.now, freely=self.auto_promote
+        )
+
+    @staticmethod
+    def _check_secondary(view: View, node: Node, address: str) -> None:
+        """Refuse what is no address, or would cut mirrors that run off."""
+        addresses.check(address, "secondary", "--secondary-ip")
+        addresses.check_unused(view.config, node.name, address)
+        mirrored = view.config.mirrored_on(node)
+        if mirrored and address != node.secondary_ip:
+            raise WrongState(
+                f"node {node.name} keeps copies of {len(mirrored)} mirrored disks, "
+                f"which are reached at {node.secondary_ip}: {mirrored[0].label}",
+                hint=f"gnt-node evacuate {node.name}",
+            )
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which marks nobody acts on."""
         node = self.node(view)
-        if self.master_candidate and not node.master_candidate:
-            yield (
-                f"no node but the master keeps the configuration: {node.name} is "
-                "marked as a candidate, and could not take over"
-            )
         if self.powered is not None:
             yield f"no power is switched: the mark of node {node.name} is only shown"
+        if self.secondary_ip:
+            new = replace(node, secondary_ip=self.secondary_ip)
+            yield from addresses.warnings(view.config, new)
 
     def _check_roles(self, view: View, node: Node) -> None:
         wanted = [name for name in _FLAGS if getattr(self, name)]
@@ -99,9 +136,9 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 f"node {node.name} is the master: it cannot be {wanted[0]}",
                 hint="gnt-cluster getmaster",
             )
-        if (
-            view.config.cluster.master_node == node.uuid
-            and self.master_candidate is False
+        if view.config.cluster.master_node == node.uuid and False in (
+            self.master_candidate,
+            self.master_capable,
         ):
             raise WrongState(
                 f"node {node.name} is the master, and so a candidate",
@@ -115,7 +152,10 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             return
         offline = node.offline if self.offline is None else self.offline
         drained = node.drained if self.drained is None else self.drained
-        if offline or drained or not node.master_capable:
+        capable = node.master_capable
+        if self.master_capable is not None:
+            capable = self.master_capable
+        if offline or drained or not capable:
             raise WrongState(
                 f"node {node.name} cannot be a master candidate: it is offline, "
                 "drained or not master_capable",
@@ -165,9 +205,9 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 node=node.name,
             )
 
-    def _changes(self, node: Node) -> dict[str, Any]:
+    def _changes(self, node: Node, config: Config) -> dict[str, Any]:
         """Return the fields that change; Ganeti's demotions and promotions included."""
-        names = (*_FLAGS, "powered")
+        names = (*_FLAGS, "powered", "master_capable", "vm_capable", "secondary_ip")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         if self.ndparams:
             found["ndparams"] = merged(node.ndparams, checked(self.ndparams))
@@ -176,12 +216,12 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 "nothing to change was named",
                 hint=f"gnt-node modify --offline=yes {node.name}",
             )
-        if self.offline or self.drained:
+        if self.offline or self.drained or self.master_capable is False:
             found["master_candidate"] = False
         if self.offline:
             found["drained"] = False
         if self.master_candidate is None and self._is_back(node, found):
-            found["master_candidate"] = node.master_capable
+            found["master_candidate"] = node.master_capable and room_for_one(config)
         return found
 
     @staticmethod
@@ -194,14 +234,15 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
         node = self.node(view)
-        change = Change((successor(node, view.now, **self._changes(node)),))
+        new = successor(node, view.now, **self._changes(node, view.config))
+        change = Change((new, *self._promoted(view, node)))
         yield commit(f"change node {node.name}", change, view.config.before(change))
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
         del results
         node = self.node(view)
-        changes = self._changes(node).items()
+        changes = self._changes(node, view.config).items()
         return [
             [name, value] for name, value in changes if getattr(node, name) != value
         ]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput
 from moorage.jobs import Question, Task, View, commit
 from moorage.model import Change, StoragePool, successor
-from moorage.ops.group.set_params import merged
+from moorage.ops.merging import merged
 from moorage.ops.pools import groups_of
 from moorage.storage import naming
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Where disks can be: the directories that the cluster has set, and other places."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from moorage.model import Cluster, Config, Disk, NodeGroup, Place, StoragePool
@@ -42,6 +43,11 @@ def places(config: Config, group: NodeGroup) -> tuple[Place, ...]:
     """
     found = [place for name in enabled(config) for place in _of(config, group, name)]
     return tuple(dict.fromkeys(found))
+
+
+def places_by_group(config: Config) -> Callable[[str], tuple[Place, ...]]:
+    """Return what tells the places of a group (uuid), worked out once for each."""
+    return cache(lambda group: places(config, config.group(group)))
 
 
 def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:

@@ -11,7 +11,10 @@ from moorage.protocol import ListSystems
 
 from . import diagnosis
 
-COLUMNS = ("name", "valid", "variants", "parameters", "node_status")
+COLUMNS = (
+    *("name", "valid", "variants", "parameters", "node_status"),
+    *("api_versions", "hidden", "blacklisted"),
+)
 
 
 def _shown(one: Os) -> list[Any]:
@@ -61,5 +64,8 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
             "variants": lambda name: common_variants(first(name)),
             "parameters": lambda name: common_parameters(first(name)),
             "node_status": lambda name: found.status(name, _shown),
+            "api_versions": lambda name: sorted({one.api for one in first(name)}),
+            "hidden": lambda name: name in view.config.cluster.hidden_os,
+            "blacklisted": lambda name: name in view.config.cluster.blacklisted_os,
         }
         return diagnosis.rows(columns, self.output_fields, found.names(self.names))

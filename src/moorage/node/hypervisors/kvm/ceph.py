@@ -42,6 +42,11 @@ def described(node: Node) -> int:
     return made
 
 
+def wipe(descriptor: int) -> None:
+    """Empty what :func:`described` made: whoever still has it reads nothing."""
+    os.ftruncate(descriptor, 0)
+
+
 def path(descriptor: int) -> str:
     """Return where the process that has a descriptor can open it anew."""
     return f"{_DESCRIPTORS}{descriptor}"

@@ -9,20 +9,21 @@ paths may be longer than a socket address.
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from moorage.model.hvparams import Parameters
-from moorage.node.hypervisors.base import Card, Drive, GuestSpec
+from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import blockdev
+from . import blockdev, ending, netdev, screen
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""
 CHANNEL = "moorage"
 """Name of the guest's channel port."""
 
-_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS, _FIRST_CARD_ADDRESS = 0x3, 0x4, 0x10
+_SERIAL_ADDRESS, _FIRST_PORT_ADDRESS = 0x3, 0x4
 _FUNCTIONS = 8
 _WITHOUT = "usb=off,vmport=off,sata=off,smbus=off"
 """What the machine would have, and no guest needs."""
@@ -47,14 +48,16 @@ class Launch:
         Number of the set of the console's log.
     kernel, initrd
         Descriptors of the node's kernel and its initramfs, if the guest boots one.
-    taps
-        Descriptors of the cards' ends on this node; None for a card without a cable.
+    cables
+        QEMU's ends of the cards' cables; None for a card without one.
     ports
         Port of each disk.
     data
         How the data of each disk are reached.
     incoming
         Whether it waits for a migration.
+    media
+        By parameter, the set that an image of a CD or floppy is open as.
     """
 
     accel: str
@@ -65,8 +68,9 @@ class Launch:
     data: Mapping[str, blockdev.Data]
     kernel: int | None = None
     initrd: int | None = None
-    taps: Sequence[int | None] = ()
+    cables: Sequence[Mapping[str, Any] | None] = ()
     incoming: bool = False
+    media: Mapping[str, int] = field(default_factory=dict)
 
 
 def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
@@ -76,10 +80,12 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_sandbox(given),
         *_sets(launch),
         *_chardevs(given, launch),
-        *_ports(),
+        *_ports(spec),
         *_boot(given, launch),
+        *screen.screen(given),
+        *screen.media(given, launch.media),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
-        *(word for n, card in enumerate(spec.cards) for word in _card(n, card, launch)),
+        *_cards(spec, given, launch),
         *(("-incoming", "defer") if launch.incoming else ()),
         *shlex.split(given.kvm_extra),
     ]
@@ -97,6 +103,7 @@ def _machine(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *("-m", f"{spec.memory}M", "-smp", str(spec.vcpus), "-rtc", f"base={clock}"),
         *(("-no-reboot",) if given.reboot_behavior == "exit" else ()),
         *("-nodefaults", "-no-user-config", "-display", "none"),
+        *(word for event in ending.TRACED for word in ("-trace", event)),
     ]
 
 
@@ -138,7 +145,7 @@ def _chardevs(given: Parameters, launch: Launch) -> Iterator[str]:
     yield from ("-device", f"virtserialport,chardev=channel,name={CHANNEL}")
 
 
-def _ports() -> Iterator[str]:
+def _ports(spec: GuestSpec) -> Iterator[str]:
     """Yield empty ports: on q35 a device can only be plugged into one of these."""
     for port in range(PORTS):
         slot, function = divmod(port, _FUNCTIONS)
@@ -146,6 +153,8 @@ def _ports() -> Iterator[str]:
         name = f"id={blockdev.port_name(port)},chassis={port + 1},slot={port + 1}"
         # without io-reserve, 16 ports would use up all I/O ports that there are
         yield from ("-device", f"pcie-root-port,{name},io-reserve=0,{address}")
+    for device in netdev.ports() if spec.seats is not None else ():
+        yield from ("-device", device)
 
 
 def _boot(given: Parameters, launch: Launch) -> Iterator[str]:
@@ -171,23 +180,20 @@ def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
     stack = blockdev.stacks(drive.disk)[0]
     name = stack.lowers[0]
     device = blockdev.device(drive, launch.ports[drive.disk], given)
-    if drive.slot == 0 and given.boot_order == "disk" and not given.kernel_path:
-        device["bootindex"] = 1
+    turn = screen.disk_index(given)
+    if drive.slot == 0 and turn is not None:
+        device["bootindex"] = turn
     yield from ("-blockdev", json.dumps(blockdev.lower_node(drive, data, name, given)))
     upper = blockdev.upper_node(drive, data, stack.upper, name, given)
     yield from ("-blockdev", json.dumps(upper))
     yield from ("-device", json.dumps(device))
 
 
-def _card(number: int, card: Card, launch: Launch) -> Iterator[str]:
-    device = {
-        "driver": "virtio-net-pci",
-        "id": f"card{number}",
-        "mac": card.mac,
-        "addr": f"{_FIRST_CARD_ADDRESS + number:#x}",
-    }
-    tap = launch.taps[number]
-    if tap is not None:
-        yield from ("-netdev", f"tap,id=net{number},fd={tap}")
-        device["netdev"] = f"net{number}"
-    yield from ("-device", json.dumps(device))
+def _cards(spec: GuestSpec, given: Parameters, launch: Launch) -> Iterator[str]:
+    seats = spec.seats
+    for card, cable in zip(spec.cards, launch.cables, strict=True):
+        seat = None if seats is None else seats[card.uuid]
+        if cable:
+            yield from ("-netdev", netdev.typed(cable))
+        device = netdev.device(card, seat, given, cabled=cable is not None)
+        yield from ("-device", json.dumps(device))

@@ -89,12 +89,17 @@ class Home:
 
         What QEMU said before it ended stays beside the directory, as ``UUID.log``.
         """
-        if self.read("log"):
-            self.file("log").replace(self.path.with_suffix(".log"))
+        if self.is_guest() and self.file("log").exists():
+            self.file("log").replace(self.last_words)
         self.empty()
         with suppress(OSError):  # a directory that is not a guest's stays
             self.path.rmdir()
         os.close(held)
+
+    @property
+    def last_words(self) -> Path:
+        """What QEMU said before it ended."""
+        return self.path.with_suffix(".log")
 
     def empty(self) -> None:
         """Remove every file of the guest; the lock must be held."""

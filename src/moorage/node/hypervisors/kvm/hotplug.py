@@ -6,7 +6,8 @@ QEMU itself is asked what is plugged; nothing about drives is remembered elsewhe
 
 import asyncio
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from itertools import count
 
 from moorage.errors import Failed
@@ -118,16 +119,17 @@ async def open_stack(
     given: Parameters,
 ) -> None:
     """Open a drive's data for QEMU, as a stack that no device has yet."""
-    data = await _hand_over(monitor, drive, stack.mark, images)
     lower = stack.lowers[0]
-    await _add(monitor, blockdev.lower_node(drive, data, lower, given))
+    async with _handed_over(monitor, drive, stack.mark, images) as data:
+        await _add(monitor, blockdev.lower_node(drive, data, lower, given))
     await _add(monitor, blockdev.upper_node(drive, data, stack.upper, lower, given))
 
 
-async def _hand_over(
+@asynccontextmanager
+async def _handed_over(
     monitor: Monitor, drive: Drive, mark: str, images: Images | None
-) -> Data:
-    """Open a drive's data, and give them to QEMU."""
+) -> AsyncIterator[Data]:
+    """Open a drive's data, and give them to QEMU, which opens its node meanwhile."""
     sets = await monitor.read(list[FdSet], "query-fdsets")
     taken = (one.fdset_id for one in sets)
     numbers = count(1 + max(taken, default=0))
@@ -141,9 +143,9 @@ async def _hand_over(
         for descriptor in found.texts:
             there = await monitor.give_file(next(numbers), descriptor, mark)
             data = data.renamed(ceph.path(descriptor), ceph.path(there))
+        yield data
     finally:
         found.close()
-    return data
 
 
 async def _add(monitor: Monitor, node: dict[str, object]) -> None:
@@ -252,8 +254,8 @@ async def _reopen(
 ) -> None:
     """Put the disk's upper node onto a new connection, which sees the new size."""
     old, new = await _turns(monitor, drive.disk, stack)
-    data = await _hand_over(monitor, drive, stack.mark, images)
-    await _add(monitor, blockdev.lower_node(drive, data, new, given))
+    async with _handed_over(monitor, drive, stack.mark, images) as data:
+        await _add(monitor, blockdev.lower_node(drive, data, new, given))
     try:
         upper = blockdev.upper_node(drive, data, stack.upper, new, given)
         await monitor.ask("blockdev-reopen", options=[upper])

@@ -7,19 +7,25 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from socket import socket
+from typing import Protocol
 
 from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
 from moorage.model.hvparams import Parameters, parameters
 from moorage.model.standstill import NO_ANSWER
-from moorage.node.hypervisors.base import Drive, GuestSpec, Target
+from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
+from moorage.node.wiring import Wiring
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
     accelerator,
+    cards,
     consoles,
     dumping,
+    ending,
     hotplug,
+    lines,
     migration,
     mirror,
     process,
@@ -27,12 +33,13 @@ from . import (
     wakeup,
 )
 from .accelerator import Accelerators
+from .cables import Cables
 from .commandline import arguments
 from .gate import Gate
 from .guest_dir import Home
-from .monitor import conversation
+from .monitor import Monitor, conversation
 from .openings import Images
-from .starting import outfit
+from .starting import Start, outfit
 
 PROGRAM = "qemu-system-x86_64"
 """Never ``kvm``: that one insists on hardware that may not be usable."""
@@ -48,6 +55,13 @@ _CUTTING = 5.0
 _VERDICTS = "accelerator.json"
 
 
+class Asking(Protocol):
+    """Asks a guest to let go of something; returns whether it did."""
+
+    async def __call__(self, monitor: Monitor, *, within: float) -> bool:
+        """Ask it, for so many seconds."""
+
+
 class Kvm:
     """Guests in QEMU processes; each has a directory below the run directory.
 
@@ -59,6 +73,8 @@ class Kvm:
         Where this node receives migrations.
     images
         Opens image files; without it, no guest gets one.
+    wiring
+        Connects network cards.
     program
         The QEMU to run.
     unplug_timeout
@@ -73,6 +89,7 @@ class Kvm:
         address: str = "127.0.0.1",
         images: Images | None = None,
         *,
+        wiring: Wiring | None = None,
         program: str = PROGRAM,
         unplug_timeout: float = 30.0,
     ) -> None:
@@ -81,6 +98,7 @@ class Kvm:
         self._images = images
         self._program = program
         self._unplug_timeout = unplug_timeout
+        self._cables = Cables(wiring or Wiring())
         self._gates: dict[str, Gate] = {}
         self._accelerators = Accelerators(self.run_dir / _VERDICTS, program)
 
@@ -95,6 +113,20 @@ class Kvm:
         """Return the path of the Unix socket of the guest's channel."""
         return str(self._home(uuid).file("channel"))
 
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest's serial console, or to its screen.
+
+        Raises
+        ------
+        NotSupported
+            If it has none.
+        WrongState
+            If it does not run here, or somebody is at its console.
+        """
+        return await lines.connect(
+            self._home(uuid), await self.find(uuid), kind, ticket
+        )
+
     # -- what is there ------------------------------------------------------------
 
     async def guests(self) -> list[GuestState]:
@@ -105,6 +137,10 @@ class Kvm:
         uuids = [name for name in names if self._home(name).is_guest()]
         found = await asyncio.gather(*map(self.find, uuids))
         return [guest for guest in found if guest]
+
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests that powered themselves off; see :mod:`.ending`."""
+        return ending.powered_off(self.run_dir)
 
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none.
@@ -117,10 +153,12 @@ class Kvm:
             return None
         spec = home.spec()
         state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
+        seats = spec.seats
         try:
             async with asyncio.timeout(_LOOK), conversation(home) as monitor:
                 state, cause = await migration.standing(monitor)
                 ports = await hotplug.layout(monitor)
+                seats = await cards.layout(monitor)
         except (Failed, TimeoutError):
             state, cause = "paused", NO_ANSWER
             if not home.has_process():
@@ -134,6 +172,7 @@ class Kvm:
             vcpus=spec.vcpus,
             disks=tuple(sorted(ports, key=ports.__getitem__)),
             ports=ports,
+            cards=seats,
         )
 
     # -- start and stop -----------------------------------------------------------
@@ -170,6 +209,7 @@ class Kvm:
             return False
         try:
             home.empty()
+            home.last_words.unlink(missing_ok=True)
             home.write_spec(spec)
             await self._run(home, spec, given, held, incoming=incoming)
         finally:
@@ -191,12 +231,17 @@ class Kvm:
             raise Failed(
                 f"{self._program} is missing", hint="apt-get install qemu-system-x86"
             )
-        with outfit(
-            home, spec, given, self._images, accel=accel, incoming=incoming
-        ) as one:
-            words = arguments(spec, given, one.launch)
-            argv = [*one.user, self._program, *words]
-            await process.launch(home, spec.name, argv, [held, *one.keep])
+        async with self._cables.to_start(home, spec, given) as taps:
+            start = Start(accel, taps, incoming)
+            with outfit(home, spec, given, self._images, start) as one:
+                words = arguments(spec, given, one.launch)
+                argv = [*one.user, self._program, *words]
+                await process.launch(home, spec.name, argv, [held, *one.keep])
+                try:
+                    await lines.furnish(home, given, one.port)
+                except BaseException:
+                    await process.end(home)
+                    raise
 
     async def tend(self) -> None:
         """Find out the accelerator, and keep the consoles' logs short from then on."""
@@ -246,11 +291,12 @@ class Kvm:
         home = self._home(uuid)
         clock = asyncio.get_running_loop().time
         end = clock() + timeout
-        while (left := end - clock()) > 0 and await self._press_button(home):
-            # pressed again and again: a guest that is starting does not feel it
-            if await process.gone(home, min(left, _BUTTON)):
-                return
-        await process.end(home)
+        async with self._cables.to_end(home):
+            while (left := end - clock()) > 0 and await self._press_button(home):
+                # pressed again and again: a guest that is starting does not feel it
+                if await process.gone(home, min(left, _BUTTON)):
+                    return
+            await process.end(home)
 
     async def _press_button(self, home: Home) -> bool:
         """Press the power button; return whether the guest is one that can feel it."""
@@ -291,22 +337,61 @@ class Kvm:
         home = self._home(uuid)
         if not home.has_process():
             return
+        ask = partial(hotplug.ask_to_unplug, disk=disk)
+        await self._let_go(home, ask, f"disk {disk}", disk=disk)
+
+    async def _let_go(self, home: Home, ask: Asking, what: str, **facts: str) -> None:
+        """Ask a guest to let go of something, until it does or takes too long."""
         clock = asyncio.get_running_loop().time
         end = clock() + self._unplug_timeout
         while (left := end - clock()) > 0:
             async with conversation(home) as monitor:
-                within = min(left, _UNPLUG_TRY)
-                if await hotplug.ask_to_unplug(monitor, disk, within):
+                if await ask(monitor, within=min(left, _UNPLUG_TRY)):
                     return
                 state, cause = await migration.standing(monitor)
         raise Failed(
-            f"guest {home.spec().name} ({cause or state}) did not let go of disk "
-            f"{disk} in {self._unplug_timeout:.0f} s: a guest that is starting, hangs "
-            "or has no system cannot",
+            f"guest {home.spec().name} ({cause or state}) did not let go of {what} in "
+            f"{self._unplug_timeout:.0f} s: a guest that is starting, hangs or has no "
+            "system cannot",
             hint="try again later, or shut the instance down first",
-            guest=uuid,
-            disk=disk,
+            guest=home.uuid,
+            **facts,
         )
+
+    # -- network cards ------------------------------------------------------------
+
+    async def plug_card(self, uuid: str, card: Card) -> None:
+        """Hot-plug a network card; one that is plugged is left alone."""
+        home = self._home(uuid)
+        spec = home.spec()
+        given = parameters(spec.hvparams)
+        async with conversation(home) as monitor:
+            if card.uuid in (await cards.layout(monitor) or {}):
+                return
+            await cards.free_seat(monitor, card)
+            async with self._cables.one_more(home, spec, card, given) as tap:
+                await cards.plug(monitor, card, tap, given)
+
+    async def unplug_card(self, uuid: str, card: str) -> None:
+        """Hot-unplug a network card, and take its cable away.
+
+        Raises
+        ------
+        Failed
+            If the guest did not let go of it in time.
+        """
+        home = self._home(uuid)
+        if home.has_process():
+            ask = partial(cards.ask_to_unplug, card=card)
+            await self._let_go(home, ask, f"network card {card}")
+            await self._cables.unplugged(home, card)
+
+    async def arrived(self, uuid: str) -> None:
+        """Route to a guest that runs here now, and let it say where it is."""
+        home = self._home(uuid)
+        await self._cables.arrived(home)
+        async with conversation(home) as monitor:
+            await monitor.ask("announce-self", **migration.ANNOUNCEMENT)
 
     async def resize(self, uuid: str, drive: Drive) -> None:
         """Tell the guest that the drive's data has grown to ``drive.size``."""
@@ -368,7 +453,7 @@ class Kvm:
 
     # -- migration ----------------------------------------------------------------
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits for a migration; return where to send it.
 
         A guest that waits already with the same specification goes on waiting; one
@@ -381,20 +466,20 @@ class Kvm:
             await self._only(spec.uuid, "incoming", "prepared for a migration")
         gate = self._gates.get(spec.uuid)
         if gate is None or not gate.is_open():
-            gate = self._gates[spec.uuid] = await self._open_gate(home, spec)
+            gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
         async with conversation(home) as monitor:
             ports = await hotplug.layout(monitor)
         return Door(port=gate.port, key=gate.key, ports=ports)
 
-    async def _open_gate(self, home: Home, spec: GuestSpec) -> Gate:
+    async def _open_gate(self, home: Home, spec: GuestSpec, address: str) -> Gate:
         talk = partial(conversation, home)
         async with talk() as monitor:
             key = await tls_psk.receive(monitor, home)
         first = parameters(spec.hvparams).migration_port
-        return await migration.wait(talk, self.address, first, key)
+        return await migration.wait(talk, address or self.address, first, key)
 
     async def migrate(
-        self, uuid: str, address: str, door: Door, report: Report
+        self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
     ) -> Moved:
         """Send a running guest to a door of the node at `address`, or carry on.
 
@@ -404,12 +489,17 @@ class Kvm:
             If it is no address, or no door that a guest goes through.
         """
         home = self._home(uuid)
-        way = migration.Way(home, address, door, parameters(home.spec().hvparams))
+        given = parameters(home.spec().hvparams)
+        way = migration.Way(home, address, door, given, live)
         return await migration.send(partial(conversation, home), way, report)
 
     async def resume(self, uuid: str) -> None:
         """Give up a migration: the guest runs here as before."""
         await migration.give_up(partial(conversation, self._home(uuid)))
+
+    async def go_on(self, uuid: str) -> None:
+        """Let a guest run that came here standing still."""
+        await migration.go_on(partial(conversation, self._home(uuid)))
 
     async def abort(self, uuid: str) -> None:
         """End a guest that waits for a migration; raises `Failed` if it runs."""
@@ -424,7 +514,8 @@ class Kvm:
 
     async def _end(self, uuid: str, state: str, verb: str) -> None:
         if await self._only(uuid, state, verb):
-            await process.end(self._home(uuid))
+            async with self._cables.to_end(self._home(uuid)):
+                await process.end(self._home(uuid))
 
     async def _only(self, uuid: str, state: str, verb: str) -> bool:
         """Whether the guest has a process; it must be in a state, or `Failed`."""

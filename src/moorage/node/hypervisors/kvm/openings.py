@@ -67,8 +67,14 @@ class Opened:
         yield from self.connections.values()
         yield from self.texts
 
+    def wipe(self) -> None:
+        """Empty the texts, which may hold keys; QEMU has read them."""
+        for text in self.texts:
+            ceph.wipe(text)
+
     def close(self) -> None:
         """Close all of them."""
+        self.wipe()
         for one in self.descriptors():
             os.close(one)
 

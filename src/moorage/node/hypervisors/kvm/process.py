@@ -14,6 +14,7 @@ from socket import socket, socketpair
 
 from moorage.errors import Failed
 
+from .ending import TRACED
 from .guest_dir import NOTE, Home
 from .monitor import conversation
 
@@ -109,7 +110,8 @@ async def _answers(home: Home) -> bool:
 
 def _last_words(home: Home) -> str:
     lines = [line.strip() for line in home.read("log").splitlines()]
-    said = [line for line in lines if line and "warning:" not in line]
+    words = [line for line in lines if line and not line.startswith(TRACED)]
+    said = [line for line in words if "warning:" not in line]
     return _PROGRAM.sub("", said[-1]) if said else "QEMU gave no reason"
 
 

@@ -28,7 +28,17 @@ class Child(Struct, frozen=True):
 
 
 Children = Annotated[list[Child], Meta(max_length=256)]
-"""Those of one place: 16 drives, their ports, 8 cards, and what else there is."""
+"""Those of one place: 16 drives, 8 cards, their ports, and what else there is."""
+
+
+class CharacterLine(Struct, frozen=True):
+    """A line that characters go by: a console, a monitor, a channel."""
+
+    label: _Name
+    filename: Annotated[str, Meta(max_length=4096)]
+
+
+Lines = Annotated[list[CharacterLine], Meta(max_length=64)]
 
 
 class Opened(Struct, frozen=True):
@@ -70,6 +80,12 @@ class Ram(Struct, frozen=True, rename="kebab"):
     remaining: _Count = 0
     transferred: _Count = 0
     dirty_sync_count: _Count = 1
+
+
+class Kvm(Struct, frozen=True):
+    """Whether the guest's instructions are carried out by the processor itself."""
+
+    enabled: bool
 
 
 class Migration(Struct, frozen=True, rename="kebab"):

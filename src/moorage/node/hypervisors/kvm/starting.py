@@ -6,17 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
+from socket import socket
+from typing import Any
 
 from moorage.errors import Failed
+from moorage.model import hvscreen
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import hotplug, openings, taps, users
+from . import hotplug, lines, netdev, openings, users
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
 from .guest_dir import SOCKETS, Home
 from .openings import Images, Opened
 from .sockets import listener
+from .taps import Tap
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +35,33 @@ class Outfit:
         The words that start a program as the guest's user.
     keep
         Descriptors that it inherits.
+    port
+        Where its VNC listens, if anywhere.
     """
 
     launch: Launch
     user: Sequence[str]
     keep: Sequence[int]
+    port: socket | None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a guest is started.
+
+    Attributes
+    ----------
+    accel
+        Value of ``-accel``.
+    taps
+        Of its network cards; None for one without a cable. They are not closed here.
+    incoming
+        Whether it waits for a migration.
+    """
+
+    accel: str
+    taps: Sequence[Tap | None]
+    incoming: bool
 
 
 @contextmanager
@@ -44,9 +70,7 @@ def outfit(
     spec: GuestSpec,
     given: Parameters,
     images: Images | None,
-    *,
-    accel: str,
-    incoming: bool,
+    start: Start,
 ) -> Iterator[Outfit]:
     """Yield what a guest is started with; closed again at the end.
 
@@ -63,22 +87,35 @@ def outfit(
             keep.add(user.lock)
         if user.gid is not None:
             home.share(user.gid)
-        group = users.kvm_group(user, DEVICE) if accel == KVM else ()
+        group = users.kvm_group(user, DEVICE) if start.accel == KVM else ()
         log = keep.add(home.log("consolelog"))
-        found = _data(spec.drives, images, keep)
+        numbers = count(2)
+        found = _data(spec.drives, images, keep, numbers)
+        for one in found.values():
+            stack.callback(one.wipe)
+        media = _media(given, images, keep, numbers)
         launch = Launch(
-            accel=accel,
+            accel=start.accel,
             sockets=_sockets(home, stack, keep),
-            sets={1: (log, ""), **_sets(found)},
+            sets={
+                1: (log, ""),
+                **_sets(found),
+                **{n: (f, "") for n, f in media.values()},
+            },
             consolelog=1,
             ports=ports,
             data={disk: one.data for disk, one in found.items()},
             kernel=_kernel(given.kernel_path, home, keep),
             initrd=_kernel(given.initrd_path, home, keep),
-            taps=[keep.add(taps.tap(c.link)) if c.link else None for c in spec.cards],
-            incoming=incoming,
+            cables=_cables(spec, start, keep),
+            incoming=start.incoming,
+            media={name: number for name, (number, _) in media.items()},
         )
-        yield Outfit(launch, user.words(*group), keep.descriptors)
+        lines.share_certificates(home, given)
+        port = lines.port(spec, given)
+        if port:
+            stack.enter_context(port)
+        yield Outfit(launch, user.words(*group), keep.descriptors, port)
 
 
 class _Keep:
@@ -95,15 +132,41 @@ class _Keep:
         return descriptor
 
 
+def _cables(spec: GuestSpec, start: Start, keep: _Keep) -> list[dict[str, Any] | None]:
+    return [
+        _cable(card.uuid, tap, keep) if tap else None
+        for card, tap in zip(spec.cards, start.taps, strict=True)
+    ]
+
+
+def _cable(card: str, tap: Tap, keep: _Keep) -> dict[str, Any]:
+    keep.descriptors += (*tap.queues, *tap.vhosts)
+    queues, vhosts = map(str, tap.queues), map(str, tap.vhosts)
+    return netdev.cable(card, list(queues), list(vhosts))
+
+
 def _data(
-    given: Sequence[Drive], images: Images | None, keep: _Keep
+    given: Sequence[Drive], images: Images | None, keep: _Keep, numbers: Iterator[int]
 ) -> dict[str, Opened]:
-    numbers = count(2)
     found = {}
     for drive in given:
         found[drive.disk] = one = openings.opened(drive, images, numbers)
         for descriptor in one.descriptors():
             keep.add(descriptor)
+    return found
+
+
+def _media(
+    given: Parameters, images: Images | None, keep: _Keep, numbers: Iterator[int]
+) -> dict[str, tuple[int, int]]:
+    """Return by parameter the number and the descriptor of each image."""
+    found = {}
+    for name in hvscreen.MEDIA:
+        path = getattr(given, name)
+        if path and images is None:
+            raise Failed(f"{path} cannot be opened: no image file can, here")
+        if path and images:
+            found[name] = next(numbers), keep.add(images.open(path, os.O_RDONLY))
     return found
 
 

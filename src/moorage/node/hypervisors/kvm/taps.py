@@ -1,71 +1,104 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Network cards' ends on a node: taps that the agent makes and puts into a bridge.
+"""Network cards' ends on a node: taps that the agent makes, and hands to QEMU.
 
 A tap goes when its last descriptor is closed: with the guest.
 """
 
 import fcntl
 import os
-import socket
 import struct
+from contextlib import suppress
+from dataclasses import dataclass
 
 from moorage.errors import Failed
+from moorage.model.hvparams import Parameters
 
-_TUN = "/dev/net/tun"
+_TUN, _VHOST = "/dev/net/tun", "/dev/vhost-net"
 _TUNSETIFF = 0x400454CA
-_TAP, _NO_HEADER, _OFFLOADS = 0x0002, 0x1000, 0x4000
-_SIOCGIFINDEX, _SIOCBRADDIF = 0x8933, 0x89A2
-_SIOCGIFMTU, _SIOCSIFMTU = 0x8921, 0x8922
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _UP = 0x8913, 0x8914, 0x1
+_TAP, _NO_HEADER, _OFFLOADS, _QUEUES = 0x0002, 0x1000, 0x4000, 0x0100
 _NAME = 16
 _REQUEST = 40
-_PATTERN = "tap%d"
+_PATTERN = b"tap%d"
 
 
-def tap(bridge: str) -> int:
-    """Return the descriptor of a new tap in a bridge.
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A tap.
+
+    Attributes
+    ----------
+    name
+        Of the interface.
+    queues
+        A descriptor each.
+    vhosts
+        Likewise of the kernel's, which carries the packets; none if QEMU does.
+    """
+
+    name: str
+    queues: tuple[int, ...]
+    vhosts: tuple[int, ...] = ()
+
+    def close(self) -> None:
+        """Close the descriptors: QEMU has its own by now, or the tap goes."""
+        for descriptor in (*self.queues, *self.vhosts):
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def tap(given: Parameters) -> Tap:
+    """Return a new tap, connected to nothing.
 
     Raises
     ------
     Failed
-        If there is no such bridge, or the tap cannot be made.
+        If it cannot be made, or the kernel is to carry packets and cannot.
     """
+    opened: list[int] = []
+    virtual = given.nic_type == "paravirtual"
+    count = given.virtio_net_queues if virtual else 1
     try:
-        found = os.open(_TUN, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        raise _cannot(bridge, f"{_TUN}: {error.strerror}") from None
-    try:
-        flags = struct.pack("H", _TAP | _NO_HEADER | _OFFLOADS)
-        name = _ask(found, _TUNSETIFF, _PATTERN.encode(), flags)[:_NAME]
-        _join(name, bridge.encode())
-    except OSError as error:
-        os.close(found)
-        raise _cannot(bridge, error.strerror or str(error)) from None
-    return found
+        name = _PATTERN
+        for _ in range(count):
+            opened.append(_opened(_TUN))
+            name = _attached(opened[-1], name, _flags(given, count))
+        kernels = count if given.vhost_net and virtual else 0
+        opened.extend(_opened(_VHOST) for _ in range(kernels))
+    except BaseException:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
+    queues, vhosts = tuple(opened[:count]), tuple(opened[count:])
+    return Tap(name.rstrip(b"\0").decode(), queues, vhosts)
 
 
-def _cannot(bridge: str, why: str) -> Failed:
-    return Failed(
-        f"a network card cannot be put into bridge {bridge}: {why}",
-        hint=f"ip link show type bridge {bridge}",
-        bridge=bridge,
+def _flags(given: Parameters, count: int) -> int:
+    offloads = _OFFLOADS if given.vnet_hdr else 0
+    return _TAP | _NO_HEADER | offloads | (_QUEUES if count > 1 else 0)
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise _cannot(f"{path}: {error.strerror}", path) from None
+
+
+def _attached(descriptor: int, name: bytes, flags: int) -> bytes:
+    """Make a queue of a tap; return the tap's name."""
+    request = (name[:_NAME].ljust(_NAME, b"\0") + struct.pack("H", flags)).ljust(
+        _REQUEST, b"\0"
     )
+    try:
+        answer = fcntl.ioctl(descriptor, _TUNSETIFF, request)
+    except OSError as error:
+        raise _cannot(error.strerror or str(error), _TUN) from None
+    return bytes(answer[:_NAME])
 
 
-def _join(name: bytes, bridge: bytes) -> None:
-    """Put an interface into a bridge, with its MTU, and bring it up."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        index = _ask(control.fileno(), _SIOCGIFINDEX, name)[_NAME : _NAME + 4]
-        mtu = _ask(control.fileno(), _SIOCGIFMTU, bridge)[_NAME : _NAME + 4]
-        _ask(control.fileno(), _SIOCSIFMTU, name, mtu)
-        _ask(control.fileno(), _SIOCBRADDIF, bridge, index)
-        (now,) = struct.unpack_from(
-            "H", _ask(control.fileno(), _SIOCGIFFLAGS, name), 16
-        )
-        _ask(control.fileno(), _SIOCSIFFLAGS, name, struct.pack("H", now | _UP))
-
-
-def _ask(descriptor: int, request: int, name: bytes, value: bytes = b"") -> bytes:
-    """Return the answer to a request about an interface: its name, then the value."""
-    given = (name[:_NAME].ljust(_NAME, b"\0") + value).ljust(_REQUEST, b"\0")
-    return fcntl.ioctl(descriptor, request, given)
+def _cannot(why: str, path: str) -> Failed:
+    hints = {
+        _TUN: "the agent makes taps as root, with the kernel's module tun",
+        _VHOST: "modprobe vhost_net, or -H kvm:vhost_net=false",
+    }
+    return Failed(f"no network card can be connected here: {why}", hint=hints[path])

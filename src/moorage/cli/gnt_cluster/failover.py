@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The master: whether it is there, and another one in its place."""
+
+from importlib import import_module
+from typing import Any
+
+from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.options import DEBUG, moot
+
+
+def _daemons(name: str) -> Any:  # noqa: ANN401 - a module of the daemons' side, slow to import
+    return import_module(f"moorage.daemons.{name}")
+
+
+def failover(call: Call) -> int:
+    """Make this node the master."""
+    paths = _daemons("paths")
+
+    def agreed(warnings: list[str]) -> None:
+        for line in warnings:
+            call.terminal.talk(f"- {line}")
+        if not call.option("yes_do_it"):
+            call.ask("Make this node the master?")
+
+    told = _daemons("failover").failover(
+        paths.master_places(),
+        paths.node_places(),
+        voting=not call.option("no_voting"),
+        agreed=agreed,
+    )
+    for line in told:
+        call.terminal.print(line)
+    return 0
+
+
+def ping(call: Call) -> int:
+    """Say whether the master answers; the exit status says it, too."""
+    (name,) = call.client.call("QueryConfigValues", ["master_node"])
+    call.terminal.print(f"The master on {name} answers")
+    return 0
+
+
+COMMANDS = (
+    Command(
+        "master-failover",
+        failover,
+        "Make this node, a master candidate, the master",
+        (),
+        (
+            Option(
+                ("--no-voting",),
+                "though more than half of the nodes give no answer, or another copy "
+                "of the state is further",
+            ),
+            Option(("--yes-do-it",), "do not ask"),
+            moot("--ignore-offline-nodes", "nodes marked offline have no vote"),
+            DEBUG,
+        ),
+        examples=(
+            Example("gnt-cluster master-failover", "typed on the candidate"),
+            Example(
+                "gnt-cluster master-failover --no-voting",
+                "of two nodes, the other one is off",
+            ),
+        ),
+    ),
+    Command("master-ping", ping, "Say whether the master answers", (), (DEBUG,)),
+)

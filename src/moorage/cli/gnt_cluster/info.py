@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the cluster is like."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from moorage import __version__
+from moorage.cli import policy_options
+from moorage.cli.command import Call, Command
+from moorage.cli.option_syntax import shown_uids
+from moorage.cli.options import DEBUG, JSON, refused
+from moorage.cli.table import moment
+from moorage.cli.yamlish import Flow, lines
+
+from . import renew_crypto
+
+POLICY = "Instance policy - limits for instances"
+
+
+def info(call: Call) -> int:
+    """Print the cluster's settings."""
+    found = call.client.call("QueryClusterInfo")
+    if call.option("json"):
+        call.terminal.print(json.dumps(found, indent=2))
+        return 0
+    for line in lines(cluster(found)):
+        call.terminal.print(line)
+    return 0
+
+
+def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown of the cluster."""
+    hypervisors = found.get("enabled_hypervisors") or []
+    told = found.get("ipolicy")
+    return {
+        "Cluster name": found.get("name"),
+        "Cluster UUID": found.get("uuid"),
+        "Creation time": moment(found.get("ctime")),
+        "Modification time": moment(found.get("mtime")),
+        "Master node": found.get("master"),
+        "Architecture (this node)": " ".join(found.get("architecture") or ()),
+        "Tags": ", ".join(found.get("tags") or ()) or "(none)",
+        **renew_crypto.authority(found.get("authority") or {}),
+        "Default hypervisor": found.get("default_hypervisor")
+        or next(iter(hypervisors), ""),
+        "Enabled hypervisors": ", ".join(hypervisors),
+        "Hypervisor parameters": _maps(found.get("hvparams")),
+        "OS-specific hypervisor parameters": _maps(found.get("os_hvp")) or "",
+        "OS parameters": _maps(found.get("osparams")),
+        "Hidden OSes": _joined(found.get("hidden_os") or ()),
+        "Blacklisted OSes": _joined(found.get("blacklisted_os") or ()),
+        "Cluster parameters": _parameters(found),
+        "Default node parameters": _maps(found.get("ndparams")) or "",
+        "Default instance parameters": _maps(found.get("beparams")),
+        "Default nic parameters": _maps(found.get("nicparams")),
+        "Default disk parameters": _maps(found.get("diskparams")),
+        **({POLICY: policy_options.shown(told)} if told else {}),
+    }
+
+
+_NOT_HERE = {
+    "maintenance of node health": False,
+    "preallocation wipe disks": False,
+    "modify ssh setup": False,
+    **dict.fromkeys(
+        (
+            "master netdev",
+            "master netmask",
+            "lvm reserved volumes",
+            "drbd usermode helper",
+            "default instance allocator parameters",
+            "install image",
+            "instance communication network",
+            "zeroing image",
+            "compression tools",
+        ),
+        "",
+    ),
+}
+"""Ganeti's settings that there are not here, as it shows those that are off."""
+
+
+def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {
+        "candidate pool size": "candidate_pool_size",
+        "maximal number of jobs running simultaneously": "max_running_jobs",
+        "mac prefix": "mac_prefix",
+        "gluster storage path": "gluster_storage_dir",
+        "lvm volume group": "volume_group_name",
+        "file storage path": "file_storage_dir",
+        "shared file storage path": "shared_file_storage_dir",
+        "default instance allocator": "default_iallocator",
+    }
+    paths = {
+        "OS search path": "os_search_path",
+        "ExtStorage Providers search path": "es_search_path",
+    }
+    return {
+        **{word: found.get(key) or "" for word, key in shown.items()},
+        **{word: _joined(found[key]) for word, key in paths.items() if key in found},
+        "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
+        "uid pool": shown_uids(found.get("uid_pool") or ()),
+        "enabled user shutdown": bool(found.get("enabled_user_shutdown")),
+        "primary ip version": found.get("primary_ip_version") or "",
+        **_NOT_HERE,
+        "storage pools": _maps(found.get("storage_pools")) or "",
+    }
+
+
+def _joined(values: Any) -> str:  # noqa: ANN401
+    return values if isinstance(values, str) else ", ".join(map(str, values))
+
+
+def _maps(value: Any) -> Any:  # noqa: ANN401
+    """Return nested maps in the order of their keys, lists on one line."""
+    if isinstance(value, Mapping):
+        return {key: _maps(value[key]) for key in sorted(value)}
+    return Flow(value) if isinstance(value, list) else "" if value is None else value
+
+
+def show_version(call: Call) -> int:
+    """Print the versions of software and interfaces."""
+    found = call.client.call("QueryClusterInfo")
+    shown = {
+        "Software version": found.get("software_version") or __version__,
+        "Internode protocol": found.get("protocol_version"),
+        "Configuration format": found.get("config_version"),
+        "OS api version": found.get("os_api_version"),
+        "Export interface": found.get("export_version"),
+    }
+    for word, value in shown.items():
+        if value is not None:
+            call.terminal.print(f"{word}: {value}")
+    return 0
+
+
+def master(call: Call) -> int:
+    """Print the master's name."""
+    (name,) = call.client.call("QueryConfigValues", ["master_node"])
+    call.terminal.print(str(name))
+    return 0
+
+
+INFO = Command(
+    "info",
+    info,
+    "Show the cluster's settings",
+    (),
+    (refused("--roman", "numbers are shown as they are"), JSON, DEBUG),
+    ("show",),
+)
+COMMANDS = (
+    Command(
+        "version",
+        show_version,
+        "Show versions of software and interfaces",
+        options=(DEBUG,),
+    ),
+    Command("getmaster", master, "Show which node is the master", options=(DEBUG,)),
+)

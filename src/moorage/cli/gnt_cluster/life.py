@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Making a cluster, and ending it."""
+
+from importlib import import_module
+
+from moorage.cli import join_token, policy_options
+from moorage.cli.addresses import ip_version, resolved
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.options import DEBUG, moot
+from moorage.errors import BadInput
+
+from . import unneeded
+from .settings import SETTINGS, settings
+
+_BOOTSTRAP = "moorage.daemons.bootstrap"
+
+
+def init(call: Call) -> int:
+    """Make a cluster whose first node is this machine."""
+    (name,) = call.words
+    start = not call.option("no_start")
+    node = call.option("node_name") or "node1"
+    token = join_token.token(call, node)
+    if token is None and (token := join_token.of_this_machine(call)):
+        node = call.option("node_name") or join_token.name_of_this_machine()
+    bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
+    version = int(call.option("primary_ip_version") or 0)
+    given = settings(call) | {"node_name": node}
+    for option in ("primary_ip", "secondary_ip"):
+        given[option] = resolved(call, option, version)
+    if version:
+        given["ip_version"] = version
+    if policy_options.given(call):
+        from moorage.model import ipolicy  # noqa: PLC0415 - as bootstrap: slow to load
+
+        given["ipolicy"] = policy_options.policy(call, ipolicy.DEFAULT)
+    bootstrap.init(name, settings=given, token=token, start=start)
+    call.terminal.print(f"Cluster {name} is made")
+    return 0
+
+
+def destroy(call: Call) -> int:
+    """End the cluster."""
+    if not call.option("yes_do_it"):
+        raise BadInput(
+            "destroying the cluster cannot be taken back",
+            hint="gnt-cluster destroy --yes-do-it, if you really want to",
+        )
+    import_module(_BOOTSTRAP).destroy()
+    call.terminal.print("The cluster is destroyed")
+    return 0
+
+
+INIT = Command(
+    "init",
+    init,
+    "Make a cluster whose first node is this machine",
+    (Operand("NAME"),),
+    (
+        *SETTINGS,
+        Option(
+            ("--primary-ip",),
+            "where the node's agent is reached, if not where its token says",
+            "ADDRESS",
+        ),
+        Option(
+            ("-s", "--secondary-ip"),
+            "of the node: by it disks are mirrored, and guests migrate",
+            "ADDRESS",
+        ),
+        Option(
+            ("--primary-ip-version",),
+            "4 or 6: names are resolved to such addresses, and the node has one",
+            "VERSION",
+            ip_version,
+        ),
+        *join_token.OPTIONS,
+        Option(
+            ("--node-name",),
+            "name of the first node; of this machine, or node1",
+            "NAME",
+        ),
+        Option(("--no-start",), "do not start the master"),
+        moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
+        moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),
+        moot("--no-etc-hosts", "/etc/hosts is never written"),
+        *unneeded.SHARED,
+        *unneeded.INIT,
+        moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
+        DEBUG,
+    ),
+    examples=(
+        Example(
+            "gnt-cluster init --shared-file-storage-dir=/srv/shared demo",
+            "with a directory that all nodes see",
+        ),
+    ),
+)
+DESTROY = Command(
+    "destroy",
+    destroy,
+    "End the cluster; this cannot be taken back",
+    (),
+    (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),
+)

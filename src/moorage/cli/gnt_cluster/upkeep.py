@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is typed now and then: the watcher's pause, the name, a power cut."""
+
+import time
+from typing import Any
+
+from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.details import look_up
+from moorage.cli.follow import follow_many, perform
+from moorage.cli.option_syntax import span
+from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
+from moorage.cli.show_policy import flags
+from moorage.cli.table import moment
+from moorage.errors import BadInput
+
+# -- the watcher -----------------------------------------------------------------------
+
+
+def watcher(call: Call) -> int:
+    """Pause the watcher, let it go on, or say which it is."""
+    word, *spans = call.words
+    if word == "pause" and len(spans) == 1:
+        until = call.client.call("SetWatcherPause", time.time() + span(spans[0]))
+        call.terminal.print(f"The watcher is paused until {moment(until)}")
+    elif word == "continue" and not spans:
+        call.client.call("SetWatcherPause", None)
+        call.terminal.print("The watcher is no longer paused")
+    elif word == "info" and not spans:
+        (until,) = call.client.call("QueryConfigValues", ["watcher_pause"])
+        paused = until is not None and until > time.time()
+        told = f"paused until {moment(until)}" if paused else "not paused"
+        call.terminal.print(f"The watcher is {told}")
+    else:
+        raise BadInput(
+            "the watcher takes pause with a time, continue or info",
+            hint="gnt-cluster watcher pause 2h",
+        )
+    return 0
+
+
+# -- names and policy ------------------------------------------------------------------
+
+
+def rename(call: Call) -> int:
+    """Give the cluster another name."""
+    (name,) = call.words
+    call.ask(f"Rename the cluster to {name}?")
+    perform(call, "OP_CLUSTER_RENAME", name=name)
+    call.terminal.print(f"The cluster is called {name} now")
+    return 0
+
+
+def redist(call: Call) -> int:
+    """Say that there is nothing to distribute."""
+    perform(call, "OP_CLUSTER_REDIST_CONF")
+    call.terminal.print("Master candidates get each change when it is made")
+    return 0
+
+
+def show_policy(call: Call) -> int:
+    """Print the command that would make the policy as it is."""
+    policy = call.client.call("QueryClusterInfo")["ipolicy"]
+    words = flags(policy, standard=True)
+    call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
+    return 0
+
+
+# -- a power cut -----------------------------------------------------------------------
+
+
+def epo(call: Call) -> int:
+    """Shut instances down and switch nodes off; or on again."""
+    nodes = _chosen(call)
+    names = ", ".join(node["name"] for node in nodes)
+    if call.option("on"):
+        call.ask(f"Switch on {names}?")
+        _switch(call, nodes, "power-on")
+        call.terminal.print("The watcher starts what should run")
+        return 0
+    call.ask(f"Shut down every instance of {names}, then switch them off?")
+    running = [name for node in nodes for name in node["pinst_list"] or ()]
+    timeout = call.option("shutdown_timeout")
+    more: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
+    opcode = {"OP_ID": "OP_INSTANCE_SHUTDOWN", "no_remember": True} | more
+    jobs = [[opcode | {"instance_name": name}] for name in running]
+    answers = call.client.submit_many_jobs(jobs) if jobs else []
+    status = follow_many(call, dict(zip(running, answers, strict=True)))
+    if status:
+        call.terminal.talk("not every instance is down: no node is switched off")
+        return status
+    _switch(call, [one for one in nodes if not one["master"]], "power-off")
+    return 0
+
+
+def _switch(call: Call, nodes: list[dict[str, Any]], command: str) -> None:
+    names = [node["name"] for node in nodes]
+    fields = {"command": command, "node_names": names, "ignore_status": True}
+    if names:
+        perform(call, "OP_OOB_COMMAND", **fields)
+
+
+def _chosen(call: Call) -> list[dict[str, Any]]:
+    if bool(call.words) == bool(call.option("all")):
+        raise BadInput("name nodes, or --all", hint="gnt-cluster epo --all")
+    fields = ["name", "group", "pinst_list", "master"]
+    groups = call.words if call.option("groups") else None
+    if groups:
+        call.words = []
+    found = look_up(call, "node", fields)
+    return [one for one in found if groups is None or one["group"] in groups]
+
+
+COMMANDS = (
+    Command(
+        "watcher",
+        watcher,
+        "Let the watcher start nothing for a while, go on, or say which it is",
+        (Operand("pause|continue|info"), Operand("TIME", 0)),
+        (DEBUG,),
+        examples=(Example("gnt-cluster watcher pause 2h", "while disks are moved"),),
+    ),
+    Command(
+        "rename",
+        rename,
+        "Give the cluster another name",
+        (Operand("NAME"),),
+        (*ASKING, *JOB),
+    ),
+    Command(
+        "redist-conf",
+        redist,
+        "Accepted, as in Ganeti: master candidates get each change when it is made",
+        (),
+        (moot("--yes-do-it", "nothing is asked"), *JOB),
+    ),
+    Command(
+        "show-ispecs-cmd",
+        show_policy,
+        "Print the command that would make the instance policy as it is",
+        (),
+        (DEBUG,),
+    ),
+    Command(
+        "epo",
+        epo,
+        "Shut instances down and switch nodes off before a power cut, or on again",
+        (Operand("NODE", 0, None),),
+        (
+            Option(("--on",), "switch on"),
+            Option(("--groups",), "the words are node groups"),
+            Option(("--all",), "every node; the master's own stays on"),
+            moot("--oob-timeout", "the program has four minutes", "SECONDS"),
+            moot("--power-delay", "nodes are switched one after the other", "SECONDS"),
+            SHUTDOWN_TIMEOUT,
+            *ASKING,
+            DEBUG,
+        ),
+        examples=(Example("gnt-cluster epo --groups rack2", "rack2 loses power"),),
+    ),
+)
+_OWN = "a node runs what its administrator put there: gnt-node restricted-command"
+ABSENT = {
+    "command": _OWN,
+    "copyfile": "a node's files are its administrator's, and no master writes them",
+}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ``--net`` and ``--nic-parameters`` say.
+
+===========================  ===========================================================
+``0:link=br0,ip=10.0.0.5``   (add) the first card
+``N:add,network=lan``        (modify) a new card at N; ``add:...`` after the last
+``N:remove``                 or NAME:remove, UUID:remove; ``remove`` alone: the last
+``N:modify,link=br1``        or ``N:link=br1``
+===========================  ===========================================================
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from moorage.errors import BadInput
+from moorage.units import is_whole
+
+from .command import Call, Option
+from .option_syntax import ident_key_values, key_values
+
+Given = tuple[str, dict[str, Any]]
+_ACTIONS = ("add", "modify", "remove")
+_ALONE = ("add", "remove")
+_DIGITS = 2
+"""Of the largest number of a card that is worth asking the master about."""
+_LAST = -1
+
+
+def net_option(text: str) -> Given:
+    """Return identifier and keys of ``--net``; ``add,link=br0`` needs no colon.
+
+    >>> net_option("0:link=br0"), net_option("add,link=br0")
+    (('0', {'link': 'br0'}), ('add', {'link': 'br0'}))
+    """
+    word, comma, rest = text.partition(",")
+    if comma and word in _ALONE:
+        return word, key_values(rest)
+    return ident_key_values(text)
+
+
+def new_cards(call: Call) -> list[dict[str, Any]] | None:
+    """Return the network cards that ``--net`` describes; None if nothing says so.
+
+    Raises
+    ------
+    BadInput
+        If a number is none, or stands twice.
+    """
+    given = call.option("net")
+    if call.option("no_nics"):
+        if given:
+            raise BadInput("--no-nics and --net do not go together")
+        return []
+    if not given:
+        return None
+    found: dict[int, dict[str, Any]] = {}
+    for ident, keys in given:
+        if not (ident.isdecimal() and ident.isascii()):
+            raise BadInput(f"'{ident}' is not a card's number, in --net {ident}:...")
+        if len(ident) > _DIGITS:
+            raise BadInput(f"no instance has so many cards: --net {ident}:...")
+        if int(ident) in found:
+            raise BadInput(f"--net {ident} is given twice")
+        found[int(ident)] = keys
+    return [found.get(number, {}) for number in range(max(found) + 1)]
+
+
+def changes(given: Sequence[Given]) -> list[list[Any]]:
+    """Return what to do with an instance's cards: [action, which, keys].
+
+    Raises
+    ------
+    BadInput
+        If an action's keys do not fit it.
+    """
+    return [_change(ident, keys) for ident, keys in given]
+
+
+def _change(ident: str, keys: Mapping[str, Any]) -> list[Any]:
+    if ident in _ALONE:
+        return _checked(ident, _LAST, keys)
+    asked = [action for action in _ACTIONS if action in keys]
+    if len(asked) > 1:
+        raise BadInput(
+            f"--net {ident} asks for {' and '.join(asked)}: one at a time",
+            hint="give --net once for each",
+        )
+    action = asked[0] if asked else "modify"
+    rest = {key: value for key, value in keys.items() if key != action}
+    return _checked(action, int(ident) if is_whole(ident) else ident, rest)
+
+
+def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> list[Any]:
+    if action == "add" and isinstance(which, str):
+        raise BadInput(f"add takes a card's number, not '{which}'")
+    if action == "remove" and keys:
+        raise BadInput(f"remove takes no parameters: {', '.join(keys)} given")
+    if action == "modify" and not keys:
+        raise BadInput("nothing to modify in a card", hint="--net N:modify,link=br1")
+    words = {key: "none" if one is None else str(one) for key, one in keys.items()}
+    return [action, which, words]
+
+
+def params(call: Call) -> dict[str, str]:
+    """Return the parameters that ``--nic-parameters`` gives, as text."""
+    given = call.option("nic_parameters") or {}
+    return {name: "" if value is None else str(value) for name, value in given.items()}
+
+
+DEFAULTS = Option(
+    ("-N", "--nic-parameters"),
+    "how network cards are connected: mode=bridged|routed|openvswitch,link=br0,vlan=",
+    "KEY=VALUE,...",
+    key_values,
+)
+MODIFIED = Option(
+    ("--net",),
+    "N:add,link=..., N:remove, N:modify,...; N may be a name or uuid where the card is "
+    "there already; mac=, ip=, name=, network=, mode=, link=, vlan=",
+    "N:ACTION,KEY=VALUE,...",
+    net_option,
+    repeats=True,
+)
+NEW = Option(
+    ("--net",),
+    "a network card: mac=, ip=, name=, network=, mode=, link=, vlan=",
+    "N:KEY=VALUE,...",
+    ident_key_values,
+    repeats=True,
+)
+CONFLICTS = Option(
+    ("--no-conflicts-check",), "let an address be one of a network that it is not in"
+)
+
+
+def conflicts(call: Call) -> dict[str, bool]:
+    """Return whether addresses are looked for in networks, if they are not to be."""
+    return {"conflicts_check": False} if call.option("no_conflicts_check") else {}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""moorage watcher: brings back what should run, now and then, as a timer wants it.
+
+It is a client as any other: what it decides becomes jobs, and what is safe is for their
+operations to say. Instances are started "if wanted": one that somebody shut down in the
+meantime stays down.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import DecodeError, ValidationError, json
+from msgspec.structs import replace
+
+from moorage.api.luxi import NoMaster
+from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.errors import show
+from moorage.cli.options import DEBUG, moot, seconds
+from moorage.errors import Failed, WrongState
+from moorage.model import nice
+
+from . import jobs
+from .rules import Guest, Memory, Plan, plan
+
+NOT_MASTER = 11
+"""Exit status where there is no master on this machine, as in Ganeti."""
+_OLD = 6 * 3600
+"""Seconds after which a job that ended is put away, as in Ganeti."""
+_FIELDS = (
+    "name",
+    "status",
+    "admin_state",
+    "pnode",
+    "snodes",
+    "disks_active",
+    "disk.holders",
+)
+_NORMAL = 0
+
+
+def watch(call: Call) -> int:
+    """Look once at all instances, and do what is to be done."""
+    try:
+        (until,) = call.client.call("QueryConfigValues", ["watcher_pause"])
+    except NoMaster as error:
+        show(error, call.terminal)
+        return NOT_MASTER
+    if until and until > time.time() and not call.option("ignore_pause"):
+        told = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(until))
+        call.terminal.talk(f"The watcher is paused until {told}")
+        return 0
+    call.client.call("AutoArchiveJobs", call.option("job_age"), 30.0)
+    with _memory(_place(call)) as file:
+        return _watched(call, file)
+
+
+def _watched(call: Call, file: Path) -> int:
+    before = _remembered(file)
+    busy = jobs.unfinished(call, before.jobs)
+    found = plan(_guests(call), _boots(call), replace(before, jobs=busy), time.time())
+    for sentence in found.warnings:
+        call.terminal.print(f"Warning: {sentence}")
+    ops = _opcodes(found)
+    if call.option("dry_run"):
+        for name, op in ops.items():
+            call.terminal.print(f"Would do {op['OP_ID']} for {name}")
+        return 0
+    failed, under_way = jobs.carried_out(call, ops)
+    lost = failed & {*found.activations}
+    boots = before.boots if lost else found.memory.boots  # to be tried again
+    _keep(file, Memory(found.memory.tries, boots, busy | under_way))
+    return int(bool(failed))
+
+
+def _opcodes(found: Plan) -> dict[str, dict[str, Any]]:
+    """Return what is to be done, by instance: each appears in one list only."""
+    kinds: tuple[tuple[tuple[str, ...], str, dict[str, Any]], ...] = (
+        (found.ended, "OP_INSTANCE_SHUTDOWN", _ENDED),
+        (found.starts, "OP_INSTANCE_STARTUP", {"if_wanted": True}),
+        (found.activations, "OP_INSTANCE_ACTIVATE_DISKS", {}),
+    )
+    return {
+        name: {"OP_ID": op_id, "instance_name": name, **more}
+        for names, op_id, more in kinds
+        for name in names
+    }
+
+
+_ENDED = {"admin_state_source": "user", "if_ended": True}
+
+
+# -- what there is ---------------------------------------------------------------------
+
+
+def _guests(call: Call) -> list[Guest]:
+    _, rows = call.client.query("instance", _FIELDS)
+    found = []
+    for row in rows:
+        values = [value if state == _NORMAL else None for state, value in row]
+        name, status, admin, pnode, snodes, active, holders = values
+        found.append(
+            Guest(
+                str(name),
+                str(status),
+                str(admin),
+                str(pnode),
+                tuple(snodes or ()),
+                bool(active),
+                tuple(holders or ()),
+            )
+        )
+    return sorted(found, key=lambda one: nice(one.name))
+
+
+def _boots(call: Call) -> dict[str, str]:
+    _, rows = call.client.query("node", ("name", "bootid"))
+    return {
+        str(name): str(boot)
+        for (_, name), (state, boot) in rows
+        if state == _NORMAL and boot
+    }
+
+
+# -- its memory ------------------------------------------------------------------------
+
+
+def _place(call: Call) -> Path:
+    from moorage.daemons.paths import (  # noqa: PLC0415 - the daemons' side
+        MASTER_DIR,
+        MasterPlaces,
+    )
+
+    preset = call.terminal.environ.get("MOORAGE_DIR") or MASTER_DIR
+    return MasterPlaces(Path(call.option("dir") or preset)).watcher
+
+
+@contextmanager
+def _memory(file: Path) -> Iterator[Path]:
+    """Hold the watcher's memory: one watcher looks at a time."""
+    try:
+        held = os.open(file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise Failed(f"{file} cannot be kept: {error.strerror}") from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield file
+    except BlockingIOError:
+        raise WrongState("another watcher is at work") from None
+    finally:
+        os.close(held)
+
+
+def _remembered(file: Path) -> Memory:
+    try:
+        return json.decode(file.read_bytes(), type=Memory)
+    except (FileNotFoundError, DecodeError, ValidationError):
+        return Memory()
+
+
+def _keep(file: Path, memory: Memory) -> None:
+    scratch = file.with_suffix(".part")
+    scratch.write_bytes(json.encode(memory))
+    scratch.replace(file)
+
+
+COMMAND = Command(
+    "watcher",
+    watch,
+    "bring back what should run; a timer runs this every five minutes",
+    (),
+    (
+        Option(("--dir",), "the master's directory (/var/lib/moorage)", "DIR"),
+        Option(("--dry-run",), "say what would be done; change nothing"),
+        Option(("--ignore-pause",), "work although the watcher is paused"),
+        Option(
+            ("-A", "--job-age"),
+            "put away jobs that ended so many seconds ago (21600)",
+            "SECONDS",
+            seconds,
+            default=_OLD,
+        ),
+        moot("--no-wait-children", "there is one process for all node groups"),
+        moot("--wait-children", "there is one process for all node groups"),
+        moot("--no-verify-disks", "disks are attached again where a node booted"),
+        moot("--no-strict", "a guest is started by a job, which looks again"),
+        DEBUG,
+    ),
+    examples=(
+        Example("moorage watcher", "once, by hand"),
+        Example("moorage watcher --dry-run", "what would it do?"),
+        Example("gnt-cluster watcher pause 2h", "leave everything alone for a while"),
+    ),
+)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Copies of the master's state on the candidates, kept equal commit by commit."""
+
+from .follower import Pace
+from .log import CommitLog, LoggedEngine
+from .replication import Replication
+
+__all__ = ["CommitLog", "LoggedEngine", "Pace", "Replication"]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The newest commits of a store, for those who follow it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from moorage.model.commits import Head, Key, Logged, Write
+from moorage.store import Store, Stored
+
+_MOST, _LONGEST = 16 * 1024 * 1024, 5000
+"""Bytes and commits that are kept; who lacks more gets a whole copy."""
+
+
+class LoggedEngine(Store, Protocol):
+    """An engine that tells where it stands, and what it holds."""
+
+    @property
+    def head(self) -> Head:
+        """What the last commit made, or else the taking of the lead."""
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and the head that they belong to."""
+
+
+class CommitLog:
+    """A store that notes its commits, in their order.
+
+    Parameters
+    ----------
+    engine
+        What keeps the records.
+
+    Attributes
+    ----------
+    grown
+        Set, and replaced, when a commit was noted.
+    """
+
+    def __init__(self, engine: LoggedEngine) -> None:
+        self.grown = asyncio.Event()
+        self._engine = engine
+        self._recent: deque[tuple[Logged, int]] = deque()
+        self._size = 0
+
+    @property
+    def head(self) -> Head:
+        """Where the store stands."""
+        return self._engine.head
+
+    async def lead(self) -> int:
+        """Become the only writer; return the term."""
+        return await self._engine.lead()
+
+    async def load(self) -> Stored:
+        """Return all records."""
+        return await self._engine.load()
+
+    async def read(self, kind: str, prefix: str) -> Mapping[str, bytes]:
+        """Return the records of a kind whose names begin with `prefix`, by name."""
+        return await self._engine.read(kind, prefix)
+
+    async def whole(self) -> tuple[Head, Mapping[Key, bytes]]:
+        """Return all records, and the head that they belong to."""
+        return await self._engine.whole()
+
+    async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
+        """Apply `writes` at version `expected`, and note them."""
+        version = await self._engine.commit(writes, expected=expected)
+        self._note(Logged(self._engine.head, tuple(writes)))
+        return version
+
+    async def close(self) -> None:
+        """Let go of the store and of the lead."""
+        await self._engine.close()
+
+    def _note(self, commit: Logged) -> None:
+        size = sum(len(value or b"") + 100 for _, value in commit.writes)
+        self._recent.append((commit, size))
+        self._size += size
+        while self._size > _MOST or len(self._recent) > _LONGEST:
+            self._size -= self._recent.popleft()[1]
+        self.grown.set()
+        self.grown = asyncio.Event()
+
+    def after(self, head: Head) -> list[Logged] | None:
+        """Return the commits that a store lacks which stands at `head`.
+
+        None if nobody knows: they are too many, or it never was a store of ours.
+        """
+        if head.version >= self.head.version:
+            return [] if head.holds(self.head) else None
+        missing = self.head.version - head.version
+        if missing > len(self._recent):
+            return None
+        found = [commit for commit, _ in list(self._recent)[-missing:]]
+        known = len(self._recent) > missing
+        if known and not self._recent[-missing - 1][0].head.holds(head):
+            return None
+        return found

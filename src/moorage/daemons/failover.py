@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-cluster master-failover``: a candidate becomes the master.
+
+First all nodes are asked, and nothing is changed. Then they are told to heed no earlier
+master: from there on the old one gets no order through and no commit acknowledged. Only
+then is the copy read. Whatever is interrupted can be begun again.
+"""
+
+import asyncio
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from moorage.errors import NotFound, WrongState
+from moorage.jobs import Nodes
+from moorage.jobs.job import decode as decode_job
+from moorage.model import Change, Config, Node, successor
+from moorage.model.commits import Head
+from moorage.node import durable, enrolment, leader
+from moorage.node.authority import Authority
+from moorage.node.client import HttpNodes
+from moorage.node.copies import read_keys
+from moorage.node.state_copy import StateCopy
+from moorage.protocol import GetStanding, HeedTerm
+from moorage.store import ConfigStore, SqliteStore, inspect, loaded
+from moorage.store.records import at_once, head_of, put_head
+
+from . import master, process, voting
+from .paths import KEPT, MasterPlaces, NodePlaces
+from .state_directory import claim, give
+from .succession import put_aside
+
+LEAP = 100
+"""By how much the term rises: an old master that is cut off, and starts again some
+times, must not count as far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heritage:
+    """What lies on a candidate for the next master.
+
+    Attributes
+    ----------
+    path
+        The file of the copy.
+    keys
+        Directory of the cluster's keys.
+    jobs
+        How many jobs had not ended.
+    """
+
+    own: str
+    path: Path
+    keys: Path
+    head: Head
+    config: Config
+    jobs: int
+
+    @property
+    def voters(self) -> list[Node]:
+        """The nodes that are asked: those that nobody has marked offline."""
+        return [one for one in self.config.named(Node) if not one.offline]
+
+    @property
+    def former(self) -> str:
+        """Name of the node of the master before."""
+        return self.config.node(self.config.cluster.master_node).name
+
+
+def read(node: NodePlaces) -> Heritage:
+    """Return what a candidate has.
+
+    Raises
+    ------
+    NotFound
+        If it is no candidate, or got no whole copy yet.
+    WrongState
+        If its copy is damaged.
+    """
+    if not enrolment.joined(node.keys):
+        raise NotFound(f"the node in {node.root} belongs to no cluster")
+    own = enrolment.name(node.keys)
+    path = StateCopy(node.run / "state").path
+    if path is None or not path.exists():
+        known = leader.read(node.run)
+        who = f"; the master is {known.sender.node}" if known else ""
+        raise NotFound(
+            f"node {own} keeps no copy of the cluster's state: it is no master "
+            f"candidate, or became one just now{who}",
+            hint="gnt-cluster master-failover, on a candidate",
+        )
+    found = inspect(path, live=True)
+    if found.faults:
+        raise WrongState(
+            f"the copy of the state on {own} is damaged: {found.faults[0]}",
+            hint="gnt-cluster master-failover, on another candidate",
+        )
+    config, others = loaded(found.records)
+    jobs = [decode_job(value) for value in others.get("job", {}).values()]
+    return Heritage(
+        own,
+        path,
+        node.run / "state" / "keys",
+        _head(path),
+        config,
+        sum(not job.finished for job in jobs),
+    )
+
+
+def _head(path: Path) -> Head:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+        return head_of(database)[0]
+
+
+def failover(
+    places: MasterPlaces,
+    node: NodePlaces,
+    *,
+    voting: bool = True,
+    agreed: Callable[[list[str]], None],
+) -> list[str]:
+    """Make this machine's node the master; return what is to be told.
+
+    Parameters
+    ----------
+    voting
+        Whether more than half of the nodes have to answer.
+    agreed
+        Called with what may be lost; it raises an error if nobody agrees.
+
+    Raises
+    ------
+    WrongState
+        If the master is here already, or too few nodes answer.
+    NotFound
+        If this node has no copy.
+    """
+    if process.holder(places.lock):
+        raise WrongState(
+            "the master is on this node already", hint="gnt-cluster getmaster"
+        )
+    nodes = HttpNodes(Authority(read(node).keys), leads=False)
+
+    async def promoted() -> list[str]:
+        try:
+            return await promote(nodes, node, places, voting=voting, agreed=agreed)
+        finally:
+            await nodes.close()
+
+    told = asyncio.run(promoted())
+    master.start(places)
+    return told
+
+
+async def promote(
+    nodes: Nodes,
+    node: NodePlaces,
+    places: MasterPlaces,
+    *,
+    voting: bool,
+    agreed: Callable[[list[str]], None],
+) -> list[str]:
+    """Ask, agree, fence, and lay the state where a master finds it."""
+    heritage = read(node)
+    votes = await _ask(nodes, heritage, GetStanding(), 0)
+    check(heritage, votes, voting=voting)
+    agreed(list(warnings(heritage, votes)))
+    term = max(votes.term, heritage.head.term) + LEAP
+    fenced = await _ask(nodes, heritage, HeedTerm(), term)
+    heritage = read(node)  # now that no earlier master changes it any more
+    check(heritage, fenced, voting=voting)
+    told = list(fenced.told(heritage.own, heritage.head))
+    await _settle(places, heritage, term)
+    told.append(f"node {heritage.own} is the master, from term {term} on")
+    return told
+
+
+async def _ask(
+    nodes: Nodes, heritage: Heritage, call: GetStanding | HeedTerm, term: int
+) -> voting.Votes:
+    return await voting.ask(nodes, heritage.voters, call, term)
+
+
+def check(heritage: Heritage, votes: voting.Votes, *, voting: bool) -> None:
+    """Raise `WrongState` unless this candidate can become the master safely."""
+    own, head = heritage.own, heritage.head
+    if own not in votes.said:
+        raise WrongState(
+            f"the agent of this node, {own}, gives no answer "
+            f"({votes.silent.get(own, 'it is marked offline')}): it has to guard the "
+            "copy of the state",
+            hint="start it, then: gnt-cluster master-failover",
+        )
+    if voting and not votes.majority:
+        raise WrongState(
+            f"{len(votes.said)} of {votes.asked} nodes answer, and more than half have "
+            f"to: the master on {heritage.former} may lead the others",
+            hint="when you have made sure that it does not: gnt-cluster "
+            "master-failover --no-voting",
+        )
+    further = votes.further(head)
+    if further and voting:
+        raise WrongState(
+            f"the copy on {further[0]} has {further[1]} commits more than the one here",
+            hint=f"gnt-cluster master-failover, on {further[0]}",
+        )
+
+
+def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
+    """Say what the failover ends, takes up, and may lose."""
+    former = heritage.former
+    if votes.hears(former):
+        yield f"the master on {former} is alive: it will end by itself"
+    yield from votes.told(heritage.own, heritage.head)
+    yield f"{heritage.jobs} jobs were under way: the new master takes them up"
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+async def _settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
+    """Lay the keys, then the store: a master starts on whole ones only."""
+    claim(places.root, KEPT, given=True)
+    put_aside(places)
+    places.keys.mkdir(mode=0o700, exist_ok=True)
+    for name, data in read_keys(heritage.keys).items():
+        durable.write(places.keys / name, data)
+    draft = places.root / "draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    await _written(draft / places.store.name, heritage, term)
+    (draft / places.store.name).replace(places.store)
+    durable.sync(places.root)
+    shutil.rmtree(draft)
+    for path in places.root.iterdir():
+        give(path)
+
+
+async def _written(path: Path, heritage: Heritage, term: int) -> None:
+    """Write the copy as a store that its new master leads."""
+    path.touch(mode=0o600)
+    uri = f"{heritage.path.as_uri()}?mode=ro"
+    source = sqlite3.connect(uri, uri=True)
+    target = sqlite3.connect(path)
+    with closing(source), closing(target):
+        source.backup(target)
+    truth, _ = await ConfigStore.open(SqliteStore(path))
+    try:
+        await truth.commit(moved(truth.config, heritage.own))
+    finally:
+        await truth.close()
+    raise_term(path, term)
+
+
+def raise_term(path: Path, term: int) -> None:
+    """Let the next master of a store count a higher term than `term`."""
+    database = sqlite3.connect(path, isolation_level=None)
+    with closing(database), at_once(database):
+        head, _ = head_of(database)
+        put_head(database, head._replace(term=max(term, head.term)))
+
+
+def moved(config: Config, own: str) -> Change:
+    """Return the change that makes a node the master's."""
+    node, now = config.node(own), time.time()
+    where = {"master_node": node.uuid, "master_ip": node.primary_ip}
+    cluster = successor(config.cluster, now, **where)
+    if node.master_candidate:
+        return Change((cluster,))
+    return Change((cluster, successor(node, now, master_candidate=True)))

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Hooks: an administrator's scripts, on nodes, before and after an operation.
+
+Those before run when it is decided what is to be done, and nothing is done yet: one
+that fails refuses the operation. Those after run when all is done; what fails there is
+a line in the job's log. A master that takes a job over runs them again, for nobody
+knows how far the former one came: so scripts must bear to run twice.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from moorage.errors import HookFailed, MoorageError, NotFound
+from moorage.protocol import HookRuns, RunHooks
+from moorage.store import ConfigStore
+
+from .asking import Asker
+from .job import Job, Op, Pending
+from .operation import Operation, View
+from .queue import Queue
+from .task import Task
+
+GLOBAL = "global"
+"""The hooks of every operation; they run on the master's node."""
+DATA_DIR = "/var/lib/moorage"
+_POST = "POST_"
+
+
+class Hooked(NamedTuple):
+    """What hooks an operation has.
+
+    Attributes
+    ----------
+    path
+        Name of their directories, without the phase; empty if it has none but the
+        global ones.
+    kind
+        What it is about, as Ganeti says it: ``INSTANCE``.
+    before, after
+        Uuids of the nodes where they run.
+    env
+        Variables of the operation, without the prefix ``GANETI_``.
+    """
+
+    path: str = ""
+    kind: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+
+
+HooksOf = Callable[[Operation, View, Sequence[Task]], Hooked]
+"""Tells the hooks of an operation that is about to do some tasks."""
+
+
+class Hooks:
+    """Runs hooks on behalf of jobs.
+
+    Parameters
+    ----------
+    of
+        Tells which an operation has; None for a cluster without hooks.
+    point
+        Passes a place where a test may interrupt.
+
+    Attributes
+    ----------
+    known
+        Whether there may be hooks at all.
+    """
+
+    def __init__(
+        self,
+        truth: ConfigStore,
+        queue: Queue,
+        asker: Asker,
+        of: HooksOf | None,
+        point: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._truth = truth
+        self._queue = queue
+        self._asker = asker
+        self._of = of
+        self.known = of is not None
+        self._point = point
+
+    async def before(
+        self, job: Job, op: Op, operation: Operation, view: View, tasks: Sequence[Task]
+    ) -> None:
+        """Run what comes before; note in the operation what is to come after.
+
+        Raises
+        ------
+        HookFailed
+            If one of them fails.
+        """
+        if not self._of:
+            return
+        known = self._of(operation, view, tasks)
+        env = self._common(operation, known) | dict(known.env)
+        plan = self._plan(known.path, known.before)
+        found = await self._run(job, op, plan, "pre", env)
+        for node, runs in found.items():
+            for one in runs.runs:
+                if one.problem:
+                    name = self._name(node)
+                    raise HookFailed(
+                        f"hook {one.script} on node {name}: {one.problem}", node=name
+                    )
+        having = {node for node, runs in found.items() if runs.after}
+        unasked = set(known.after) - set(known.before)
+        nodes = tuple(n for n in known.after if n in having or n in unasked)
+        everywhere = self._master() in having
+        if (known.path and nodes) or everywhere:
+            op.hooks = Pending(
+                path=known.path, nodes=nodes, everywhere=everywhere, env=env
+            )
+
+    async def after(self, job: Job, op: Op, operation: Operation, view: View) -> None:
+        """Run what comes after an operation that has ended, well or not."""
+        if not (self._of and op.hooks):
+            return
+        known, done = op.hooks, op.error is None
+        env = known.env | {"POST_STATUS": "success" if done else "error"}
+        if done:
+            env |= self._afresh(operation, view)
+        if done and known.path:
+            await self._say(job, op, dict.fromkeys(known.nodes, (known.path,)), env)
+        if known.everywhere:
+            await self._say(job, op, {self._master(): (GLOBAL,)}, env)
+        op.hooks = None
+
+    async def _say(
+        self, job: Job, op: Op, plan: dict[str, tuple[str, ...]], env: dict[str, str]
+    ) -> None:
+        for node, runs in (await self._run(job, op, plan, "post", env)).items():
+            for one in runs.runs:
+                if one.problem:
+                    told = f"hook {one.script} on node {self._name(node)}"
+                    self._queue.note(job, op, f"Warning: {told}: {one.problem}")
+
+    async def _run(
+        self,
+        job: Job,
+        op: Op,
+        plan: dict[str, tuple[str, ...]],
+        phase: str,
+        env: dict[str, str],
+    ) -> dict[str, HookRuns]:
+        """Run the hooks of nodes, all nodes at once; a silent one has none."""
+        called = f"job {job.id}.{job.ops.index(op)}"
+        await self._point(f"before hooks, {phase}")
+        found = await asyncio.gather(
+            *(
+                self._ask(
+                    job,
+                    op,
+                    node,
+                    RunHooks(operation=called, paths=paths, phase=phase, env=env),
+                )
+                for node, paths in plan.items()
+            )
+        )
+        await self._point(f"after hooks, {phase}")
+        return dict(zip(plan, found, strict=True))
+
+    async def _ask(self, job: Job, op: Op, node: str, call: RunHooks) -> HookRuns:
+        known = self._truth.config.objects.get(node)
+        if known is None or getattr(known, "offline", False):
+            return HookRuns()
+        try:
+            return await self._asker.call(job, op, node, call)
+        except MoorageError as error:
+            told = f"the hooks of node {self._name(node)} did not run: {error.message}"
+            self._queue.note(job, op, f"Warning: {told}")
+            return HookRuns()
+
+    def _plan(self, path: str, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return which hooks run where: the global ones on the master's node."""
+        plan = {node: (path,) for node in nodes if path}
+        master = self._master()
+        return plan | {master: (GLOBAL, *plan.get(master, ()))}
+
+    def _common(self, operation: Operation, known: Hooked) -> dict[str, str]:
+        """Return the variables of every hook."""
+        cluster = self._truth.config.cluster
+        kind = {"OBJECT_TYPE": known.kind} if known.kind else {}
+        return kind | {
+            "OP_CODE": operation.op_id,
+            "DATA_DIR": DATA_DIR,
+            "CLUSTER": cluster.cluster_name,
+            "MASTER": self._name(cluster.master_node),
+        }
+
+    def _afresh(self, operation: Operation, view: View) -> dict[str, str]:
+        """Return the variables as they are by now; none of what is gone."""
+        try:
+            env = self._of(operation, view, ()).env if self._of else {}
+        except NotFound:
+            return {}
+        return {_POST + name: value for name, value in env.items()}
+
+    def _master(self) -> str:
+        return self._truth.config.cluster.master_node
+
+    def _name(self, node: str) -> str:
+        return getattr(self._truth.config.objects.get(node), "name", None) or node

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Scripts that a node's administrator lets the cluster run, by their names alone.
+
+``restricted-commands`` are for ``gnt-node restricted-command``, ``oob`` switch the
+power of other nodes. What is in these directories is root's decision on this node.
+"""
+
+import re
+from pathlib import Path
+
+from moorage.errors import CommandFailed, Failed, NotFound
+from moorage.protocol import Said
+from moorage.storage import Command
+
+from . import commands
+from .scripts import Scripts
+from .trust import distrust
+
+DIRECTORY = "/etc/ganeti"
+KINDS = ("restricted-commands", "oob")
+LIMIT = 240.0
+"""Seconds that one script may last."""
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+class AdminScripts:
+    """The scripts of a node.
+
+    Parameters
+    ----------
+    directory
+        Has a directory of each kind; they need not be there.
+    """
+
+    def __init__(
+        self, directory: Path, log_dir: Path, scripts: Scripts | None = None
+    ) -> None:
+        self._directory = directory
+        self._log_dir = log_dir
+        self._scripts = scripts
+
+    async def run(self, kind: str, name: str, arguments: tuple[str, ...]) -> Said:
+        """Run one, and return what it printed.
+
+        Raises
+        ------
+        NotFound
+            If there is none of that name.
+        Failed
+            If others than root could have written it, or it does not end.
+        """
+        path = self._directory / kind / name
+        if kind not in KINDS or not _NAME.fullmatch(name) or not path.is_file():
+            raise NotFound(f"there is no {self._directory / kind}/{name[:80]}")
+        problem = distrust(path)
+        if problem:
+            raise Failed(f"{path} is not run: {problem}")
+        argv = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1', str(path), *arguments)
+        command = Command(argv, failure=f"{kind}/{name}", check=False)
+        try:
+            found = await commands.run(
+                command, log_dir=self._log_dir, timeout=LIMIT, scripts=self._scripts
+            )
+        except CommandFailed as error:
+            raise Failed(" ".join(error.message.split())) from None
+        return Said(output=found.stdout, code=found.code)

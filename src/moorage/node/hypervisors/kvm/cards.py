@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Network cards of a running guest: plugged and unplugged over its monitor.
+
+QEMU itself is asked what is plugged.
+"""
+
+import asyncio
+import re
+from itertools import chain
+
+from moorage.errors import Failed
+from moorage.model.hvparams import Parameters
+from moorage.node.hypervisors.base import Card, seat
+
+from . import netdev, shapes
+from .monitor import Monitor, Refusal
+from .taps import Tap
+
+_PERIPHERAL = "/machine/peripheral"
+_SEAT = re.compile(rf"/{netdev.port_name(0)[:-1]}([0-9])(?:/|$)", re.ASCII)
+_POLL = 0.02
+
+
+async def layout(monitor: Monitor) -> dict[str, int] | None:
+    """Return the seat of each card; None if the guest has no seats."""
+    names = await _peripheral(monitor)
+    if netdev.port_name(0) not in names:
+        return None
+    cards = [card for name in names if (card := netdev.card_of(name))]
+    found = {card: await _seat_of(monitor, card) for card in cards}
+    return {card: at for card, at in found.items() if at is not None}
+
+
+async def _peripheral(monitor: Monitor) -> list[str]:
+    listed = await monitor.read(shapes.Children, "qom-list", path=_PERIPHERAL)
+    return [item.name for item in listed]
+
+
+async def _seat_of(monitor: Monitor, card: str) -> int | None:
+    path = f"{_PERIPHERAL}/{netdev.device_name(card)}"
+    try:
+        bus = await monitor.read(
+            shapes.Path, "qom-get", path=path, property="parent_bus"
+        )
+    except Refusal:  # the guest let go of it just now
+        return None
+    found = _SEAT.search(bus)
+    return int(found[1]) if found else None
+
+
+async def plug(
+    monitor: Monitor, card: Card, tap: Tap | None, given: Parameters
+) -> None:
+    """Plug a card that is not plugged.
+
+    Raises
+    ------
+    Failed
+        If the guest has no seat for it.
+    """
+    at = await free_seat(monitor, card)
+    await let_go(monitor, card.uuid)  # of what an interrupted attempt left
+    try:
+        if tap:
+            await _give(monitor, card, tap)
+        device = netdev.device(card, at, given, cabled=tap is not None)
+        await monitor.ask("device_add", **device)
+    except Failed as error:
+        await let_go(monitor, card.uuid)
+        said = error.said if isinstance(error, Refusal) else error.message
+        raise Failed(
+            f"guest {monitor.guest} cannot get network card {card.index}: {said}",
+            hint=error.hint,
+            guest=monitor.guest,
+        ) from None
+
+
+async def free_seat(monitor: Monitor, card: Card) -> int:
+    """Return the seat for one more card.
+
+    Raises
+    ------
+    Failed
+        If there is none.
+    """
+    seats = await layout(monitor)
+    if seats is None:
+        raise Failed(
+            f"guest {monitor.guest} was started by an older agent: no network card can "
+            "be plugged into it",
+            hint="gnt-instance reboot --type=hard, and it can",
+        )
+    found = seat(seats, card.index, netdev.SEATS)
+    if found is None:
+        raise Failed(
+            f"guest {monitor.guest} has {netdev.SEATS} network cards already",
+            hint="remove one first",
+        )
+    return found
+
+
+async def _give(monitor: Monitor, card: Card, tap: Tap) -> None:
+    """Give QEMU a tap, as its end of the card's cable."""
+    queues = {f"queue{n}": fd for n, fd in enumerate(tap.queues)}
+    vhosts = {f"vhost{n}": fd for n, fd in enumerate(tap.vhosts)}
+    for name, descriptor in chain(queues.items(), vhosts.items()):
+        await monitor.give(name, descriptor)
+    words = netdev.cable(card.uuid, list(queues), list(vhosts))
+    await monitor.ask("netdev_add", **words)
+
+
+async def let_go(monitor: Monitor, card: str) -> None:
+    """Close QEMU's end of the cable of a card whose device is gone."""
+    try:
+        await monitor.ask("netdev_del", id=netdev.cable_name(card))
+    except Refusal as error:
+        if "not found" not in error.said:
+            raise
+
+
+async def ask_to_unplug(monitor: Monitor, card: str, within: float) -> bool:
+    """Ask the guest to let go of a card; return whether it did, in so many seconds.
+
+    The request may be repeated: a guest that is starting loses the first ones.
+    """
+    name = netdev.device_name(card)
+    if name in await _peripheral(monitor):
+        try:
+            await monitor.ask("device_del", id=name)
+        except Refusal as error:
+            if "already in the process" not in error.said:
+                raise
+    loop = asyncio.get_running_loop()
+    end = loop.time() + within
+    while name in await _peripheral(monitor):
+        if loop.time() > end:
+            return False
+        await asyncio.sleep(_POLL)
+    await let_go(monitor, card)
+    return True

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verify that the master's state has copies, and that they are whole."""
+
+from collections.abc import Iterator
+
+from moorage.errors import MoorageError
+from moorage.jobs import Ask, View
+from moorage.model import Node
+from moorage.ops.candidates import missing, promoted
+from moorage.protocol import CopyStatus, GetCopies
+
+from .observation import Finding, Seen
+
+
+def copies_on(view: View) -> Ask[list[CopyStatus]]:
+    """Ask the master what it knows of its copies."""
+    return Ask(view.config.cluster.master_node, GetCopies())
+
+
+def copies(seen: Seen) -> Iterator[Finding]:
+    """Find copies that are behind, and a state that has too few."""
+    try:
+        told = seen.view.answer(copies_on(seen.view)) or []
+    except MoorageError:
+        return  # the node that cannot be asked is found with the silent ones
+    for one in told:
+        if one.state == "behind":
+            node = seen.config.node(one.node)
+            lacks = "all" if one.commits is None else one.commits
+            yield Finding(
+                f"node {node.name}",
+                f"its copy of the state is behind, and lacks {lacks} commits "
+                f"({one.why}): a failover to it would lose them",
+                f"gnt-node info {node.name}",
+                warning=True,
+            )
+    yield from _too_few(seen)
+
+
+def _too_few(seen: Seen) -> Iterator[Finding]:
+    few = missing(seen.config)
+    free = promoted(seen.config, seen.view.now)
+    if few and free and seen.config.count(Node) > 1:
+        yield Finding(
+            "cluster",
+            f"{few} more nodes could keep a copy of the state",
+            f"gnt-node modify -C yes {free[0].name}",
+            warning=True,
+        )

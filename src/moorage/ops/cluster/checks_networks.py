@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verify that nodes have the bridges of their group's network cards, and addresses."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from moorage.model import Config, Instance, Network, NodeGroup
+from moorage.model.networks import MAC, contains, outside
+from moorage.model.nicparams import NicParams
+from moorage.ops import links
+from moorage.ops.links import Wanted
+
+from .observation import Finding, Seen
+
+
+def bridges(seen: Seen) -> Iterator[Finding]:
+    """Find bridges that are missing on any node where cards may have to go.
+
+    Nothing is broken while no instance of the group needs it.
+    """
+    groups = seen.config.all(NodeGroup)
+    wants = {group.uuid: _wanted(seen.config, group) for group in groups}
+    for node, facts in seen.nodes():
+        if facts.links is None or not node.vm_capable:
+            continue
+        for want, users in wants[node.group].items():
+            why = links.problem(facts.links, want)
+            if why:
+                yield Finding(
+                    f"node {node.name}",
+                    f"{why}, which {_needed_by(users)}",
+                    f"on {node.name}: {links.remedy(want)}",
+                    warning=not users,
+                )
+
+
+def _wanted(config: Config, group: NodeGroup) -> dict[Wanted, list[str]]:
+    """Return the bridges that a group's cards need, each with the instances' names."""
+    found: dict[Wanted, list[str]] = defaultdict(list)
+    for given in group.networks.values():
+        want = links.wanted(NicParams(**given))
+        if want:
+            found[want] = []
+    for node in config.nodes_in(group):
+        for instance in config.instances_on(node):
+            for want in set(links.needed(config, node, instance.nics)):
+                found[want].append(instance.name)
+    return found
+
+
+def _needed_by(users: list[str]) -> str:
+    if not users:
+        return "cards in a network of its node group would need"
+    more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+    return f"network cards of {users[0]}{more} need"
+
+
+def addresses(seen: Seen) -> Iterator[Finding]:
+    """Find cards that share a hardware address, or have one that no card may have."""
+    config = seen.config
+    for (network, address), uuids in config.addresses.items():
+        if network == MAC and len(uuids) > 1:
+            names = " and ".join(one.name for one in config.holders_of((MAC, address)))
+            yield Finding(
+                f"MAC address {address}",
+                f"network cards of {names} have it",
+                "gnt-instance modify --net N:mac=generate INSTANCE",
+            )
+    for one in config.named(Network):
+        never = outside(one)
+        for instance in config.instances_in(one):
+            for ip in _addresses_in(instance, one):
+                if ip in never or not contains(one, ip):
+                    yield Finding(
+                        f"instance {instance.name}",
+                        f"a network card has {ip}, which network {one.name} does not "
+                        "give to cards",
+                        f"gnt-network info {one.name}",
+                    )
+
+
+def _addresses_in(instance: Instance, network: Network) -> list[str]:
+    found = (nic for nic in instance.nics if nic.network == network.uuid)
+    return [nic.ip for nic in found if nic.ip]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ganeti's error codes, which monitoring plugins read, for what verify finds."""
+
+from collections.abc import Callable, Iterable
+
+from moorage.errors import BadInput, NotFound
+from moorage.model import Config
+
+from .observation import Finding, Seen, group_uuid
+
+Check = Callable[[Seen], Iterable[Finding]]
+
+CODES: dict[str, str] = {
+    "checks_certificates.master": "ECLUSTERCERT",
+    "checks_certificates.nodes": "ECLUSTERCLIENTCERT",
+    "checks_defaults.presets": "ECLUSTERCFG",
+    "checks_devices.devices": "EINSTANCEMISSINGDISK",
+    "checks_disks.leftovers": "ENODEORPHANLV",
+    "checks_disks.missing": "EINSTANCEMISSINGDISK",
+    "checks_guests.instances": "EINSTANCEDOWN",
+    "checks_guests.strangers": "ENODEORPHANINSTANCE",
+    "checks_mirrors.mirrors": "ENODEDRBD",
+    "checks_mirrors.strangers": "ENODEDRBD",
+    "checks_nodes.silent": "ENODERPC",
+    "checks_nodes.versions": "ENODEVERSION",
+    "checks_policy.sizes": "EINSTANCEPOLICY",
+    "checks_storage.allowed": "ENODEFILESTORAGEPATHS",
+    "checks_storage.directories": "ENODEFILESTORAGEPATHUNUSABLE",
+    "checks_storage.providers": "EEXTAGS",
+    "checks_storage.units": "ENODELVM",
+    "checks_survival.losses": "ENODEN1",
+}
+"""By the check that finds it; others have a code by what they are about."""
+KINDS = {
+    "cluster": "ECLUSTERCFG",
+    "node": "ENODESETUP",
+    "instance": "EINSTANCELAYOUT",
+    "disk": "EINSTANCEFAULTYDISK",
+    "network": "ENODENET",
+}
+CLUSTER = "ECLUSTERCFG"
+SURVIVAL = "nplusone_mem"
+"""What Ganeti's clients call the check that may be left out."""
+
+
+def code(check: Check, finding: Finding) -> str:
+    """Return the code of what a check found."""
+    module = check.__module__.rpartition(".")[2]
+    known = CODES.get(f"{module}.{check.__name__}")
+    return known or KINDS.get(finding.object.partition(" ")[0], CLUSTER)
+
+
+def known() -> frozenset[str]:
+    """Return every code that there is."""
+    return frozenset({*CODES.values(), *KINDS.values()})
+
+
+def check_codes(names: Iterable[str]) -> None:
+    """Raise `BadInput` for a code that there is not."""
+    for name in names:
+        if name not in known():
+            told = ", ".join(sorted(known()))
+            raise BadInput(f"verify has no error code '{name}': there is {told}")
+
+
+def about(config: Config, finding: Finding, group: str) -> bool:
+    """Whether a finding is about a group of nodes, or something in it."""
+    kind, _, name = finding.object.partition(" ")
+    return _group(config, kind, name) == group
+
+
+def _group(config: Config, kind: str, name: str) -> str | None:
+    try:
+        if kind == "node":
+            return config.node(name).group
+        if kind == "instance":
+            return config.node(config.instance(name).primary_node).group
+        if kind == "disk":
+            return group_uuid(config, config.disk(name))
+        return config.group(name).uuid if kind == "group" else None
+    except NotFound:
+        return None

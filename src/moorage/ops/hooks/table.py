@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The hooks of every operation: their directory, nodes and variables."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from moorage.jobs import Hooked, Operation, Task, View
+from moorage.model import Node
+
+from . import instance
+from .scene import Scene
+
+Nodes = tuple[list[str], list[str]]
+"""The uuids of those before, and of those after."""
+
+
+# -- where -----------------------------------------------------------------------------
+
+
+def _master(scene: Scene) -> str:
+    return scene.config.cluster.master_node
+
+
+def _at_master(scene: Scene) -> Nodes:
+    return [_master(scene)], [_master(scene)]
+
+
+def _of_instance(scene: Scene) -> Nodes:
+    """Return the master's node and all of the instance's, as they are and will be."""
+    now, then = scene.nodes(scene.instance), scene.nodes(scene.moved)
+    found = list(dict.fromkeys([_master(scene), *now, *then]))
+    return found, found
+
+
+def _away(scene: Scene) -> Nodes:
+    """Return the same, but the node that is left, which may be dead, only after."""
+    before, after = _of_instance(scene)
+    left = scene.instance.primary_node
+    return [one for one in before if one != left or one == _master(scene)], after
+
+
+def _removal(scene: Scene) -> Nodes:
+    return [_master(scene)], _of_instance(scene)[1]
+
+
+def _everywhere(scene: Scene) -> list[str]:
+    return [node.uuid for node in scene.config.named(Node)]
+
+
+def _everywhere_after(scene: Scene) -> Nodes:
+    return [], _everywhere(scene)
+
+
+def _others(scene: Scene) -> Nodes:
+    """Return all nodes but the one that comes or goes."""
+    name = scene.field("node_name")
+    nodes = scene.config.named(Node)
+    found = [node.uuid for node in nodes if name not in (node.name, node.uuid)]
+    return found, found
+
+
+def _with_node(scene: Scene) -> Nodes:
+    """Return the master's node and the one that it is about."""
+    node = scene.config.node(str(scene.field("node_name"))).uuid
+    found = list(dict.fromkeys([_master(scene), node]))
+    return found, found
+
+
+def _with_group(scene: Scene) -> Nodes:
+    """Return the master's node and those of the group, by its old name or its new."""
+    names = (scene.field("group_name"), scene.field("new_name"))
+    nodes = scene.config.named(Node)
+    inside = [n.uuid for n in nodes if scene.name(n.group) in names or n.group in names]
+    found = list(dict.fromkeys([_master(scene), *inside]))
+    return found, found
+
+
+# -- what ------------------------------------------------------------------------------
+
+
+def _cluster(scene: Scene) -> dict[str, str]:
+    return {"OP_TARGET": scene.config.cluster.cluster_name}
+
+
+def _tags(scene: Scene) -> dict[str, str]:
+    nodes = scene.config.named(Node)
+    return {
+        "CLUSTER_TAGS": " ".join(sorted(scene.config.cluster.tags)),
+        **{f"NODE_TAGS_{one.name}": " ".join(sorted(one.tags)) for one in nodes},
+    }
+
+
+def _node(scene: Scene) -> dict[str, str]:
+    name = str(scene.field("node_name"))
+    return {"OP_TARGET": name, "NODE_NAME": name}
+
+
+def _move(scene: Scene) -> dict[str, str]:
+    """Return the nodes that an instance leaves and goes to."""
+    old, new = scene.nodes(scene.instance), scene.nodes(scene.moved)
+    if scene.field("target_node") and not scene.tasks:
+        new = old
+    found = {"OLD_PRIMARY": old[:1], "NEW_PRIMARY": new[:1]}
+    found |= {"OLD_SECONDARY": old[1:2], "NEW_SECONDARY": new[1:2]}
+    told = {name: "".join(map(scene.name, one)) for name, one in found.items()}
+    return instance.variables(scene) | told
+
+
+def _renamed(scene: Scene) -> dict[str, str]:
+    return {"OLD_NAME": str(scene.field("group_name"))}
+
+
+# -- the table -------------------------------------------------------------------------
+
+
+class Own(NamedTuple):
+    """The hooks of an operation.
+
+    Attributes
+    ----------
+    path
+        Name of their directories, without the phase.
+    kind
+        What it is about.
+    fields
+        Variables that are fields of the operation, by the variable.
+    nodes
+        Tells where they run.
+    more
+        Tells further variables.
+    """
+
+    path: str
+    kind: str
+    fields: Mapping[str, str] = MappingProxyType({})
+    nodes: Callable[[Scene], Nodes] = _at_master
+    more: Callable[[Scene], dict[str, str]] = lambda _: {}
+
+
+NODE_FIELDS = {
+    "MASTER_CANDIDATE": "master_candidate",
+    "OFFLINE": "offline",
+    "DRAINED": "drained",
+    "MASTER_CAPABLE": "master_capable",
+    "VM_CAPABLE": "vm_capable",
+}
+
+
+def _on_instance(
+    path: str,
+    nodes: Callable[[Scene], Nodes] = _of_instance,
+    more: Callable[[Scene], dict[str, str]] = instance.variables,
+    **fields: str,
+) -> Own:
+    return Own(path, "INSTANCE", fields, nodes, more)
+
+
+OWN: dict[str, Own] = {
+    "OP_CLUSTER_RENAME": Own(
+        "cluster-rename",
+        "CLUSTER",
+        {"NEW_NAME": "name"},
+        lambda scene: ([_master(scene)], _everywhere(scene)),
+        _cluster,
+    ),
+    "OP_CLUSTER_SET_PARAMS": Own(
+        "cluster-modify", "CLUSTER", {"NEW_VG_NAME": "volume_group_name"}, more=_cluster
+    ),
+    "OP_CLUSTER_VERIFY": Own(
+        "cluster-verify", "CLUSTER", nodes=_everywhere_after, more=_tags
+    ),
+    "OP_GROUP_ADD": Own("group-add", "GROUP", {"GROUP_NAME": "group_name"}),
+    "OP_GROUP_EVACUATE": Own(
+        "group-evacuate", "GROUP", {"GROUP_NAME": "group_name"}, _with_group
+    ),
+    "OP_GROUP_REMOVE": Own("group-remove", "GROUP", {"GROUP_NAME": "group_name"}),
+    "OP_GROUP_RENAME": Own(
+        "group-rename", "GROUP", {"NEW_NAME": "new_name"}, _with_group, _renamed
+    ),
+    "OP_GROUP_SET_PARAMS": Own(
+        "group-modify",
+        "GROUP",
+        {"GROUP_NAME": "group_name", "NEW_ALLOC_POLICY": "alloc_policy"},
+    ),
+    "OP_NODE_ADD": Own(
+        "node-add",
+        "NODE",
+        {
+            "NODE_PIP": "primary_ip",
+            "NODE_SIP": "secondary_ip",
+            "MASTER_CAPABLE": "master_capable",
+            "VM_CAPABLE": "vm_capable",
+        },
+        _others,
+        _node,
+    ),
+    "OP_NODE_REMOVE": Own("node-remove", "NODE", nodes=_others, more=_node),
+    "OP_NODE_SET_PARAMS": Own("node-modify", "NODE", NODE_FIELDS, _with_node, _node),
+    "OP_NODE_MIGRATE": Own("node-migrate", "NODE", more=_node),
+    "OP_INSTANCE_CREATE": _on_instance(
+        "instance-add",
+        ADD_MODE="mode",
+        SRC_NODE="src_node",
+        SRC_PATH="src_path",
+    ),
+    "OP_INSTANCE_REINSTALL": _on_instance("instance-reinstall"),
+    "OP_BACKUP_EXPORT": _on_instance(
+        "instance-export",
+        EXPORT_MODE="mode",
+        EXPORT_NODE="target_node",
+        EXPORT_DO_SHUTDOWN="shutdown",
+        REMOVE_INSTANCE="remove_instance",
+        SHUTDOWN_TIMEOUT="shutdown_timeout",
+    ),
+    "OP_INSTANCE_STARTUP": _on_instance("instance-start", FORCE="force"),
+    "OP_INSTANCE_SHUTDOWN": _on_instance("instance-stop", TIMEOUT="timeout"),
+    "OP_INSTANCE_REBOOT": _on_instance(
+        "instance-reboot",
+        IGNORE_SECONDARIES="ignore_secondaries",
+        REBOOT_TYPE="reboot_type",
+        SHUTDOWN_TIMEOUT="shutdown_timeout",
+    ),
+    "OP_INSTANCE_SET_PARAMS": _on_instance(
+        "instance-modify",
+        NEW_DISK_TEMPLATE="disk_template",
+        RUNTIME_MEMORY="runtime_mem",
+    ),
+    "OP_INSTANCE_FAILOVER": _on_instance(
+        "instance-failover",
+        _away,
+        _move,
+        IGNORE_CONSISTENCY="ignore_consistency",
+        FAILOVER_CLEANUP="cleanup",
+        SHUTDOWN_TIMEOUT="shutdown_timeout",
+    ),
+    "OP_INSTANCE_MIGRATE": _on_instance(
+        "instance-migrate",
+        more=_move,
+        MIGRATE_LIVE="live",
+        MIGRATE_CLEANUP="cleanup",
+        ALLOW_RUNTIME_CHANGES="allow_runtime_changes",
+    ),
+    "OP_INSTANCE_REMOVE": _on_instance(
+        "instance-remove", _removal, SHUTDOWN_TIMEOUT="shutdown_timeout"
+    ),
+    "OP_INSTANCE_RENAME": _on_instance("instance-rename", INSTANCE_NEW_NAME="new_name"),
+    "OP_INSTANCE_MOVE": _on_instance(
+        "instance-move", TARGET_NODE="target_node", SHUTDOWN_TIMEOUT="shutdown_timeout"
+    ),
+    "OP_INSTANCE_RECREATE_DISKS": _on_instance("instance-recreate-disks"),
+    "OP_INSTANCE_CHANGE_GROUP": _on_instance("instance-change-group", _at_master),
+    "OP_INSTANCE_GROW_DISK": _on_instance(
+        "disk-grow", DISK="disk", AMOUNT="amount", ABSOLUTE="absolute"
+    ),
+    "OP_INSTANCE_REPLACE_DISKS": _on_instance(
+        "mirrors-replace", more=_move, MODE="mode", NEW_SECONDARY="remote_node"
+    ),
+    **{
+        f"OP_NETWORK_{verb}": Own(
+            f"network-{verb.lower().replace('set_params', 'modify')}",
+            "NETWORK",
+            {"NETWORK_NAME": "network_name"},
+        )
+        for verb in ("ADD", "REMOVE", "RENAME", "SET_PARAMS", "CONNECT", "DISCONNECT")
+    },
+}
+"""The operations that have hooks in Ganeti."""
+
+_LOOKS = "it only looks"
+_AS_GANETI = "Ganeti has none for it"
+WITHOUT: dict[str, str] = {
+    "OP_BACKUP_REMOVE": _AS_GANETI,
+    "OP_BACKUP_VERIFY": _LOOKS,
+    "OP_CLUSTER_REDIST_CONF": _AS_GANETI,
+    "OP_CLUSTER_RENEW_CRYPTO": _AS_GANETI,
+    "OP_CLUSTER_VERIFY_DISKS": _AS_GANETI,
+    "OP_CLUSTER_REPAIR_DISK_SIZES": _AS_GANETI,
+    "OP_EXT_STORAGE_CERTIFY": _LOOKS,
+    "OP_EXT_STORAGE_DIAGNOSE": _LOOKS,
+    "OP_GROUP_ASSIGN_NODES": _AS_GANETI,
+    "OP_INSTANCE_ACTIVATE_DISKS": _AS_GANETI,
+    "OP_INSTANCE_CONSOLE": _LOOKS,
+    "OP_INSTANCE_DEACTIVATE_DISKS": _AS_GANETI,
+    "OP_INSTANCE_QUERY_DATA": _LOOKS,
+    "OP_NODE_EVACUATE": _AS_GANETI,
+    "OP_NODE_FAILOVER": _AS_GANETI,
+    "OP_NODE_MODIFY_STORAGE": _AS_GANETI,
+    "OP_NODE_POWERCYCLE": _AS_GANETI,
+    "OP_NODE_QUERYVOLS": _LOOKS,
+    "OP_NODE_QUERY_STORAGE": _LOOKS,
+    "OP_NODE_RENEW_CRYPTO": _AS_GANETI,
+    "OP_NODE_TRY_ACCELERATOR": _LOOKS,
+    "OP_OOB_COMMAND": _AS_GANETI,
+    "OP_OS_DIAGNOSE": _LOOKS,
+    "OP_REPAIR_NODE_STORAGE": _AS_GANETI,
+    "OP_RESTRICTED_COMMAND": _AS_GANETI,
+    "OP_STORAGE_DIAGNOSE": _LOOKS,
+    "OP_TAGS_DEL": _AS_GANETI,
+    "OP_TAGS_GET": _LOOKS,
+    "OP_TAGS_SEARCH": _LOOKS,
+    "OP_TAGS_SET": _AS_GANETI,
+    "OP_TEST_DELAY": _AS_GANETI,
+}
+"""Why the others have none of their own."""
+APART = ("OP_DISK_", "OP_STORAGE_")
+"""What the names of operations begin with that Ganeti does not know."""
+
+
+def of(operation: Operation, view: View, tasks: Sequence[Task]) -> Hooked:
+    """Return the hooks of an operation that is about to do some tasks."""
+    own = OWN.get(operation.op_id)
+    if own is None:
+        return Hooked()
+    scene = Scene(operation, view.config, tasks)
+    before, after = own.nodes(scene)
+    env = {name: _text(scene.field(one)) for name, one in own.fields.items()}
+    return Hooked(
+        own.path, own.kind, tuple(before), tuple(after), own.more(scene) | env
+    )
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)

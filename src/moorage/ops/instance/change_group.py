@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance change-group``: an instance goes to a node of another node group."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Question, View
+from moorage.jobs.unread import Moot
+from moorage.model import Node, NodeGroup
+from moorage.ops import copies, node_tasks, placement, policy
+from moorage.ops.fleet import Newcomer
+from moorage.ops.instance.relocation import ToAnotherNode, check_mobile
+from moorage.ops.liveness import runs
+
+
+class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
+    """Find a node in another node group, and send the instance there.
+
+    The move is a job of its own: a migration of a guest that runs, a failover of one
+    that does not.
+
+    Attributes
+    ----------
+    target_groups
+        The groups that it may go to; all others when empty.
+    """
+
+    op_id = "OP_INSTANCE_CHANGE_GROUP"
+
+    target_groups: tuple[str, ...] = ()
+    early_release: Annotated[bool, Moot("locks are released as early as can be")] = (
+        False
+    )
+
+    def groups(self, view: View) -> list[NodeGroup]:
+        """Return the groups that it may go to."""
+        config = view.config
+        home = config.group(config.node(self.instance(view).primary_node).group)
+        if self.target_groups:
+            found = [config.group(name) for name in self.target_groups]
+        else:
+            others = [one for one in config.named(NodeGroup) if one != home]
+            found = [one for one in others if one.alloc_policy != "unallocable"]
+        if home in found:
+            raise BadInput(
+                f"instance {self.instance_name} is in node group {home.name} already",
+                hint="name another group: --to GROUP",
+            )
+        return found
+
+    def candidates(self, view: View) -> list[Node]:
+        """Return the nodes of those groups."""
+        placement.check_allocator(self.iallocator)
+        return placement.hosts(view.config, self.groups(view))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs, what the nodes reach, and what room they have."""
+        yield from ToAnotherNode.questions(self, view)
+        yield from placement.ask_room(view.config, self.candidates(view))
+
+    def check(self, view: View) -> None:
+        """Refuse what is bound to its node or its group, and what fits nowhere."""
+        instance = self.instance(view)
+        if not self.groups(view):
+            raise WrongState("there is no other node group", hint="gnt-group list")
+        check_mobile(view, instance, "change-group")
+        if copies.secondary(view.config, instance):
+            raise NotSupported(
+                f"instance {instance.name} has mirrored disks, whose copies are in one "
+                "node group",
+                hint=f"first: gnt-instance modify -t TEMPLATE {instance.name}",
+            )
+        self.target(view)
+
+    def _chosen(self, view: View) -> Node:
+        """Return the best node; its group is another, so to it this is a newcomer."""
+        instance = self.instance(view)
+        full = node_tasks.beparams(view.config, instance)
+        wanted = Newcomer(
+            instance.name,
+            memory=int(full["maxmem"]),
+            vcpus=int(full["vcpus"]),
+            tags=instance.tags,
+            spindle_use=int(full.get("spindle_use", 1)),
+        )
+        able = self._able(view)
+        return placement.place(view, wanted, able, any_size=True, survival=False)[0]
+
+    def _check_reach(self, view: View, node: Node) -> None:
+        ToAnotherNode._check_reach(self, view, node)  # noqa: SLF001 - its own
+        if not self.ignore_ipolicy:
+            sizes = policy.sizes_of(view.config, self.instance(view))
+            group = view.config.group(node.group)
+            policy.check(view.config, group, self.instance_name, sizes)
+
+    def jobs(self, view: View) -> list[list[dict[str, Any]]]:
+        """Return the job that moves it."""
+        instance, node = self.instance(view), self.target(view)
+        word = "MIGRATE" if runs(view, instance) else "FAILOVER"
+        return [
+            [
+                {
+                    "OP_ID": f"OP_INSTANCE_{word}",
+                    "instance_name": instance.name,
+                    "target_node": node.name,
+                    "ignore_ipolicy": self.ignore_ipolicy,
+                }
+            ]
+        ]
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return where it goes."""
+        del results
+        return {"target_node": self.target(view).name}

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Disks that come to an instance, go, or change: ``gnt-instance modify --disk``.
+
+Every disk that a request names is looked up once, in the state before the request.
+What is done hot is done hot: on a running instance a disk is plugged or unplugged at
+once, with or without ``--hotplug``.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace as with_fields
+
+from moorage.errors import BadInput, Conflict
+from moorage.jobs import Commit, Lock, Question, Run, Task, View, commit
+from moorage.model import (
+    Change,
+    Disk,
+    Instance,
+    Node,
+    Pair,
+    apply,
+    successor,
+)
+from moorage.model import change as changes
+from moorage.ops import (
+    copies,
+    disk_checks,
+    disk_spec,
+    identity,
+    node_tasks,
+    pairs,
+    placement,
+    pools,
+)
+from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
+from moorage.ops.disk.detach import detach_tasks
+from moorage.ops.disk_access import (
+    ask_candidates,
+    ask_reach,
+    candidates,
+    elsewhere,
+    forgetting,
+    remover,
+)
+from moorage.ops.disk_names import hold_names, sought
+from moorage.ops.disk_params import ask_listed, check_listed, verified
+from moorage.ops.instance.base import OnInstance, find_disk
+from moorage.ops.instance.converting import ConvertingDisks
+from moorage.ops.instance.disk_mods import (
+    Mod,
+    completed,
+    modified,
+    parameters,
+    parse_mods,
+)
+from moorage.ops.liveness import check_known, runs
+from moorage.ops.storage.units import Named, has_room
+from moorage.protocol import VerifyDisk
+from moorage.storage.templates.ext import metadata
+
+
+class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
+    """An operation that can change an instance's disks one by one.
+
+    Attributes
+    ----------
+    disks
+        See :func:`parse_mods`.
+    keep_disks
+        Forget removed disks without destroying their data.
+    """
+
+    keep_disks: bool = False
+
+    def mods(self, view: View) -> list[tuple[Mod, Disk | None]]:
+        """Return each change with the disk it is about, looked up once."""
+        instance = self.instance(view)
+        shared = disk_spec.shared_by(view.config.disks_of(instance))
+        return [
+            (completed(mod, self.disk_template, shared), _meant(view, instance, mod))
+            for mod in parse_mods(self.disks)
+        ]
+
+    def _wishes(self, view: View) -> list[disk_spec.DiskSpec]:
+        return [self._wish(view, mod) for mod, disk in self.mods(view) if disk is None]
+
+    def _wish(self, view: View, mod: Mod) -> disk_spec.DiskSpec:
+        wanted = disk_spec.wish(view.config, mod.params)
+        return with_fields(wanted, force=self.force_params)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance, its disks, and those that it gets."""
+        yield from ConvertingDisks.locks(self, view)
+        for mod, disk in self.mods(view):
+            if disk:
+                yield Lock("disk", disk.uuid)
+                yield from pools.hold([disk.pool])
+            if disk and "name" in mod.params:
+                yield from hold_names(disk.name, mod.params["name"])
+        for disk in self._elsewhere(view):
+            for node in candidates(view.config, disk):
+                yield Lock("node", node.uuid, shared=True)
+        yield from disk_spec.hold(self._wishes(view))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, what its node reaches, and what new disks need."""
+        yield from ConvertingDisks.questions(self, view)
+        node = view.config.node(self.instance(view).primary_node)
+        group = view.config.group(node.group)
+        for wanted in self._wishes(view):
+            yield from disk_spec.ask(view.config, wanted, group)
+            if has_room(wanted.template):
+                yield placement.room_on(view.config, node)
+        mods = self.mods(view)
+        coming = [disk for mod, disk in mods if mod.action == "attach" and disk]
+        if coming:
+            yield from ask_reach(view.config, coming, node)
+        for mod, disk in mods:
+            if mod.action == "modify" and disk:
+                yield from ask_listed(view.config, disk)
+        for disk in self._elsewhere(view):
+            yield from ask_candidates(view.config, disk)
+
+    def _elsewhere(self, view: View) -> Iterator[Disk]:
+        """Yield the disks that another node than the instance's may have to remove."""
+        node = view.config.node(self.instance(view).primary_node)
+        for mod, disk in self.mods(view):
+            if mod.action == "remove" and disk and elsewhere(disk, node):
+                yield disk
+
+    def made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
+        """Return storage unit and size of the disks that are made."""
+        wishes = [*self._wishes(view), *(one.wanted for one in self.conversions(view))]
+        made = [wanted for wanted in wishes if not wanted.adopt]
+        return tuple(disk_spec.room(view, wanted, node) for wanted in made)
+
+    def check_disks(self, view: View) -> None:
+        """Raise `Refused` unless the changes of disks can be made, and together."""
+        instance = self.instance(view)
+        if all(mod.action == "detach" for mod, _ in self.mods(view)):
+            check_known(view, instance)  # as gnt-disk detach: its node may be off
+        else:
+            OnInstance.check(self, view)
+        node = view.config.node(instance.primary_node)
+        for mod, disk in self.mods(view):
+            if disk is None:
+                disk_checks.check(view, self._wish(view, mod), node)
+            elif mod.action == "attach":
+                check_free(view, disk, instance)
+            elif mod.action == "modify" and not self.force_params:
+                check_listed(view, disk, parameters(mod))
+        disk_checks.check_distinct(self._wishes(view))
+        adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
+        identity.check_apart(view, adopted, node)
+        try:
+            list(self.tasks(view))
+        except Conflict as conflict:
+            raise BadInput(f"the changes do not fit together: {conflict}") from conflict
+
+    def changes(self, view: View) -> tuple[list[Task], View]:
+        """Return what changes the disks one after the other, and the view after it.
+
+        What only verifies comes first; removed disks are let go, not yet destroyed.
+        """
+        tasks: list[Task] = []
+        for mod, disk in self.mods(view):
+            made = list(self._changed(view, mod, disk))
+            tasks += made
+            view = after(view, made)
+        return sorted(tasks, key=_acts), view
+
+    def _changed(self, view: View, mod: Mod, disk: Disk | None) -> Iterator[Task]:
+        instance = self.instance(view)
+        hot = runs(view, instance)
+        if disk is None:
+            yield from self._added(view, instance, mod, hot=hot)
+        elif mod.action == "attach":
+            check_index(instance, int(mod.ident))
+            yield from attach_tasks(view, instance, disk, int(mod.ident), hot=hot)
+        elif mod.action in ("detach", "remove"):
+            yield from detach_tasks(view, instance, disk, hot=hot)
+        else:
+            now = view.config.disk(disk.uuid)
+            new = successor(now, view.now, **modified(view.config, now, mod))
+            if parameters(mod):
+                yield from verified(view, new)
+            what = f"change disk {disk.label}"
+            yield commit(what, Change((new,)), {now.uuid: now})
+
+    def _added(
+        self, view: View, instance: Instance, mod: Mod, *, hot: bool
+    ) -> Iterator[Task]:
+        config = view.config
+        node, slot = config.node(instance.primary_node), int(mod.ident)
+        check_index(instance, slot)
+        wanted = self._wish(view, mod)
+        index = len(instance.disks) if slot == -1 else slot
+        disk = disk_spec.bear(
+            view,
+            wanted,
+            node,
+            index=index,
+            instance=instance.name,
+            pair=self._pair(view, wanted, node),
+        )
+        disk = with_fields(disk, epoch=1)
+        if not wanted.adopt:
+            yield from node_tasks.verify(config, disk, node)
+            yield from copies.create(config, disk, node)
+        yield from copies.attach(config, disk, node)
+        yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
+        if not (hot or instance.disks_active):
+            yield from copies.detach(config, disk, node)
+        disks = inserted(instance, disk.uuid, slot)
+        change = Change((disk, successor(instance, view.now, disks=disks)))
+        what = f"give disk {disk.label} to {instance.name}"
+        yield commit(what, change, config.before(change))
+        if hot:
+            yield node_tasks.plug(instance, disk, node, index)
+        if self.wait_for_sync and (hot or instance.disks_active):
+            yield from copies.wait(config, disk, node)
+
+    def _pair(self, view: View, wanted: disk_spec.DiskSpec, node: Node) -> Pair | None:
+        """Return who keeps a new mirrored disk: the nodes that keep the others."""
+        peer = copies.secondary(view.config, self.instance(view))
+        if peer is None and pairs.is_mirrored(wanted.template):
+            raise BadInput(
+                f"instance {self.instance_name} has no secondary node for a mirrored "
+                "disk",
+                hint=f"gnt-disk add -t {wanted.template} -n {node.name}:OTHER ..., and "
+                "attach it",
+            )
+        return pairs.wanted(view, wanted.template, node, peer)
+
+    def new_disks(self, view: View) -> list[Disk]:
+        """Return the disks that it makes."""
+        then = after(view, self.tasks(view)).config
+        found = then.disks_of(then.instance(self.instance(view).uuid))
+        return [disk for disk in found if disk.uuid not in view.config.objects]
+
+    def destroyed(self, view: View, disk: Disk) -> Iterator[Task]:
+        """Yield what destroys a disk that was let go, and forgets it."""
+        last = view.config.disk(disk.uuid)
+        if not self.keep_disks:
+            home = view.config.node(self.instance(view).primary_node)
+            node, hint = remover(view, last, home), forgetting(last)
+            away = elsewhere(last, node)
+            yield from copies.remove(view.config, last, node, sought=away, hint=hint)
+        yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
+
+
+def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:
+    if mod.action == "add":
+        return None
+    if mod.action == "attach":
+        ((word, value),) = mod.params.items()
+        return sought(view.config, word, str(value))
+    return find_disk(view.config, instance, mod.ident)
+
+
+def _acts(task: Task) -> bool:
+    """Whether it does something; what only verifies comes first."""
+    return not (isinstance(task, Run) and isinstance(task.do, VerifyDisk))
+
+
+def after(view: View, tasks: Iterable[Task]) -> View:
+    """Return the view as it is when the tasks are done."""
+    config = view.config
+    for task in tasks:
+        if isinstance(task, Commit):
+            config = apply(config, changes.from_json(task.change))
+    return replace(view, config=config)
+
+
+def told_of(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
+    """Return a change of a disk in Ganeti's words."""
+    if disk is None:
+        wanted = disk_spec.wish(view.config, mod.params)
+        slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
+        size = disk_spec.born_size(
+            view, wanted, view.config.node(instance.primary_node)
+        )
+        return [f"disk/{slot}", f"add:size={size},mode={wanted.mode}"]
+    if mod.action == "attach":
+        slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
+        return [f"disk/{slot}", f"attach:size={disk.size},mode={disk.mode}"]
+    slot = instance.disks.index(disk.uuid)
+    if mod.action == "modify":
+        changed = ",".join(f"{name}={value}" for name, value in mod.params.items())
+        return [f"disk/{slot}", f"modify:{changed}"]
+    return [f"disk/{slot}", mod.action]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance move``: to another node, with disks that are on one node alone.
+
+Local volumes travel as mirrored ones: they get a second copy on the other node, the
+instance goes there, and the copy that it left is dropped. Each step is an operation of
+its own, which is undone or carried on by itself; the guest is down meanwhile.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from moorage.errors import BadInput, NotSupported, WrongState
+from moorage.jobs import Question, View
+from moorage.jobs.unread import Moot
+from moorage.model import Disk, Node
+from moorage.ops import disk_spec
+from moorage.ops.disk_access import able
+from moorage.ops.instance.base import PATIENCE, OnInstance
+from moorage.ops.instance.mirroring import is_in_place
+from moorage.ops.liveness import runs
+from moorage.storage import TEMPLATES, Mirror, Reach
+
+Opcode = dict[str, Any]
+
+
+class InstanceMove(OnInstance, frozen=True, kw_only=True):
+    """Send an instance to another node; its steps are a job of their own.
+
+    Attributes
+    ----------
+    target_node
+        The node to go to.
+    shutdown_timeout
+        Seconds that a guest gets that must be shut down for it.
+    """
+
+    op_id = "OP_INSTANCE_MOVE"
+
+    target_node: str
+    shutdown_timeout: float = PATIENCE
+    ignore_consistency: bool = False
+    ignore_ipolicy: bool = False
+    compress: Annotated[
+        str | None, Moot("copies are made block by block, by the storage itself")
+    ] = None
+
+    def target(self, view: View) -> Node:
+        """Return the node to go to."""
+        return view.config.node(self.target_node)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs."""
+        yield from OnInstance.questions(self, view)
+
+    def check(self, view: View) -> None:
+        """Refuse what has no way there; the steps refuse the rest."""
+        OnInstance.check(self, view)
+        instance, node = self.instance(view), self.target(view)
+        if node.uuid == instance.primary_node:
+            raise WrongState(f"instance {instance.name} is on node {node.name} already")
+        if node.offline or node.drained or not node.vm_capable:
+            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+        self._ways(view)
+
+    def _ways(self, view: View) -> str:
+        """Return the template of the local disks; empty where there are none."""
+        disks = view.config.disks_of(self.instance(view))
+        local = [one for one in disks if able(one).reach is not Reach.GROUP]
+        if not local:
+            return ""
+        kinds = {disk.dev_type for disk in disks}
+        if len(kinds) > 1:
+            raise NotSupported(
+                f"instance {self.instance_name} has disks of several templates: they "
+                "do not travel together",
+                hint=f"first: gnt-disk convert -t sharedfile {local[0].label}",
+            )
+        if not all(_can_be_mirrored(view, one) for one in local):
+            raise NotSupported(
+                f"disk {local[0].label} of template '{local[0].dev_type}' cannot get "
+                "a second copy on another node",
+                hint="bring it to shared storage, or to plain: "
+                f"gnt-instance modify -t TEMPLATE {self.instance_name}",
+                disk=local[0].uuid,
+            )
+        return kinds.pop()
+
+    def jobs(self, view: View) -> list[list[Opcode]]:
+        """Return the steps."""
+        instance = self.instance(view)
+        was = self._ways(view)
+        about = {"instance_name": instance.name}
+        if not was:
+            to = {"target_node": self.target(view).name}
+            return [[self._failover(about | to)]]
+        mirrored = {"disk_template": mirrored_template()}
+        change: Opcode = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **about}
+        there = {"remote_node": self.target(view).name}
+        policy = {"ignore_ipolicy": True}  # for the moment of the journey
+        steps = [
+            change | mirrored | there | policy,
+            self._failover(about),
+            change | {"disk_template": was} | policy,
+        ]
+        if runs(view, instance):
+            down: Opcode = {"OP_ID": "OP_INSTANCE_SHUTDOWN", **about}
+            down["timeout"] = self.shutdown_timeout
+            steps = [down, *steps, {"OP_ID": "OP_INSTANCE_STARTUP", **about}]
+        return [steps]
+
+    def _failover(self, fields: Opcode) -> Opcode:
+        return {
+            "OP_ID": "OP_INSTANCE_FAILOVER",
+            **fields,
+            "ignore_ipolicy": self.ignore_ipolicy,
+            "shutdown_timeout": self.shutdown_timeout,
+            "ignore_consistency": self.ignore_consistency,
+        }
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return where it goes."""
+        del results
+        return {"target_node": self.target(view).name}
+
+
+def mirrored_template() -> str:
+    """Return the template whose disks have a copy on two nodes."""
+    kept = (name for name, one in TEMPLATES.items() if _is_internal(one))
+    found = next(kept, "")
+    if not found:
+        raise BadInput("no disk template keeps two copies")
+    return found
+
+
+def _is_internal(template: Any) -> bool:  # noqa: ANN401 - a class of templates
+    return bool(template.capabilities.mirror is Mirror.INTERNAL)
+
+
+def _can_be_mirrored(view: View, disk: Disk) -> bool:
+    wanted = disk_spec.specified(
+        view.config, {"size": disk.size}, template=mirrored_template(), params={}
+    )
+    return is_in_place(disk, wanted)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Another primary node by decree: ``gnt-instance modify --new-primary``."""
+
+from collections.abc import Iterator
+
+from moorage.errors import WrongState
+from moorage.jobs import Lock, Question, View
+from moorage.model import Instance, Node
+from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.instance.at_rest import check_at_rest
+from moorage.ops.liveness import ask_elsewhere, check_known, check_nowhere_else, holds
+
+
+def lock(node: Node) -> Iterator[Lock]:
+    """Share the node."""
+    yield Lock("node", node.uuid, shared=True)
+
+
+def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:
+    """Ask where the guest runs, and whether the node reaches its disks."""
+    yield from ask_elsewhere(view.config, instance)
+    yield from ask_reach(view.config, view.config.disks_of(instance), node)
+
+
+def check(view: View, instance: Instance, node: Node) -> None:
+    """Raise unless an instance that is down can begin on another node.
+
+    Raises
+    ------
+    WrongState
+        If it runs anywhere or may, its disks are attached, or the node cannot have it.
+    """
+    check_known(view, instance)
+    check_at_rest(view, instance, "given another primary node")
+    check_nowhere_else(view, instance)
+    if holds(view, instance):
+        raise WrongState(
+            f"the disks of instance {instance.name} are attached",
+            hint=f"gnt-instance deactivate-disks {instance.name}",
+        )
+    home = view.config.node(instance.primary_node)
+    if node.offline or not node.vm_capable:
+        raise WrongState(f"node {node.name} is marked offline or not vm_capable")
+    if node.group != home.group:
+        raise WrongState(
+            f"node {node.name} is in another node group than {home.name}",
+            hint=f"gnt-instance change-group {instance.name}",
+        )
+    for disk in view.config.disks_of(instance):
+        check_reach(view, disk, node)

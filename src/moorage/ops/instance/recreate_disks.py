@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance recreate-disks``: new, empty volumes for disks whose data is lost."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs.unread import Unsupported
+from moorage.model import Change, Claim, Disk, Instance, Node, Pair, pair_of, successor
+from moorage.ops import copies, disk_checks, disk_spec, pairs, placement, policy
+from moorage.ops.conversion_tasks import Step
+from moorage.ops.disk_access import able, check_within
+from moorage.ops.disk_spec import DiskSpec
+from moorage.ops.instance.at_rest import check_at_rest
+from moorage.ops.instance.base import OnInstance, find_disk
+from moorage.ops.liveness import check_known, holds
+from moorage.ops.storage.units import Named, has_room
+from moorage.storage import Reach
+
+Given = dict[str, Any]
+_CHANGES = frozenset({"size", "mode", "spindles"})
+
+
+class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
+    """Give disks of an instance that is down new volumes, which are empty.
+
+    A disk keeps its uuid, name and slot. Its old volume is not touched, for it may be
+    there after all: it becomes a disk that belongs to nobody.
+
+    Attributes
+    ----------
+    disks
+        Slot, name or uuid of each, or that and what is to be changed: size (MiB),
+        mode, spindles. All of them when empty.
+    nodes
+        Where the instance and its local disks are to be: its node, and with mirrored
+        disks a second one. Without it they stay where they are.
+    """
+
+    op_id = "OP_INSTANCE_RECREATE_DISKS"
+    plans = True
+
+    disks: tuple[int | str | tuple[int | str, Given], ...] = ()
+    nodes: tuple[str, ...] = ()
+    ignore_ipolicy: bool = False
+    ignore_capacity: bool = False
+    iallocator: Annotated[
+        str | None, Unsupported("new volumes are made where they were, or on 'nodes'")
+    ] = None
+
+    def chosen(self, view: View) -> list[tuple[Disk, DiskSpec]]:
+        """Return the disks, each with what its new volume is to be."""
+        config, instance = view.config, self.instance(view)
+        if not self.disks:
+            return [(one, _wanted(view, one, {})) for one in config.disks_of(instance)]
+        found = []
+        for one in self.disks:
+            ref, changes = one if isinstance(one, tuple) else (one, {})
+            disk = find_disk(config, instance, ref)
+            found.append((disk, _wanted(view, disk, changes)))
+        return found
+
+    def homes(self, view: View) -> tuple[Node, Node | None]:
+        """Return the instance's node, and the one of second copies."""
+        config, instance = view.config, self.instance(view)
+        if not self.nodes:
+            home = config.node(instance.primary_node)
+            return home, copies.secondary(config, instance)
+        found = [config.node(name) for name in self.nodes]
+        return found[0], found[1] if len(found) > 1 else None
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the instance with its disks; share the nodes."""
+        yield from OnInstance.locks(self, view)
+        for node in filter(None, self.homes(view)):
+            yield Lock("node", node.uuid, shared=True)
+        yield from disk_spec.hold(wanted for _, wanted in self.chosen(view))
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and what its nodes offer."""
+        yield from OnInstance.questions(self, view)
+        home, peer = self.homes(view)
+        group = view.config.group(home.group)
+        for _, wanted in self.chosen(view):
+            yield from disk_spec.ask(view.config, wanted, group)
+            if has_room(wanted.template):
+                yield from placement.ask_room(view.config, filter(None, (home, peer)))
+
+    def check(self, view: View) -> None:
+        """Refuse while it runs, and where new volumes cannot be made."""
+        instance = self.instance(view)
+        check_known(view, instance)
+        check_at_rest(view, instance, "given new volumes")
+        self._check_words(view, instance)
+        home, peer = self.homes(view)
+        if home.offline or not home.vm_capable:
+            raise WrongState(
+                f"node {home.name} is marked offline or not vm_capable",
+                hint=f"gnt-instance recreate-disks -n NODE {instance.name}",
+            )
+        for _, wanted in self.chosen(view):
+            pair = self._pair(view, wanted, ()) if peer else None
+            disk_checks.check(view, replace(wanted, name=None), home, pair)
+        for disk in view.config.disks_of(instance):
+            check_within(view.config, home, disk.group)
+        self._check_policy(view, instance, home)
+        if not self.ignore_capacity:
+            for claim in self._rooms(view):
+                node = view.config.node(claim.node)
+                what = f"new volumes of instance {instance.name}"
+                placement.check_room_for(view, what, node, claim.rooms)
+
+    def _check_policy(self, view: View, instance: Instance, home: Node) -> None:
+        """Raise `BadInput` where new sizes are not what the group's policy takes."""
+        if self.ignore_ipolicy:
+            return
+        new = {disk.uuid: wanted for disk, wanted in self.chosen(view)}
+        kept = [one for one in view.config.disks_of(instance) if one.uuid not in new]
+        made = [(one.template, int(one.size or 0)) for one in new.values()]
+        policy.check_change(
+            view.config,
+            view.config.group(home.group),
+            instance.name,
+            policy.sizes_of(view.config, instance),
+            policy.sizes_of(view.config, instance, kept, made),
+        )
+
+    def _check_words(self, view: View, instance: Instance) -> None:
+        if holds(view, instance):
+            raise WrongState(
+                f"the disks of instance {instance.name} are attached",
+                hint=f"gnt-instance deactivate-disks {instance.name}",
+            )
+        found = [disk.uuid for disk, _ in self.chosen(view)]
+        if not found:
+            raise WrongState(f"instance {instance.name} has no disks")
+        if len(found) != len(set(found)):
+            raise BadInput("a disk is named twice")
+        self._check_nodes(view, instance, found)
+
+    def _check_nodes(self, view: View, instance: Instance, found: list[str]) -> None:
+        home, peer = self.homes(view)
+        moves = home.uuid != instance.primary_node
+        stay = [
+            disk
+            for disk in view.config.disks_of(instance)
+            if disk.uuid not in found and able(disk).reach is not Reach.GROUP
+        ]
+        if moves and stay:
+            raise BadInput(
+                f"disk {stay[0].label} would stay on its node, and the instance goes "
+                f"to {home.name}: all local disks get new volumes, or none moves",
+                hint="leave --disk out",
+            )
+        mirrored = [
+            one for _, one in self.chosen(view) if pairs.is_mirrored(one.template)
+        ]
+        if mirrored and peer is None:
+            raise BadInput("mirrored disks need a second node", hint="-n A:B")
+        if peer and self.nodes and not mirrored:
+            raise BadInput(
+                "no disk has a second copy: a second node makes no sense",
+                hint=f"-n {home.name}",
+            )
+
+    def _pair(
+        self, view: View, wanted: DiskSpec, beside: tuple[Disk, ...]
+    ) -> Pair | None:
+        home, peer = self.homes(view)
+        return pairs.wanted(view, wanted.template, home, peer, beside)
+
+    def steps(self, view: View) -> list[Step]:
+        """Return each disk with its new volume."""
+        return view.once("steps", lambda: self._steps(view))
+
+    def _steps(self, view: View) -> list[Step]:
+        home, _ = self.homes(view)
+        instance = self.instance(view)
+        made: list[Step] = []
+        for disk, wanted in self.chosen(view):
+            born = disk_spec.bear(
+                view,
+                wanted,
+                home,
+                index=instance.disks.index(disk.uuid),
+                instance=instance.name,
+                pair=self._pair(view, wanted, tuple(one.target for one in made)),
+            )
+            target = replace(born, name=None, cname="")
+            made.append(Step(view, disk, target, home, adopted=False, rate=0))
+        return made
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room of the new volumes, and their numbers if they are mirrored."""
+        yield from self._rooms(view)
+        yield from pairs.claims(pair_of(step.target) for step in self.steps(view))
+
+    def _rooms(self, view: View) -> Iterator[Claim]:
+        home, peer = self.homes(view)
+        wishes = [wanted for _, wanted in self.chosen(view)]
+        yield Claim(node=home.uuid, rooms=_taken(view, wishes, home))
+        mirrored = [one for one in wishes if pairs.is_mirrored(one.template)]
+        if peer and mirrored:
+            yield Claim(node=peer.uuid, rooms=_taken(view, mirrored, peer))
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say that nothing is installed, and what becomes of the old volumes."""
+        yield (
+            "the new volumes are empty; the old ones, if they are there, are disks of "
+            "nobody: gnt-disk list shows them, gnt-disk remove or forget ends them"
+        )
+        for _, wanted in self.chosen(view):
+            yield from disk_checks.warnings(view, wanted, self.homes(view)[0])
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Make the new volumes; record them, and the old ones as nobody's."""
+        instance, (home, _) = self.instance(view), self.homes(view)
+        steps = self.steps(view)
+        for step in steps:
+            yield from step.make()
+            yield from copies.detach(view.config, step.target, home)
+        both = [step.after() for step in steps]
+        kept = [
+            replace(old, last_node=step.disk.last_node)
+            for step, (_, old) in zip(steps, both, strict=True)
+        ]
+        moved = successor(instance, view.now, primary_node=home.uuid)
+        put = (*(new for new, _ in both), *kept)
+        change = Change(put if home.uuid == instance.primary_node else (*put, moved))
+        what = f"record new volumes of {instance.name}"
+        yield commit(what, change, view.config.before(change))
+
+
+def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:
+    """Return what the new volume of a disk is to be: as it was, but for changes."""
+    unknown = sorted(changes.keys() - _CHANGES)
+    if unknown:
+        raise BadInput(
+            f"disk {disk.label} keeps its {unknown[0]}: a new volume can have another "
+            "size, mode or spindles"
+        )
+    was = {"size": disk.size, "mode": disk.mode, "spindles": disk.spindles}
+    given = {**was, **changes, "pool": disk.pool}
+    return disk_spec.specified(
+        view.config, given, template=disk.dev_type, params=disk.params
+    )
+
+
+def _taken(
+    view: View, wishes: list[DiskSpec], node: Node
+) -> tuple[tuple[Named, int], ...]:
+    return tuple(disk_spec.room(view, wanted, node) for wanted in wishes)

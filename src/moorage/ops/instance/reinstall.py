@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-instance reinstall``: an OS definition writes to the disks again."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Question, Task, View, commit
+from moorage.jobs.unread import Unsupported
+from moorage.model import Change, Instance, successor
+from moorage.ops import node_tasks, osparams
+from moorage.ops.instance.at_rest import check_at_rest, with_disks
+from moorage.ops.instance.base import OnInstance
+
+
+class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
+    """Install an OS on the disks of an instance that is down: what they held is lost.
+
+    Attributes
+    ----------
+    os_type
+        Another OS than it has, with variant.
+    osparams, osparams_private
+        OS parameters that it gets and keeps; private ones are shown to nobody.
+    osparams_secret
+        OS parameters for this installation, which nobody keeps.
+    clear_osparams, clear_osparams_private
+        Whether it loses those that it has before.
+    remove_osparams, remove_osparams_private
+        Names of those that it loses.
+    """
+
+    op_id = "OP_INSTANCE_REINSTALL"
+
+    os_type: str | None = None
+    osparams: dict[str, Any] = {}
+    osparams_private: dict[str, Any] = {}
+    osparams_secret: dict[str, Any] = {}
+    clear_osparams: bool = False
+    clear_osparams_private: bool = False
+    remove_osparams: tuple[str, ...] = ()
+    remove_osparams_private: tuple[str, ...] = ()
+    force_variant: Annotated[
+        bool, Unsupported("an OS has the variants that its list names")
+    ] = False
+
+    def as_installed(self, view: View) -> Instance:
+        """Return the instance with the OS and the parameters that it keeps."""
+        old = self.instance(view)
+        return replace(
+            old,
+            os=self.os_type or old.os,
+            osparams=changed(
+                {} if self.clear_osparams else old.osparams,
+                self.osparams,
+                self.remove_osparams,
+            ),
+            osparams_private=changed(
+                {} if self.clear_osparams_private else old.osparams_private,
+                self.osparams_private,
+                self.remove_osparams_private,
+            ),
+        )
+
+    def _with_secrets(self, view: View) -> Instance:
+        kept = self.as_installed(view)
+        private = kept.osparams_private | self.osparams_secret
+        return replace(kept, osparams_private=private)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask whether it runs, and what its node can install."""
+        yield from OnInstance.questions(self, view)
+        yield node_tasks.oses_on(self.instance(view).primary_node)
+
+    def check(self, view: View) -> None:
+        """Refuse while it runs, without disks, and an OS that is not there."""
+        OnInstance.check(self, view)
+        instance = self.instance(view)
+        check_at_rest(view, instance, "reinstalled")
+        if not instance.disks:
+            raise WrongState(f"instance {instance.name} has no disks to install on")
+        new = self._with_secrets(view)
+        if not new.os:
+            raise BadInput(
+                f"instance {instance.name} has no OS", hint="name one: -o OS"
+            )
+        if self.os_type:
+            osparams.check_offered(view.config, self.os_type)
+        node = view.config.node(instance.primary_node)
+        osparams.check(view, node, new.os, osparams.of_instance(new))
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Install, with the disks attached for it; then record what is there."""
+        old, new = self.instance(view), self._with_secrets(view)
+        node = view.config.node(old.primary_node)
+        yield osparams.verify(view, new, node)
+        yield from with_disks(view, old, node, self._installed(view, new))
+
+    def _installed(self, view: View, new: Instance) -> Iterator[Task]:
+        old, kept = self.instance(view), self.as_installed(view)
+        node, disks = view.config.node(old.primary_node), view.config.disks_of(old)
+        yield osparams.install(view, new, disks, node, again=True)
+        if kept != old:
+            what = {
+                name: getattr(kept, name)
+                for name in ("os", "osparams", "osparams_private")
+            }
+            change = Change((successor(old, view.now, **what),))
+            yield commit(
+                f"record what is on {old.name}", change, view.config.before(change)
+            )
+
+
+def changed(
+    old: Mapping[str, Any], given: Mapping[str, Any], gone: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return OS parameters with changes.
+
+    Parameters
+    ----------
+    given
+        New values; ``default`` and null take a parameter away.
+    gone
+        Names of parameters that are taken away.
+    """
+    kept = {name: value for name, value in old.items() if name not in gone}
+    found = kept | dict(given)
+    return {k: v for k, v in found.items() if v not in (None, "default")}

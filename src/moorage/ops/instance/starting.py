@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What brings a guest up, and what is recorded of it."""
+
+from collections.abc import Iterator
+
+from moorage.errors import WrongState
+from moorage.jobs import Question, Run, Task, View, commit
+from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.ops import links, node_tasks
+from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.instance import memory
+from moorage.ops.instance.base import OnInstance, attach_all
+from moorage.ops.liveness import (
+    ask_elsewhere,
+    check_nowhere_else,
+    guest,
+    holds,
+    runs,
+)
+from moorage.protocol import StartGuest
+
+
+def recorded(
+    view: View,
+    instance: Instance,
+    state: str,
+    *,
+    active: bool,
+    source: str | None = None,
+) -> list[Task]:
+    """Return the task that records a state, or none if it is recorded already.
+
+    Parameters
+    ----------
+    source
+        Who wants it; None for whoever wanted what it is.
+    """
+    source = source or instance.admin_state_source
+    known = (instance.admin_state, instance.disks_active, instance.admin_state_source)
+    if known == (state, active, source):
+        return []
+    new = successor(
+        instance,
+        view.now,
+        admin_state=state,
+        disks_active=active,
+        admin_state_source=source,
+    )
+    change = Change((*_seen(view, instance, active=active), new))
+    what = f"record {instance.name} as {state}"
+    return [commit(what, change, view.config.before(change))]
+
+
+def _seen(view: View, instance: Instance, *, active: bool) -> Iterator[Disk]:
+    """Yield the disks that the instance's node has held for the first time."""
+    home = view.config.node(instance.primary_node)
+    if active == instance.disks_active or home.offline:
+        return
+    for disk in view.config.disks_of(instance):
+        if disk.last_node != home.uuid:
+            yield successor(disk, view.now, last_node=home.uuid)
+
+
+def start_tasks(
+    view: View,
+    instance: Instance,
+    node: Node,
+    *,
+    remember: bool = True,
+    alone: bool = False,
+) -> Iterator[Task]:
+    """Yield the tasks that bring a guest up.
+
+    Parameters
+    ----------
+    instance
+        As it is to run.
+    remember
+        Whether it is to run from now on; or else only until it stops.
+    alone
+        Whether it is to run although second copies of its disks cannot follow.
+    """
+    disks = view.config.disks_of(instance)
+    held = holds(view, instance)
+    yield from attach_all(view, disks, node, held=held, alone=alone)
+    yield node_tasks.start(view.config, instance, disks, node)
+    yield from started(view, view.config.instance(instance.uuid), remember=remember)
+
+
+def wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
+    """Yield the task that lets a guest go on which stands still; nothing undoes it."""
+    found = guest(view, instance)
+    if found and found.state == "paused":
+        disks = view.config.disks_of(instance)
+        yield Run(
+            what=f"wake {instance.name} on {node.name}",
+            node=node.uuid,
+            do=StartGuest(
+                **node_tasks.of_whole(view.config, instance, node), disks=tuple(disks)
+            ),
+        )
+
+
+def started(view: View, instance: Instance, *, remember: bool = True) -> Iterator[Task]:
+    """Yield the task that records a start, if it is to be remembered."""
+    if remember:
+        yield from recorded(view, instance, "up", active=True, source="admin")
+    else:
+        yield from recorded(view, instance, instance.admin_state, active=True)
+
+
+def check_online(instance: Instance) -> None:
+    """Raise `WrongState` if somebody marked the instance offline."""
+    if instance.admin_state == "offline":
+        raise WrongState(
+            f"instance {instance.name} is marked offline",
+            hint=f"gnt-instance modify --online {instance.name}",
+        )
+
+
+def is_off(view: View, instance: Instance) -> bool:
+    """Whether the instance's node is marked offline."""
+    return view.config.node(instance.primary_node).offline
+
+
+class Starting(OnInstance, frozen=True, kw_only=True):
+    """An operation that may bring a guest up.
+
+    Attributes
+    ----------
+    ignore_capacity
+        Whether it may start on a node that has not the memory.
+    """
+
+    plans = True
+
+    ignore_capacity: bool = False
+
+    def as_it_runs(self, view: View) -> Instance:
+        """Return the instance as it is to run."""
+        return self.instance(view)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask where it runs, and whether its node has the memory and its disks."""
+        instance = self.instance(view)
+        node = view.config.node(instance.primary_node)
+        yield from OnInstance.questions(self, view)
+        yield from ask_elsewhere(view.config, instance)
+        yield from ask_reach(view.config, view.config.disks_of(instance), node)
+        yield from memory.ask(view, instance)
+
+    def check(self, view: View) -> None:
+        """Refuse what cannot run, should not run, or runs elsewhere."""
+        OnInstance.check(self, view)
+        instance = self.instance(view)
+        check_online(instance)
+        check_nowhere_else(view, instance)
+        if not runs(view, instance):
+            node = view.config.node(instance.primary_node)
+            for disk in view.config.disks_of(instance):
+                check_reach(view, disk, node)
+            links.check(view, node, instance.nics)
+            if not self.ignore_capacity:
+                memory.check_start(view, self.as_it_runs(view))
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the memory, if a guest is to start."""
+        instance = self.instance(view)
+        if not (is_off(view, instance) or runs(view, instance)):
+            yield memory.claim(view, self.as_it_runs(view))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-network connect`` and ``disconnect``: how a node group's nodes reach it."""
+
+from collections.abc import Iterator
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.model import Change, Instance, NodeGroup, nicparams, successor
+from moorage.model.networks import contains
+from moorage.model.nicparams import NicParams
+from moorage.ops import links, placement
+from moorage.ops.disk_access import online
+
+from .base import OnNetwork, check_unused
+
+
+class OfGroup(OnNetwork, frozen=True, kw_only=True):
+    """An operation on a network and a node group."""
+
+    group_name: str
+
+    def group(self, view: View) -> NodeGroup:
+        """Return the group."""
+        return view.config.group(self.group_name)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold both."""
+        yield Lock("group", self.group(view).uuid)
+        yield from OnNetwork.locks(self, view)
+
+    def residents(self, view: View) -> list[Instance]:
+        """Return the instances of the group."""
+        config = view.config
+        nodes = config.nodes_in(self.group(view))
+        return [one for node in nodes for one in config.instances_on(node)]
+
+
+class NetworkConnect(OfGroup, frozen=True, kw_only=True):
+    """Let cards in a network be on the nodes of a group.
+
+    Attributes
+    ----------
+    network_mode, network_link, network_vlan
+        How its cards are connected there; the cluster's defaults where none is named.
+    conflicts_check
+        Whether no instance of the group may have one of its addresses already.
+    """
+
+    op_id = "OP_NETWORK_CONNECT"
+
+    network_mode: str | None = None
+    network_link: str | None = None
+    network_vlan: str | None = None
+    conflicts_check: bool = True
+
+    def params(self, view: View) -> NicParams:
+        """Return how its cards are connected; raise `BadInput` if they cannot be."""
+        given = {
+            "mode": self.network_mode,
+            "link": self.network_link,
+            "vlan": self.network_vlan,
+        }
+        own = nicparams.checked({k: v for k, v in given.items() if v is not None})
+        found = NicParams(**{**nicparams.defaults(view.config.cluster), **own})
+        nicparams.check_whole(found)
+        if not found.connected:
+            raise BadInput(
+                f"network '{self.network_name}' is {found.mode}: name its bridge",
+                hint=f"gnt-network connect -N link=br0 {self.network_name}",
+            )
+        return found
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask the nodes of the group for their bridges."""
+        for node in online(view.config, self.group(view)):
+            yield placement.room_on(view.config, node)
+
+    def _told(self, view: View) -> dict[str, str]:
+        found = self.params(view)
+        return {name: getattr(found, name) for name in nicparams.NAMES}
+
+    def check(self, view: View) -> None:
+        """Refuse another way than it is connected, and addresses that are in use."""
+        network, group = self.known(view), self.group(view)
+        now = group.networks.get(network.uuid)
+        if now is not None and now != self._told(view):
+            raise WrongState(
+                f"network '{network.name}' is connected to node group {group.name} "
+                f"already: mode {now.get('mode')}, link {now.get('link')}",
+                hint=f"gnt-network disconnect {network.name} {group.name}",
+            )
+        if self.conflicts_check and now is None:
+            self._check_conflicts(view)
+
+    def _check_conflicts(self, view: View) -> None:
+        network = self.known(view)
+        for instance in self.residents(view):
+            for number, nic in enumerate(instance.nics):
+                if nic.ip and not nic.network and contains(network, nic.ip):
+                    raise WrongState(
+                        f"network card {number} of instance {instance.name} has "
+                        f"{nic.ip}, and is not in network '{network.name}'",
+                        hint="gnt-instance modify --net "
+                        f"{number}:ip=none {instance.name}, or --no-conflicts-check",
+                    )
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Tell which nodes lack the bridge: an instance with a card cannot go there."""
+        want = links.wanted(self.params(view))
+        told = placement.room(view)
+        for node in online(view.config, self.group(view)) if want else ():
+            facts = told.get(node.uuid)
+            if want and facts and facts.links is not None:
+                why = links.problem(facts.links, want)
+                if why:
+                    yield f"node {node.name} is not fit for it: {why}"
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record the connection."""
+        network, group = self.known(view), self.group(view)
+        if network.uuid in group.networks:
+            return
+        networks = {**group.networks, network.uuid: self._told(view)}
+        change = Change((successor(group, view.now, networks=networks),))
+        what = f"connect network {network.name} to node group {group.name}"
+        yield commit(what, change, view.config.before(change))
+
+
+class NetworkDisconnect(OfGroup, frozen=True, kw_only=True):
+    """Let no card in a network be on the nodes of a group any more."""
+
+    op_id = "OP_NETWORK_DISCONNECT"
+
+    def check(self, view: View) -> None:
+        """Refuse while an instance of the group has a card in it."""
+        network, group = self.known(view), self.group(view)
+        if network.uuid not in group.networks:
+            raise WrongState(
+                f"network '{network.name}' is not connected to node group {group.name}",
+                hint=f"gnt-network info {network.name}",
+            )
+        inside = [
+            one
+            for one in self.residents(view)
+            if any(nic.network == network.uuid for nic in one.nics)
+        ]
+        what = (
+            f"network '{network.name}' cannot be disconnected from node group "
+            f"{group.name}"
+        )
+        check_unused(what, inside)
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Record it."""
+        network, group = self.known(view), self.group(view)
+        left = {u: one for u, one in group.networks.items() if u != network.uuid}
+        change = Change((successor(group, view.now, networks=left),))
+        what = f"disconnect network {network.name} from node group {group.name}"
+        yield commit(what, change, view.config.before(change))

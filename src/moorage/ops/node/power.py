@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Nodes' power, and scripts that their administrators let the cluster run."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Run, Task, View, commit
+from moorage.model import Change, Config, Node, successor
+from moorage.ops.ndparams import filled
+from moorage.protocol import PowerCycle, RunScript
+
+COMMANDS = ("health", "power-on", "power-off", "power-cycle", "power-status")
+"""What a program that switches power is asked, as Ganeti's are."""
+OOB = "/etc/ganeti/oob"
+
+
+class NodePowercycle(Operation, frozen=True, kw_only=True):
+    """Reboot a node at once; its guests die with it.
+
+    Attributes
+    ----------
+    force
+        Whether it may be the master's node.
+    """
+
+    op_id = "OP_NODE_POWERCYCLE"
+
+    node_name: str
+    force: bool = False
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: it is for nodes that hang."""
+        del view
+        return iter(())
+
+    def check(self, view: View) -> None:
+        """Refuse for the master's node, unless somebody insists."""
+        node = view.config.node(self.node_name)
+        if node.uuid == view.config.cluster.master_node and not self.force:
+            raise WrongState(
+                f"node {node.name} is the master's: this job would die with it",
+                hint=f"gnt-node powercycle --force {node.name}",
+            )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Ask for it once: a second time would be a second reboot."""
+        node = view.config.node(self.node_name)
+        yield Run(what=f"reboot node {node.name}", node=node.uuid, do=PowerCycle())
+
+
+class OobCommand(Operation, frozen=True, kw_only=True):
+    """Switch or ask the power of nodes, by their out-of-band program.
+
+    The node parameter ``oob_program`` names a program in a directory of the master's
+    node. It gets the command and the node's name.
+
+    Attributes
+    ----------
+    command
+        ``power-on``, ``power-off``, ``power-cycle``, ``power-status`` or ``health``.
+    ignore_status
+        Whether a node's power is switched off that is not marked offline.
+    """
+
+    op_id = "OP_OOB_COMMAND"
+
+    node_names: tuple[str, ...] = ()
+    command: str
+    ignore_status: bool = False
+
+    def nodes(self, view: View) -> list[Node]:
+        """Return the nodes; all that have a program if none is named."""
+        if self.node_names:
+            return [view.config.node(name) for name in self.node_names]
+        return [n for n in view.config.named(Node) if program(view.config, n)]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold nothing: it is for nodes that hang."""
+        del view
+        return iter(())
+
+    def check(self, view: View) -> None:
+        """Refuse without a program, and for what is in use."""
+        if self.command not in COMMANDS:
+            raise BadInput(
+                f"power is not asked to '{self.command}': {', '.join(COMMANDS)}"
+            )
+        for node in self.nodes(view):
+            if not program(view.config, node):
+                raise BadInput(
+                    f"nobody knows how to switch the power of node {node.name}",
+                    hint=f"gnt-node modify --node-parameters oob_program=NAME "
+                    f"{node.name}; the program lies in {OOB} on the master's node",
+                )
+            self._check_off(view, node)
+
+    def _check_off(self, view: View, node: Node) -> None:
+        if self.command not in ("power-off", "power-cycle"):
+            return
+        if node.uuid == view.config.cluster.master_node:
+            raise WrongState(f"node {node.name} is the master's: it stays on")
+        if self.command == "power-off" and not (node.offline or self.ignore_status):
+            raise WrongState(
+                f"node {node.name} is not marked offline",
+                hint=f"gnt-node modify --offline=yes {node.name}, or --ignore-status",
+            )
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Run each program on the master's node, and record what is on."""
+        master = view.config.cluster.master_node
+        for node in self.nodes(view):
+            words = (self.command, node.name)
+            name = program(view.config, node)
+            yield Run(
+                what=f"{self.command} of node {node.name}",
+                node=master,
+                do=RunScript(directory="oob", script=name, arguments=words),
+            )
+            powered = self.command != "power-off"
+            if self.command.startswith("power-o") and node.powered != powered:
+                change = Change((successor(node, view.now, powered=powered),))
+                what = f"record the power of node {node.name}"
+                yield commit(what, change, view.config.before(change), final=True)
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return what was said of each node: its name, whether it worked, and what."""
+        said = [one for one in results if isinstance(one, dict)]
+        return [
+            [node.name, *_told(self.command, one)]
+            for node, one in zip(self.nodes(view), said, strict=False)
+        ]
+
+
+def program(config: Config, node: Node) -> str:
+    """Return the name of a node's out-of-band program; empty for none."""
+    return PurePosixPath(str(filled(config, node).get("oob_program") or "")).name
+
+
+def _told(command: str, said: dict[str, Any]) -> tuple[bool, Any]:
+    if said["code"]:
+        told = " ".join(str(said["output"]).split())
+        return False, f"exited with {said['code']}: {told}"
+    if command not in ("health", "power-status"):
+        return True, None
+    try:
+        return True, json.loads(said["output"])
+    except ValueError:
+        return False, "it does not answer in JSON"
+
+
+class RestrictedCommand(Operation, frozen=True, kw_only=True):
+    """Run a script on nodes that their administrators put there for it.
+
+    Attributes
+    ----------
+    use_locking
+        Whether nobody may work on the nodes meanwhile.
+    """
+
+    op_id = "OP_RESTRICTED_COMMAND"
+
+    command: str
+    nodes: tuple[str, ...]
+    use_locking: bool = False
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the nodes, if asked to."""
+        for name in self.nodes if self.use_locking else ():
+            yield Lock("node", view.config.node(name).uuid)
+
+    def check(self, view: View) -> None:
+        """Refuse names that are not known."""
+        for name in self.nodes:
+            node = view.config.node(name)
+            if node.offline:
+                raise WrongState(f"node {node.name} is marked offline")
+
+    def tasks(self, view: View) -> Iterator[Task]:
+        """Run it on each node in turn; one that fails stops no other."""
+        for name in self.nodes:
+            node = view.config.node(name)
+            yield Run(
+                what=f"run {self.command} on {node.name}",
+                node=node.uuid,
+                do=RunScript(directory="restricted-commands", script=self.command),
+                tolerant=True,
+            )
+
+    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+        """Return for each node its name, whether it worked, and what it printed."""
+        names = [view.config.node(name).name for name in self.nodes]
+        return [
+            [name, bool(one) and not one["code"], one["output"] if one else ""]
+            for name, one in zip(names, results, strict=True)
+        ]

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verbs on the copies of the master's state, and on who leads.
+
+A candidate keeps a copy of the store and of the cluster's keys: with them it can become
+the master.
+"""
+
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from moorage.model.commits import Head, Logged, Write
+
+from .verb import AtMaster, Reading, Verb
+
+_COPY = "state-copy"
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Standing(Struct, frozen=True, kw_only=True):
+    """What a node has heard of masters, and what it keeps for the next one.
+
+    Attributes
+    ----------
+    term
+        The highest that it has heard.
+    leader
+        Name of the node of the master that it heard last; empty if it knows of none.
+    silent
+        Seconds for which that one has been silent; None if the agent has not heard it
+        since it was started.
+    copy
+        Where its copy of the state stands; None if it has none.
+    confirmed
+        Seconds since the master said that the copy is whole; None if it has not since
+        the agent was started.
+    software
+        Version of its Moorage.
+    """
+
+    term: int
+    leader: str = ""
+    silent: float | None = None
+    copy: Head | None = None
+    confirmed: float | None = None
+    software: str = ""
+
+
+class GetStanding(Reading[Standing], frozen=True, tag="state.standing"):
+    """Return what the node has heard of masters; whoever asks need not lead."""
+
+    heeds_term = False
+
+
+class OnCopy(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A step on the node's copy: none overtakes another one."""
+
+    limit = 60.0
+
+    def touched(self) -> frozenset[str]:
+        """Return the copy."""
+        return frozenset({_COPY})
+
+
+class HeedTerm(OnCopy[Standing], frozen=True, tag="state.heed"):
+    """Take orders of no earlier master from now on; return what the node has heard.
+
+    Steps on its copy that had begun are over.
+    """
+
+    limit = 30.0
+
+
+class ApplyCommits(OnCopy[Head | None], frozen=True, kw_only=True, tag="state.apply"):
+    """Make the copy follow some commits; return where it stands then.
+
+    It is unchanged where it does not stand at `after`. Without commits the step says
+    that a copy which stands there is whole.
+
+    Attributes
+    ----------
+    after
+        Where the store stood before the first of them.
+    """
+
+    after: Head
+    commits: tuple[Logged, ...] = ()
+
+
+class BeginCopy(OnCopy[None], frozen=True, kw_only=True, tag="state.begin"):
+    """Begin a new copy beside the one that counts.
+
+    Attributes
+    ----------
+    format
+        Of the master's store.
+    """
+
+    format: int
+
+
+class AddRecords(OnCopy[None], frozen=True, kw_only=True, tag="state.add"):
+    """Add records to the copy that was begun."""
+
+    records: tuple[Write, ...]
+
+
+class SealCopy(OnCopy[Head], frozen=True, kw_only=True, tag="state.seal"):
+    """Let the copy that was begun be the one that counts, if it is whole.
+
+    Attributes
+    ----------
+    head
+        Where the store stood.
+    """
+
+    head: Head
+
+
+class KeepKeys(OnCopy[None], frozen=True, kw_only=True, tag="state.keys"):
+    """Keep the cluster's keys for the next master.
+
+    Attributes
+    ----------
+    files
+        Each by its name; others are forgotten.
+    """
+
+    files: dict[str, bytes]
+
+
+class CheckCopy(OnCopy[list[str]], frozen=True, tag="state.check"):
+    """Read the whole copy, and return what is wrong with it, in words."""
+
+    limit = 300.0
+
+
+class DropCopy(OnCopy[None], frozen=True, tag="state.drop"):
+    """Forget the copy and the keys: the node is no candidate any more."""
+
+
+class CopyStatus(Struct, frozen=True, kw_only=True):
+    """What the master knows of one candidate's copy.
+
+    Attributes
+    ----------
+    node
+        Uuid of the node.
+    state
+        ``current``: each commit waits for it. ``filling``: it gets a whole copy.
+        ``behind``: it gave no answer, or a wrong one, and nobody waits for it.
+    commits
+        How many it lacks, as far as the master knows; None if it may lack all.
+    why
+        Why it is behind.
+    """
+
+    node: str
+    state: str
+    commits: int | None = None
+    why: str = ""
+
+
+class GetCopies(AtMaster[list[CopyStatus]], frozen=True, tag="state.copies"):
+    """Return what the master knows of its copies."""
+
+    reads = True

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Looking after a node's LVM itself, whatever disks are in it."""
+
+from collections.abc import Generator
+
+from moorage.errors import Failed
+from moorage.model.lvm import LogicalVolume, Lvm, PhysicalVolume
+from moorage.units import Mib
+
+from . import lvm
+from .command import Command, Output
+
+_MIB = 1024 * 1024
+Doing = Generator[Command, Output, None]
+
+
+def survey() -> Generator[Command, Output, Lvm]:
+    """Return what there is; nothing where LVM is not installed."""
+    try:
+        devices = yield from lvm.report(
+            "pvs", "", "pv_name,vg_name,pv_size,pv_free,pv_allocatable"
+        )
+        groups = yield from lvm.report("vgs", "", "vg_name")
+    except Failed:
+        return Lvm()
+    found: list[LogicalVolume] = []
+    for group in groups:
+        rows = yield from lvm.report(
+            "lvs", "", "lv_name,lv_size,devices", group["vg_name"], whole=True
+        )
+        found += [_logical(group["vg_name"], row) for row in rows]
+    return Lvm(physical=tuple(map(_physical, devices)), logical=tuple(found))
+
+
+def _physical(row: lvm.Row) -> PhysicalVolume:
+    return PhysicalVolume(
+        name=row["pv_name"],
+        group=row["vg_name"],
+        size=Mib(int(row["pv_size"]) // _MIB),
+        free=Mib(int(row["pv_free"]) // _MIB),
+        allocatable=row["pv_allocatable"] == "allocatable",
+    )
+
+
+def _logical(group: str, row: lvm.Row) -> LogicalVolume:
+    return LogicalVolume(
+        group=group,
+        name=row["lv_name"],
+        size=Mib(-(-lvm.size_of(row) // _MIB)),
+        devices=tuple(lvm.devices_of(row)),
+    )
+
+
+def allocatable(device: str, *, wanted: bool) -> Doing:
+    """Say whether new volumes may lie on a device."""
+    yield Command(("pvchange", "--allocatable", "y" if wanted else "n", device))
+
+
+def repair(group: str) -> Doing:
+    """Take devices that are gone out of a volume group, and what lay on them."""
+    yield Command(("vgreduce", "--removemissing", "--force", group))

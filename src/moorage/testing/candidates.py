@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A master whose candidates are simulated nodes with real copies on their disks."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from moorage.copies import CommitLog, LoggedEngine, Pace, Replication
+from moorage.daemons.leadership import Standing
+from moorage.jobs import Nodes
+from moorage.model import Change, successor
+from moorage.model.commits import Head, Key
+from moorage.node.state_copy import StateCopy
+from moorage.store import ConfigStore, checksums, inspect
+
+from .nodes import SimNodes
+
+QUICK = Pace(patience=0.4, beat=0.05, again=0.02, checked=3600.0)
+LEDGER = "ledger"
+"""Kind of the records that are counted."""
+KEYS = {"ca.key": b"key", "ca.pem": b"pem", "master.pem": b"own"}
+
+
+@dataclass
+class Town:
+    """A master, its store, and what it knows of its copies."""
+
+    directory: Path
+    nodes: SimNodes
+    store: LoggedEngine
+    log: CommitLog
+    truth: ConfigStore
+    standing: Standing
+    copies: Replication
+    life: asyncio.Task[None]
+    keys: dict[str, bytes]
+    acknowledged: list[int] = field(default_factory=list)
+
+    async def commit(self, number: int) -> None:
+        """Commit a record, and note it when it is acknowledged."""
+        await self.truth.commit(None, [((LEDGER, str(number)), b"x" * 50)])
+        self.acknowledged.append(number)
+
+    async def mark(self, name: str, **changes: Any) -> None:  # noqa: ANN401
+        """Change a node's record."""
+        node = self.truth.config.node(name)
+        await self.truth.commit(Change((successor(node, 1.0, **changes),)))
+
+    def state(self, name: str) -> str:
+        """Return how the copy on a node is."""
+        uuid = self.truth.config.node(name).uuid
+        return next((s.state for s in self.copies.status() if s.node == uuid), "none")
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait until a claim is true."""
+        async with asyncio.timeout(20):
+            while not true():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    async def whole(self, *names: str) -> None:
+        """Wait until the copies on some nodes are whole."""
+        await self.until(lambda: all(self.state(n) == "current" for n in names))
+
+    async def stop(self) -> None:
+        """End the master, with nothing under way on the nodes afterwards."""
+        self.life.cancel()
+        await asyncio.gather(self.life, return_exceptions=True)
+        await self.nodes.settle()
+
+
+def on_disk(town: Town, name: str) -> tuple[Head | None, Mapping[Key, bytes]]:
+    """Return what lies on a candidate's disk, read by somebody else than its agent."""
+    path = StateCopy(town.directory / name / "state").path
+    if path is None:
+        return None, {}
+    found = inspect(path, live=True)
+    if found.faults:
+        raise AssertionError(found.faults)
+    total = checksums.combined(
+        checksums.of_record(*record) for record in found.records.items()
+    )
+    return Head(found.version, found.term, total), found.records
+
+
+async def led(
+    directory: Path, nodes: SimNodes, store: LoggedEngine, way: Nodes | None = None
+) -> Town:
+    """Start a master on a store.
+
+    Parameters
+    ----------
+    way
+        Its way to the nodes, where that is no plain one.
+    """
+    log = CommitLog(store)
+    truth, _ = await ConfigStore.open(log)
+    standing = Standing(way or nodes)
+    keys = dict(KEYS)
+    copies = Replication(
+        truth,
+        log,
+        standing,
+        lambda: dict(keys),
+        lambda: standing.superseded(truth),
+        QUICK,
+    )
+    truth.settled = copies.settled
+    life = asyncio.create_task(copies.run())
+    return Town(directory, nodes, store, log, truth, standing, copies, life, keys)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Commands typed at a simulated cluster: through the socket of its master."""
+
+import asyncio
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+from moorage.api.luxi_server import LuxiServer
+from moorage.api.query import Sources
+from moorage.cli.main import run
+from moorage.cli.terminal import Terminal
+
+from .cluster import SimCluster
+
+
+class Screen(NamedTuple):
+    """What a command left: its exit status, and both of its streams."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Desk:
+    """Where commands are typed.
+
+    Parameters
+    ----------
+    cluster
+        Whose master answers.
+    directory
+        Of the socket, and the master's own.
+    """
+
+    def __init__(self, cluster: SimCluster, directory: Path) -> None:
+        self.cluster = cluster
+        self.directory = directory
+        self.environ = {
+            "MOORAGE_SOCKET": f"{directory}/luxi.sock",
+            "MOORAGE_DIR": str(directory),
+            "TERM": "dumb",
+        }
+
+    async def screen(self, line: str) -> Screen:
+        """Type a line; return what came of it."""
+        return await asyncio.to_thread(self._typed, line)
+
+    async def types(self, line: str) -> str:
+        """Type a line that must succeed; return what it printed.
+
+        Raises
+        ------
+        AssertionError
+            If it fails.
+        """
+        screen = await self.screen(line)
+        if screen.status:
+            raise AssertionError(f"{line}: {screen.status}\n{screen.out}{screen.err}")
+        return screen.out
+
+    async def refused(self, line: str) -> str:
+        """Type a line that must fail; return what it said.
+
+        Raises
+        ------
+        AssertionError
+            If it succeeds.
+        """
+        screen = await self.screen(line)
+        if not screen.status:
+            raise AssertionError(f"{line} succeeded: {screen.out}")
+        return screen.err
+
+    def _typed(self, line: str) -> Screen:
+        name, *words = shlex.split(line)
+        program = import_module(f"moorage.cli.{name.replace('-', '_')}").PROGRAM
+        terminal = Terminal(StringIO(), StringIO(), StringIO(), dict(self.environ))
+        status = run(program, words, terminal)
+        return Screen(status, _text(terminal.out), _text(terminal.err))
+
+
+def _text(stream: object) -> str:
+    return stream.getvalue() if isinstance(stream, StringIO) else ""
+
+
+@asynccontextmanager
+async def desk(cluster: SimCluster, directory: Path) -> AsyncIterator[Desk]:
+    """Serve a cluster's master on a socket in a directory, and type at it."""
+    made = cluster.truth, cluster.nodes, cluster.engine
+    sources = Sources(*made, clock=cluster.clock)
+    server = LuxiServer(sources, directory / "luxi.sock")
+    await server.start()
+    try:
+        yield Desk(cluster, directory)
+    finally:
+        await server.stop()

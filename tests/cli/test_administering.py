@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an administrator types now and then, at a real master, on simulated nodes."""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from moorage.api.luxi_server import LuxiServer
+from moorage.api.query import Sources
+from moorage.protocol import Said
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+
+class Harbour(NamedTuple):
+    cluster: SimCluster
+    types: Callable[..., Any]
+    refuses: Callable[..., str]
+    refuses_out: Callable[..., str]
+    any: Callable[..., list[str]]
+
+
+def _builder() -> ClusterBuilder:
+    return (
+        ClusterBuilder()
+        .disk("root", "plain", logical_id=("xenvg", "vol-root"), nodes=("node2",))
+        .disk("data1")
+        .instance("web1", "node2", ("root",))
+        .instance("web2", "node3")
+    )
+
+
+async def _serve(
+    root: Path, box: list[SimCluster], ready: threading.Event, done: threading.Event
+) -> None:
+    cluster = await SimCluster.start(root / "nodes", _builder())
+    record = {"size": 1024, "data": "", "tags": "", "origin": "", "devices": []}
+    cluster.nodes.san.logical["node2 xenvg/vol-root"] = record
+    sources = Sources(cluster.truth, cluster.nodes, cluster.engine)
+    server = LuxiServer(sources, root / "luxi.sock")
+    await server.start()
+    box.append(cluster)
+    ready.set()
+    await asyncio.to_thread(done.wait)
+    await server.stop()
+    await cluster.stop()
+
+
+@pytest.fixture
+def at(typed: Any) -> Iterator[Harbour]:
+    """Start a master; return it with what types at it."""
+    ready, done, box = threading.Event(), threading.Event(), list[SimCluster]()
+    with tempfile.TemporaryDirectory() as directory:
+        root = Path(directory)
+        (root / "nodes").mkdir()
+        thread = threading.Thread(
+            target=lambda: asyncio.run(_serve(root, box, ready, done))
+        )
+        thread.start()
+        assert ready.wait(20)
+        where = {"MOORAGE_SOCKET": f"{directory}/luxi.sock"}
+
+        def types(line: str) -> str:
+            screen = typed(line, **where)
+            assert screen.status == 0, screen.err
+            return str(screen.out)
+
+        def refuses(line: str) -> str:
+            screen = typed(line, **where)
+            assert screen.status == 1, screen.out
+            return " ".join(screen.err.split())
+
+        def refuses_out(line: str) -> str:
+            screen = typed(line, **where)
+            assert screen.status == 1, screen.err
+            return str(screen.out)
+
+        def findings(line: str) -> list[str]:
+            shown = typed(line, **where).out.splitlines()
+            return [one for one in shown if one.startswith("  - ")]
+
+        yield Harbour(box[0], types, refuses, refuses_out, findings)
+        done.set()
+        thread.join(20)
+
+
+# -- nodes -----------------------------------------------------------------------------
+
+
+def test_what_nodes_keep_disks_on(at: Harbour) -> None:
+    shown = at.types("gnt-node list-storage -t lvm-pv --separator=: node1")
+    assert shown.splitlines() == [
+        "Node:Type:Name:Size:Used:Free:Allocatable",
+        "node1:lvm-pv:/dev/sda:524288:0:524288:Y",
+        "node1:lvm-pv:/dev/sdb:524288:0:524288:Y",
+    ]
+    shown = at.types("gnt-node list-storage -o node,type,name --no-headers node1")
+    assert ["node1", "lvm-vg", "xenvg"] in [x.split() for x in shown.splitlines()]
+    at.types("gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/sdb")
+    fields = "--no-headers -o name,allocatable"
+    shown = at.types(f"gnt-node list-storage -t lvm-pv {fields} node1")
+    assert [line.split() for line in shown.splitlines()] == [
+        ["/dev/sda", "Y"],
+        ["/dev/sdb", "N"],
+    ]
+    told = at.refuses("gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/x")
+    assert "node node1 has no physical volume /dev/x: it has /dev/sda, /dev/sdb" in told
+    told = at.refuses("gnt-node modify-storage --allocatable=no node1 file /srv")
+    assert "storage of type 'file' cannot be modified" in told
+
+
+def test_volumes_say_whose_they_are(at: Harbour) -> None:
+    fields = "node,vg,name,size,instance,disk"
+    shown = at.types(f"gnt-node volumes --separator=: --no-headers -o {fields}")
+    assert shown.splitlines() == ["node2:xenvg:vol-root:1024:web1:root"]
+
+
+def test_a_volume_group_is_repaired_unless_disks_would_be_lost(at: Harbour) -> None:
+    told = at.refuses("gnt-node repair-storage node2 lvm-vg xenvg")
+    assert "1 disks have their only copy in volume group xenvg on node node2" in told
+    at.types("gnt-node repair-storage --ignore-consistency node2 lvm-vg xenvg")
+    ran = [one.argv for one in at.cluster.nodes.nodes["node2"].machine.ran]
+    assert ("vgreduce", "--removemissing", "--force", "xenvg") in ran
+
+
+def test_a_silent_node_is_told_of(at: Harbour) -> None:
+    at.cluster.nodes.cut_power("node3")
+    told = at.refuses("gnt-node volumes")
+    assert "Warning: node node3 gives no answer: " in told
+
+
+def test_scripts_that_nodes_offer(at: Harbour) -> None:
+    for name, code in (("node1", 0), ("node2", 3)):
+        said = Said(output=f"up at {name}\n", code=code)
+        machine = at.cluster.nodes.nodes[name].machine
+        machine.admin_scripts["restricted-commands/uptime"] = lambda _, said=said: said
+    shown = at.types("gnt-node restricted-command -M uptime node1")
+    assert shown == "node1: up at node1\n"
+    told = at.refuses("gnt-node restricted-command -g default uptime")
+    assert "uptime failed on node2, node3" in told
+
+
+def test_power_is_switched_by_a_program_of_the_masters_node(at: Harbour) -> None:
+    asked: list[tuple[str, ...]] = []
+    answers = {"power-status": '{"powered": true}', "health": '[["PSU0", "OK"]]'}
+
+    def program(words: tuple[str, ...]) -> Said:
+        asked.append(words)
+        return Said(output=answers.get(words[0], ""))
+
+    at.cluster.nodes.nodes["node1"].machine.admin_scripts["oob/ipmi"] = program
+    told = at.refuses("gnt-node power status node2")
+    assert "nobody knows how to switch the power of node node2" in told
+    at.types("gnt-node modify --node-parameters oob_program=ipmi node2")
+    assert at.types("gnt-node power status --no-headers") == "node2 powered\n"
+    assert at.types("gnt-node health --no-headers node2") == "node2 PSU0=OK\n"
+    told = at.refuses("gnt-node power -f off node2")
+    assert "node node2 is not marked offline" in told
+    at.types("gnt-node power -f --ignore-status off node2")
+    assert asked[-1] == ("power-off", "node2")
+    assert not at.cluster.config.node("node2").powered
+    at.types("gnt-node power -f on node2")
+    assert at.cluster.config.node("node2").powered
+    told = at.refuses("gnt-node power -f cycle node1")
+    assert "nobody knows" in told
+
+
+def test_a_node_is_rebooted_once(at: Harbour) -> None:
+    told = at.refuses("gnt-node powercycle --yes node1")
+    assert "node node1 is the master's: this job would die with it" in told
+    assert at.types("gnt-node powercycle --yes node2") == "Node node2 reboots\n"
+    assert at.cluster.nodes.calls.count(("node2", "node.powercycle")) == 1
+
+
+def test_what_a_node_can_be(at: Harbour) -> None:
+    told = at.refuses("gnt-node modify --vm-capable no node2")
+    assert "node node2 has 1 instances and 1 disks, instance web1 among them" in told
+    at.types("gnt-node modify --vm-capable no -s 10.9.0.1 node1")
+    node = at.cluster.config.node("node1")
+    assert (node.vm_capable, node.secondary_ip) == (False, "10.9.0.1")
+    assert "'x' is the name of no address" in at.refuses("gnt-node modify -s x node1")
+    at.types("gnt-cluster modify -C 2")
+    at.types("gnt-node modify -C no node3")
+    told = at.refuses("gnt-node modify -C no node2")
+    assert "without node node2 there are too few master candidates" in told
+    at.types("gnt-node modify -C no --auto-promote node2")
+    config = at.cluster.config
+    marks = {name: config.node(name).master_candidate for name in ("node2", "node3")}
+    assert marks == {"node2": False, "node3": True}
+    at.types("gnt-node modify --master-capable no --auto-promote node3")
+    assert not at.cluster.config.node("node3").master_candidate
+    assert at.cluster.config.node("node2").master_candidate
+    told = at.refuses("gnt-node modify --node-parameters bogus=1 node2")
+    assert "there is no node parameter 'bogus'" in told
+
+
+# -- the cluster -----------------------------------------------------------------------
+
+
+def test_settings_of_the_cluster(at: Harbour) -> None:
+    at.types(
+        "gnt-cluster modify --max-running-jobs 3 -m aa:bb:cc --user-shutdown yes "
+        "--node-parameters cpu_speed=2 --maintain-node-health no --master-netdev lo"
+    )
+    cluster = at.cluster.config.cluster
+    assert (cluster.max_running_jobs, cluster.mac_prefix) == (3, "aa:bb:cc")
+    assert at.cluster.engine.slots.number == 3
+    assert cluster.enabled_user_shutdown
+    shown = at.types("gnt-node list --no-headers -o name,ndp/cpu_speed node2")
+    assert shown == "node2 2.0\n"
+    for line, word in (
+        ("--max-running-jobs 0", "max running jobs is a number from 1 to 1000"),
+        ("-m ab:bb:cc:dd", "a MAC prefix is three bytes"),
+        ("-m 01:bb:cc", "a MAC prefix is three bytes"),
+        ("--node-parameters bogus=1", "there is no node parameter 'bogus'"),
+        ("--maintain-node-health yes", "yes is not supported: nobody powers"),
+        ("--install-image x", "--install-image is not supported: OS scripts run"),
+    ):
+        assert word in at.refuses(f"gnt-cluster modify {line}")
+
+
+def test_parameters_of_a_groups_disks(at: Harbour) -> None:
+    at.types("gnt-group modify -D plain:stripes=2 default")
+    assert at.cluster.config.group("default").diskparams == {"plain": {"stripes": "2"}}
+    told = at.refuses("gnt-group modify -D plain:bogus=1 default")
+    assert "disk template 'plain' has no parameter 'bogus'" in told
+    at.types("gnt-group add -D ext:access=userspace --node-parameters cpu_speed=1 far")
+    assert at.cluster.config.group("far").diskparams == {"ext": {"access": "userspace"}}
+
+
+def test_the_command_that_would_set_a_policy(at: Harbour) -> None:
+    at.types("gnt-group modify --ipolicy-vcpu-ratio 2 default")
+    assert at.types("gnt-group show-ispecs-cmd") == (
+        "gnt-group add --ipolicy-vcpu-ratio 2.0 default\n"
+    )
+    shown = at.types("gnt-group show-ispecs-cmd --include-defaults default")
+    flags = shown.removeprefix("gnt-group add ").removesuffix("default\n")
+    at.types(f"gnt-group add {flags} twin")
+    twin = at.types("gnt-group list --no-headers -o ipolicy twin")
+    assert twin == at.types("gnt-group list --no-headers -o ipolicy default")
+
+
+def test_verify_as_monitoring_plugins_read_it(at: Harbour) -> None:
+    at.cluster.nodes.cut_power("node3")
+    coded = at.refuses_out("gnt-cluster verify --error-codes --no-nplus1-mem")
+    line = next(x for x in coded.splitlines() if ":node:node3:" in x)
+    assert line.startswith("  - ERROR:ENODERPC:node:node3:it gives no answer (")
+    mild = at.types("gnt-cluster verify --error-codes -I ENODERPC --no-nplus1-mem")
+    assert "  - WARNING:ENODERPC:node:node3:" in mild
+    at.types("gnt-group add far")
+    assert "No problem found" in at.types("gnt-cluster verify -g far")
+    told = at.refuses("gnt-cluster verify -I NOSUCH")
+    assert "verify has no error code 'NOSUCH'" in told
+
+
+def test_verify_leaves_out_the_loss_of_nodes(at: Harbour) -> None:
+    at.types("gnt-node modify --vm-capable no node1")
+    for name in ("web1", "web2"):
+        at.types(f"gnt-instance modify -B memory=31000 {name}")
+        record = at.cluster.config.instance(name)
+        assert record.beparams["maxmem"] == 31000
+    at.types("gnt-instance startup web2")
+    at.types("gnt-instance startup web1")
+    codes = [x.split(":")[1] for x in at.any("gnt-cluster verify --error-codes")]
+    assert "ENODEN1" in codes
+    line = "gnt-cluster verify --error-codes --no-nplus1-mem"
+    assert "ENODEN1" not in [x.split(":")[1] for x in at.any(line)]
+
+
+def test_disks_that_a_node_lost_are_attached_again(at: Harbour) -> None:
+    at.types("gnt-instance activate-disks web1")
+    assert "All disks that should be" in at.types("gnt-cluster verify-disks")
+    at.cluster.nodes.cut_power("node2")
+    at.cluster.nodes.nodes["node2"].boot()
+    shown = at.types("gnt-cluster verify-disks")
+    assert shown.startswith("Activating disks for instance 'web1'\n")
+    assert "All disks that should be" in at.types("gnt-cluster verify-disks")
+    at.types("gnt-group add far")
+    at.types("gnt-cluster verify-disks -g far")
+
+
+def test_the_watcher_is_paused(at: Harbour) -> None:
+    assert at.types("gnt-cluster watcher info") == "The watcher is not paused\n"
+    at.types("gnt-cluster watcher pause 2h")
+    assert "The watcher is paused until " in at.types("gnt-cluster watcher info")
+    at.types("gnt-cluster watcher continue")
+    assert at.types("gnt-cluster watcher info") == "The watcher is not paused\n"
+    assert "'x' is no time" in at.refuses("gnt-cluster watcher pause x")
+    assert "takes pause with a time" in at.refuses("gnt-cluster watcher pause")
+
+
+def test_the_cluster_gets_another_name(at: Harbour) -> None:
+    at.types("gnt-cluster rename --yes fleet.example.com")
+    assert at.cluster.config.cluster.cluster_name == "fleet.example.com"
+    assert "called fleet.example.com already" in at.refuses(
+        "gnt-cluster rename --yes fleet.example.com"
+    )
+    assert "is not the name of a cluster" in at.refuses("gnt-cluster rename -f a_b")
+    assert "each change" in at.types("gnt-cluster redist-conf")
+
+
+def test_the_command_that_would_set_the_clusters_policy(at: Harbour) -> None:
+    shown = at.types("gnt-cluster show-ispecs-cmd")
+    flags = shown.removeprefix("gnt-cluster init ").removesuffix("NAME\n")
+    at.types(f"gnt-cluster modify {flags}")
+    assert at.types("gnt-cluster show-ispecs-cmd") == shown
+
+
+def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def program(words: tuple[str, ...]) -> Said:
+        asked.append(words)
+        return Said(output="")
+
+    at.cluster.nodes.nodes["node1"].machine.admin_scripts["oob/ipmi"] = program
+    at.types("gnt-cluster modify --node-parameters oob_program=ipmi")
+    at.types("gnt-instance startup web2")
+    at.types("gnt-cluster epo --yes node3")
+    assert asked == [("power-off", "node3")]
+    web2 = at.cluster.config.instance("web2")
+    assert web2.admin_state == "up"  # the watcher starts it when power is back
+    assert not at.cluster.config.node("node3").powered
+    at.types("gnt-cluster epo --yes --on --groups default")
+    assert ("power-on", "node3") in asked
+    assert "name nodes, or --all" in at.refuses("gnt-cluster epo")
+
+
+# -- what is shown ---------------------------------------------------------------------
+
+NODE_FIELDS = """
+bootid cnodes cnos csockets ctime ctotal custom_ndparams dfree disk_state
+drained dtotal group group.uuid hv_state master master_candidate master_capable mfree
+mnode mtime mtotal name ndparams offline pinst_cnt pinst_list pip powered role serial_no
+sinst_cnt sinst_list sip spfree sptotal tags uuid vm_capable"""
+GROUP_FIELDS = """alloc_policy ctime custom_diskparams custom_ipolicy custom_ndparams
+diskparams ipolicy mtime name ndparams node_cnt node_list pinst_cnt pinst_list serial_no
+tags uuid"""
+NDP = """cpu_speed exclusive_storage oob_program ovs ovs_link ovs_name spindle_count
+ssh_port"""
+JOB_FIELDS = """archived end_ts id opend opexec oplog oppriority opresult ops opstart
+opstatus priority received_ts start_ts status summary"""
+
+
+@pytest.mark.parametrize(
+    ("program", "fields"),
+    [
+        ("gnt-node", f"{NODE_FIELDS} {' '.join(f'ndp/{x}' for x in NDP.split())}"),
+        ("gnt-group", f"{GROUP_FIELDS} {' '.join(f'ndp/{x}' for x in NDP.split())}"),
+        ("gnt-job", JOB_FIELDS),
+    ],
+)
+def test_every_field_of_ganetis_is_listed_and_can_be_asked_for(
+    at: Harbour, program: str, fields: str
+) -> None:
+    shown = at.types(f"{program} list-fields --no-headers --separator=:")
+    assert set(fields.split()) <= {line.split(":")[0] for line in shown.splitlines()}
+    at.types(f"{program} list -o {','.join(fields.split())}")
+
+
+CLUSTER_KEYS = """Cluster name|Cluster UUID|Creation time|Modification time|Master node
+Architecture (this node)|Tags|Default hypervisor|Enabled hypervisors
+Hypervisor parameters|OS-specific hypervisor parameters|OS parameters|Hidden OSes
+Blacklisted OSes|Cluster parameters|Default node parameters|Default instance parameters
+Default nic parameters|Default disk parameters|Instance policy - limits for instances"""
+CLUSTER_PARAMETERS = """\
+candidate pool size|maximal number of jobs running simultaneously
+mac prefix|master netdev|master netmask|lvm volume group|lvm reserved volumes
+drbd usermode helper|file storage path|shared file storage path|gluster storage path
+maintenance of node health|uid pool|default instance allocator|primary ip version
+preallocation wipe disks|ExtStorage Providers search path|enabled disk templates
+install image|instance communication network|zeroing image|compression tools
+enabled user shutdown|modify ssh setup"""
+
+
+def test_info_has_ganetis_keys(at: Harbour) -> None:
+    told = yaml.safe_load(at.types("gnt-cluster info"))
+    assert set(CLUSTER_KEYS.replace("\n", "|").split("|")) <= told.keys()
+    wanted = set(CLUSTER_PARAMETERS.replace("\n", "|").split("|"))
+    assert wanted <= told["Cluster parameters"].keys()
+    (node,) = yaml.safe_load(at.types("gnt-node info node1"))
+    keys = "Node name|primary ip|secondary ip|master candidate|drained|offline|powered"
+    more = "master_capable|vm_capable|primary for instances|node parameters"
+    assert {*keys.split("|"), *more.split("|")} <= node.keys()
+    (group,) = yaml.safe_load(at.types("gnt-group info default"))
+    assert {"Node group", "Node parameters", "Disk parameters"} <= group.keys()
+    assert "Instance policy" in group
+
+
+# -- groups, and behind the scenes -----------------------------------------------------
+
+
+def test_a_group_is_emptied_as_far_as_its_disks_allow(at: Harbour) -> None:
+    assert "there is no other node group" in at.refuses("gnt-group evacuate -f default")
+    at.types("gnt-group add far")
+    at.types("gnt-group assign-nodes far node1")
+    told = at.refuses("gnt-group evacuate -f --to far default")
+    assert "disk root" in told  # of web1: it stays on its node
+    config = at.cluster.config
+    homes = {name: config.instance(name).primary_node for name in ("web1", "web2")}
+    assert homes == {"web1": "node2", "web2": "node1"}
+    told = at.refuses("gnt-group evacuate -f --to far far")
+    assert "cannot go to itself" in told
+
+
+def test_the_queue_is_tried(at: Harbour) -> None:
+    shown = at.types("gnt-debug test-jobqueue").splitlines()
+    assert [line for line in shown if "as it should be" in line] == [
+        "a job: as it should be",
+        "a job after another: as it should be",
+        "a job that is cancelled: as it should be",
+    ]
+
+
+@pytest.mark.parametrize("each", ["", "--each "])
+def test_jobs_from_a_file_so_many_times(at: Harbour, tmp_path: Path, each: str) -> None:
+    path = tmp_path / "job"
+    path.write_text('[{"OP_ID": "OP_TEST_DELAY", "duration": 0}]')
+    flags = f"{each}--op-repeat 2 --job-repeat 3 --timing-stats"
+    shown = at.types(f"gnt-debug submit-job {flags} {path}")
+    assert "C:job    3\n" in shown
+    assert at.cluster.nodes.calls.count(("node1", "delay")) == 6
+    assert "is not a number from 1" in at.refuses(
+        f"gnt-debug submit-job --op-repeat 0 {path}"
+    )

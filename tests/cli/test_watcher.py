@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The watcher, typed at a real master: what comes back, and what stays down."""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from moorage.cli.watcher import jobs
+from moorage.cli.watcher.rules import MOST_TRIES, Guest, Memory, Tries, plan
+from moorage.model import Change, successor
+from moorage.testing.cluster import SimCluster
+from moorage.testing.commands import Desk, desk
+from moorage.testing.scenarios import harbour, pier
+
+
+@pytest.fixture
+async def at() -> AsyncIterator[Desk]:
+    with tempfile.TemporaryDirectory() as directory:
+        cluster = await harbour(Path(directory) / "nodes")
+        async with desk(cluster, Path(directory)) as found:
+            yield found
+        assert cluster.nodes.san.broken == []
+        await cluster.stop()
+
+
+def uuid(cluster: SimCluster, name: str) -> str:
+    return cluster.config.instance(name).uuid
+
+
+def runs(at: Desk, node: str, name: str) -> bool:
+    return f"{node} {uuid(at.cluster, name)}" in at.cluster.nodes.san.guests
+
+
+async def statuses(at: Desk) -> dict[str, str]:
+    told = await at.types("gnt-instance list --no-headers --separator=: -o name,status")
+    return dict(line.split(":") for line in told.splitlines())
+
+
+def kill(at: Desk, node: str, name: str) -> None:
+    del at.cluster.nodes.san.guests[f"{node} {uuid(at.cluster, name)}"]
+
+
+async def test_what_was_lost_with_a_node_comes_back(at: Desk) -> None:
+    """What should run runs again; what was down on purpose stays down."""
+    await at.types("moorage watcher")
+    at.cluster.nodes.san.lose_power("node1")
+    assert await statuses(at) == {
+        "web1": "ERROR_down",
+        "web2": "running",
+        "web3": "ADMIN_down",
+    }
+    out = await at.types("moorage watcher --dry-run")
+    assert "Would do OP_INSTANCE_STARTUP for web1" in out
+    assert not runs(at, "node1", "web1")
+    await at.types("moorage watcher")
+    assert runs(at, "node1", "web1")
+    assert not runs(at, "node3", "web3")
+    jobs = set(at.cluster.engine.jobs)
+    assert await at.types("moorage watcher") == ""
+    assert set(at.cluster.engine.jobs) == jobs  # nothing is left to be done
+
+
+async def test_a_guest_that_powers_itself_off_is_started_again_by_default(
+    at: Desk,
+) -> None:
+    at.cluster.nodes.san.power_off("node2", uuid(at.cluster, "web2"))
+    assert (await statuses(at))["web2"] == "ERROR_down"
+    await at.types("moorage watcher")
+    assert runs(at, "node2", "web2")
+
+
+async def test_a_guest_that_may_power_itself_off_stays_off(at: Desk) -> None:
+    """Ganeti's rules: the cluster allows it, and the guest's own parameter."""
+    cluster = at.cluster
+    await cluster.run("OP_CLUSTER_SET_PARAMS", enabled_user_shutdown=True)
+    await at.types("gnt-instance modify -H user_shutdown=true web2")
+    cluster.nodes.san.power_off("node2", uuid(cluster, "web2"))
+    kill(at, "node1", "web1")
+    assert (await statuses(at))["web2"] == "USER_down"
+    told = (await at.screen("gnt-cluster verify")).out
+    assert "instance web1: it should run" in told
+    assert "instance web2: it should run" not in told
+    await at.types("moorage watcher")
+    one = cluster.config.instance("web2")
+    assert (one.admin_state, one.admin_state_source) == ("down", "user")
+    assert (await statuses(at))["web2"] == "USER_down"
+    assert runs(at, "node1", "web1")  # it did not power itself off
+    await at.types("gnt-instance startup web2")
+    await at.types("gnt-instance shutdown web2")
+    assert (await statuses(at))["web2"] == "ADMIN_down"
+
+
+async def test_it_overrules_nobody_who_was_faster(at: Desk) -> None:
+    cluster = at.cluster
+    await at.types("gnt-instance shutdown web2")
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web2", if_wanted=True)
+    assert not runs(at, "node2", "web2")
+    await cluster.run(
+        "OP_INSTANCE_SHUTDOWN",
+        instance_name="web1",
+        if_ended=True,
+        admin_state_source="user",
+    )
+    assert runs(at, "node1", "web1")
+    assert cluster.config.instance("web1").admin_state == "up"
+
+
+async def test_a_guest_that_does_not_stay_up_is_left_alone(at: Desk) -> None:
+    for _ in range(MOST_TRIES):
+        kill(at, "node1", "web1")
+        await at.types("moorage watcher")
+        assert runs(at, "node1", "web1")
+    kill(at, "node1", "web1")
+    out = await at.types("moorage watcher")
+    assert f"web1 was started {MOST_TRIES} times and does not stay up" in out
+    assert not runs(at, "node1", "web1")
+
+
+async def test_nobody_is_started_where_two_could_write(at: Desk) -> None:
+    """A silent node, one that is marked offline, and a disk that another node has."""
+    cluster = at.cluster
+    kill(at, "node1", "web1")
+    cluster.nodes.nodes["node1"].powered = False
+    assert "web1: its node gives no answer" in await at.types("moorage watcher")
+    cluster.nodes.nodes["node1"].powered = True
+    node1 = cluster.config.node("node1")
+    await cluster.truth.commit(Change((successor(node1, 1.0, offline=True),)))
+    assert "web1: its node is marked offline" in await at.types("moorage watcher")
+    node1 = cluster.config.node("node1")
+    await cluster.truth.commit(Change((successor(node1, 1.0, offline=False),)))
+    assert not runs(at, "node1", "web1")
+
+
+async def test_a_pause(at: Desk) -> None:
+    kill(at, "node1", "web1")
+    await at.types("gnt-cluster watcher pause 1h")
+    screen = await at.screen("moorage watcher")
+    assert (screen.status, screen.out) == (0, "")
+    assert "The watcher is paused until" in screen.err
+    assert not runs(at, "node1", "web1")
+    await at.types("moorage watcher --ignore-pause")
+    assert runs(at, "node1", "web1")
+    kill(at, "node1", "web1")
+    await at.types("gnt-cluster watcher continue")
+    await at.types("moorage watcher")
+    assert runs(at, "node1", "web1")
+
+
+async def test_without_a_master_it_says_so(tmp_path: Path) -> None:
+    nowhere = Desk(SimCluster(tmp_path), tmp_path)
+    assert (await nowhere.screen("moorage watcher")).status == 11
+
+
+async def test_second_copies_follow_again_when_their_node_booted() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        cluster = await pier(Path(directory) / "nodes")
+        async with desk(cluster, Path(directory)) as at:
+            await at.types("moorage watcher")
+            file = Path(directory) / "watcher.json"
+            memory = json.loads(file.read_text())
+            memory["boots"]["node2"] = "the boot before"
+            file.write_text(json.dumps(memory))
+            jobs = set(cluster.engine.jobs)
+            await at.types("moorage watcher")
+            (new,) = set(cluster.engine.jobs) - jobs
+            told = await at.types(f"gnt-job list --no-headers -o summary,status {new}")
+            assert told == "INSTANCE_ACTIVATE_DISKS(web1) success\n"
+        await cluster.stop()
+
+
+def test_an_instance_that_a_job_works_on_is_not_given_another() -> None:
+    down = Guest("web1", "ERROR_down", "up", "node1")
+    assert plan([down], {}, Memory(jobs={"web1": 7}), 0.0).starts == ()
+    assert plan([down], {}, Memory(jobs={"web2": 7}), 0.0).starts == ("web1",)
+
+
+async def test_a_job_that_waits_is_not_waited_for_for_ever(
+    at: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told, and the next look leaves the instance to it."""
+    monkeypatch.setattr(jobs, "PATIENCE", 0.5)
+    cluster, over = at.cluster, asyncio.Event()
+
+    async def hang(_point: str) -> None:
+        await over.wait()
+
+    cluster.extra_point = hang
+    kill(at, "node1", "web1")
+    await cluster.submit("OP_INSTANCE_REBOOT", instance_name="web1")
+    assert "for web1 goes on" in await at.types("moorage watcher")
+    known = set(cluster.engine.jobs)
+    assert await at.types("moorage watcher") == ""
+    assert set(cluster.engine.jobs) == known
+    over.set()
+    for job in sorted(known)[-2:]:
+        assert (await cluster.finished(job)).status == "success"
+    assert runs(at, "node1", "web1")
+
+
+def test_tries_are_forgotten() -> None:
+    down = Guest("web1", "ERROR_down", "up", "node1")
+    tired = Memory({"web1": Tries(MOST_TRIES, 1000.0)})
+    assert plan([down], {}, tired, 2000.0).starts == ()
+    assert plan([down], {}, tired, 1000.0 + 8 * 3600).starts == ("web1",)
+    up = down._replace(status="running")
+    assert plan([up], {}, tired, 1600.0).memory.tries == tired.tries
+    assert plan([up], {}, tired, 3000.0).memory.tries == {}
+    assert plan([], {}, tired, 2000.0).memory.tries == {}  # it is gone
+
+
+def test_a_disk_that_another_node_has_keeps_its_guest_down() -> None:
+    one = Guest(
+        "web1", "ERROR_down", "up", "node1", ("node2",), True, ("node2", "node3")
+    )
+    found = plan([one], {}, Memory(), 0.0)
+    assert found.starts == ()
+    assert "node3 has a disk of it attached" in found.warnings[0]
+    assert plan([one._replace(holders=("node2",))], {}, Memory(), 0.0).starts

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who asks a thousand nodes lets others have their turn."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from moorage.jobs.turns import together
+
+
+async def test_answers_come_in_the_order_of_the_questions() -> None:
+    async def work(number: int) -> int:
+        for _ in range(number % 7):
+            await asyncio.sleep(0)
+        return number
+
+    assert await together(work(n) for n in range(100)) == list(range(100))
+    assert await together(work(n) for n in range(0)) == []
+
+
+async def test_others_get_their_turn_before_all_have_begun() -> None:
+    begun: list[int] = []
+    seen: list[int] = []
+
+    async def work(number: int) -> None:
+        begun.append(number)
+
+    async def other() -> None:
+        while len(begun) < 1_000:
+            seen.append(len(begun))
+            await asyncio.sleep(0)
+
+    await asyncio.gather(other(), together(work(n) for n in range(1_000)))
+    jumps = [after - before for before, after in pairwise(seen)]
+    assert max(jumps) < 100
+
+
+async def test_the_first_error_ends_the_waiting_and_the_rest() -> None:
+    ended: list[int] = []
+
+    async def work(number: int) -> None:
+        try:
+            if number == 20:
+                await asyncio.sleep(0)
+                raise ValueError("no")
+            await asyncio.Event().wait()
+        finally:
+            ended.append(number)
+
+    with pytest.raises(ValueError, match="no"):
+        await together(work(n) for n in range(40))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert sorted(ended) == list(range(40))
