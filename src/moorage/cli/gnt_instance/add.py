@@ -169,7 +169,6 @@ COMMAND = Command(
         NO_WAIT_FOR_SYNC,
         moot("--no-ip-check", "nobody pings an address"),
         moot("--no-name-check", "no name is resolved"),
-        moot("--no-conflicts-check", "no address is looked for in networks"),
         moot("--opportunistic-locking", "locks of nodes are shared"),
         moot("--helper-startup-timeout", _NO_HELPER, "SECONDS"),
         moot("--helper-shutdown-timeout", _NO_HELPER, "SECONDS"),

@@ -175,7 +175,6 @@ COMMAND = Command(
         NO_WAIT_FOR_SYNC,
         FORCE_VARIANT,
         FORCE_PARAMS,
-        moot("--no-conflicts-check", "no address is looked for in networks"),
         moot("--file-driver", "QEMU itself opens image files", "NAME"),
         refused("--file-storage-dir", _BELOW, "DIR"),
         refused("--iallocator", "-n names the second node", "NAME", short="-I"),
