@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The watcher, typed at a real master: what comes back, and what stays down."""
 
+import asyncio
 import json
 import tempfile
 from collections.abc import AsyncIterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from moorage.cli.watcher import jobs
 from moorage.cli.watcher.rules import MOST_TRIES, Guest, Memory, Tries, plan
 from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
@@ -135,14 +137,16 @@ async def test_nobody_is_started_where_two_could_write(at: Desk) -> None:
 
 async def test_a_pause(at: Desk) -> None:
     kill(at, "node1", "web1")
-    client_says = "moorage watcher"
-    cluster = successor(at.cluster.config.cluster, 1.0, watcher_pause=9e9)
-    await at.cluster.truth.commit(Change((cluster,)))
-    screen = await at.screen(client_says)
+    await at.types("gnt-cluster watcher pause 1h")
+    screen = await at.screen("moorage watcher")
     assert (screen.status, screen.out) == (0, "")
     assert "The watcher is paused until" in screen.err
     assert not runs(at, "node1", "web1")
     await at.types("moorage watcher --ignore-pause")
+    assert runs(at, "node1", "web1")
+    kill(at, "node1", "web1")
+    await at.types("gnt-cluster watcher continue")
+    await at.types("moorage watcher")
     assert runs(at, "node1", "web1")
 
 
@@ -166,6 +170,35 @@ async def test_second_copies_follow_again_when_their_node_booted() -> None:
             told = await at.types(f"gnt-job list --no-headers -o summary,status {new}")
             assert told == "INSTANCE_ACTIVATE_DISKS(web1) success\n"
         await cluster.stop()
+
+
+def test_an_instance_that_a_job_works_on_is_not_given_another() -> None:
+    down = Guest("web1", "ERROR_down", "up", "node1")
+    assert plan([down], {}, Memory(jobs={"web1": 7}), 0.0).starts == ()
+    assert plan([down], {}, Memory(jobs={"web2": 7}), 0.0).starts == ("web1",)
+
+
+async def test_a_job_that_waits_is_not_waited_for_for_ever(
+    at: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told, and the next look leaves the instance to it."""
+    monkeypatch.setattr(jobs, "PATIENCE", 0.5)
+    cluster, over = at.cluster, asyncio.Event()
+
+    async def hang(_point: str) -> None:
+        await over.wait()
+
+    cluster.extra_point = hang
+    kill(at, "node1", "web1")
+    await cluster.submit("OP_INSTANCE_REBOOT", instance_name="web1")
+    assert "for web1 goes on" in await at.types("moorage watcher")
+    known = set(cluster.engine.jobs)
+    assert await at.types("moorage watcher") == ""
+    assert set(cluster.engine.jobs) == known
+    over.set()
+    for job in sorted(known)[-2:]:
+        assert (await cluster.finished(job)).status == "success"
+    assert runs(at, "node1", "web1")
 
 
 def test_tries_are_forgotten() -> None:

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from msgspec import Meta, ValidationError, convert
 
-from moorage.errors import BadInput, MoorageError
+from moorage.errors import BadInput, MoorageError, from_json
 from moorage.jobs import Job
-from moorage.model import Change, successor
 from moorage.model.misfit import misfit
 
 from . import job_kill
 from .luxi import NOCHANGE, error_to_wire
+from .luxi_line import ConnectInstance
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
 from .opcode_checks import PRIORITIES, check_opcodes
@@ -227,13 +227,18 @@ class SetDrainFlag(Method, frozen=True):
 class SetWatcherPause(Method, frozen=True):
     """Let the watcher do nothing until some time, in seconds; None: go on."""
 
+    waits = True
+
     until: float | None = None
 
     async def answer(self, at: Sources) -> float | None:
-        """Record it; return it."""
-        cluster = at.truth.config.cluster
-        paused = successor(cluster, at.clock(), watcher_pause=self.until)
-        await at.truth.commit(Change((paused,)))
+        """Record it, by a job as any other setting; return it."""
+        setting = {"OP_ID": "OP_CLUSTER_SET_PARAMS", "watcher_pause": self.until or 0.0}
+        number = await at.engine.submit([setting], although_drained=True)
+        await at.engine.finished(number)
+        error = at.engine.job(number).ops[0].error
+        if error is not None:
+            raise from_json(error)
         return self.until
 
 
@@ -250,6 +255,7 @@ _METHODS: tuple[type[Method], ...] = (
     ArchiveJob,
     AutoArchiveJobs,
     SetDrainFlag,
+    ConnectInstance,
     SetWatcherPause,
     *QUERIES,
 )

@@ -9,12 +9,13 @@ from moorage.errors import BadInput
 
 from .command import Call, Command, Example, Operand, Option
 from .follow import fetch, perform
-from .options import DEBUG, JOB, JSON
+from .options import DEBUG, JOB, JSON, PRIORITY
 
 _KINDS = {
     "gnt-storage pool": "pool",
     "gnt-cluster": "cluster",
     "gnt-group": "nodegroup",
+    "gnt-network": "network",
     "gnt-node": "node",
     "gnt-instance": "instance",
     "gnt-disk": "disk",
@@ -26,6 +27,7 @@ _FROM = Option(
 _NAMES = {
     "gnt-storage pool": "fast",
     "gnt-group": "default",
+    "gnt-network": "lan",
     "gnt-node": "node1",
     "gnt-instance": "web1",
     "gnt-disk": "data1",
@@ -108,7 +110,7 @@ _SEARCH = Command(
     search,
     "Show which objects have a tag that a pattern fits",
     (Operand("PATTERN"),),
-    (JSON, DEBUG),
+    (PRIORITY, JSON, DEBUG),
     examples=(Example("gnt-cluster search-tags ^gold$", "whatever is gold"),),
 )
 

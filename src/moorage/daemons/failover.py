@@ -224,7 +224,7 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
 
 async def _settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
     """Lay the keys, then the store: a master starts on whole ones only."""
-    claim(places.root, KEPT)
+    claim(places.root, KEPT, given=True)
     put_aside(places)
     places.keys.mkdir(mode=0o700, exist_ok=True)
     for name, data in read_keys(heritage.keys).items():

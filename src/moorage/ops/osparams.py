@@ -28,6 +28,13 @@ def filled(config: Config, os: str, own: Parameters) -> dict[str, Any]:
     return {**found, **own}
 
 
+def public(config: Config, instance: Instance) -> dict[str, Any]:
+    """Return the OS parameters of an instance that anybody may see."""
+    known, os = config.cluster.osparams, instance.os
+    general = known.get(os.partition("+")[0], {})
+    return {**general, **known.get(os, {}), **instance.osparams}
+
+
 def check(view: View, node: Node, os: str, own: Parameters) -> None:
     """Raise unless a node, which was asked, has the OS, and this its parameters.
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from .cluster import ClusterBuilder, SimCluster
 from .lvm import GROUP
 from .rbd import POOL
-from .storage import GLUSTER_DIR
+from .stored import GLUSTER_DIR
 
 LOST = "5d9d4ab9-3a4c-4f1e-8a2b-6f0c3f0e9d11.ext.disk0"
 """A volume that no disk is in, where somebody put it into the harbour."""
@@ -246,8 +246,32 @@ def _exported(instance: str, name: str, **fields: Any) -> Scenario:  # noqa: ANN
     return _on(instance, "OP_BACKUP_EXPORT", name, **fields)
 
 
+_HOUSEKEEPING = (
+    Scenario("rename the cluster", "OP_CLUSTER_RENAME", {"name": "fleet"}),
+    Scenario(
+        "fewer candidates",
+        "OP_CLUSTER_SET_PARAMS",
+        {"candidate_pool_size": 1, "max_running_jobs": 5, "mac_prefix": "aa:bb:cc"},
+    ),
+    Scenario(
+        "no candidate any more",
+        "OP_NODE_SET_PARAMS",
+        {"node_name": "node3", "master_capable": False, "auto_promote": True},
+    ),
+    Scenario(
+        "close a physical volume",
+        "OP_NODE_MODIFY_STORAGE",
+        {
+            "node_name": "node1",
+            "storage_type": "lvm-pv",
+            "name": "/dev/sdb",
+            "changes": {"allocatable": False},
+        },
+    ),
+)
 SCENARIOS = (
     *_POOLS,
+    *_HOUSEKEEPING,
     *_NETWORKS,
     _created("create", os_type="tiny"),
     _created("create with cards", disks=[], disk_template="diskless", nics=[_CARD, {}]),
@@ -321,6 +345,7 @@ SCENARIOS = (
     _on("web3", "OP_INSTANCE_RECREATE_DISKS"),
     _on("web3", "OP_INSTANCE_RECREATE_DISKS", "recreate elsewhere", nodes=["node2"]),
     _on("web2", "OP_INSTANCE_SHUTDOWN", "user's own", admin_state_source="user"),
+    _on("web3", "OP_INSTANCE_SET_PARAMS", "new primary of", pnode="node2"),
     Scenario(
         "settings of an OS",
         "OP_CLUSTER_SET_PARAMS",

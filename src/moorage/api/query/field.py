@@ -105,7 +105,10 @@ class Family:
 
 
 def numbered(
-    head: str, shown: tuple[str, str, str], get: Callable[[Snapshot, Any, int], Any]
+    head: str,
+    shown: tuple[str, str, str],
+    get: Callable[[Snapshot, Any, int], Any],
+    most: int = 8,
 ) -> Family:
     """Return the family ``head/0``, ``head/1`` and so on.
 
@@ -115,6 +118,8 @@ def numbered(
         Title, kind and doc; the number is added to title and doc.
     get
         Takes the number too; an `IndexError` means that the object has no such one.
+    most
+        How many there can be: lists of fields show them all.
     """
     title, kind, doc = shown
 
@@ -131,7 +136,7 @@ def numbered(
 
         return Field(f"{head}/{tail}", f"{title}/{tail}", kind, f"{doc} {tail}", found)
 
-    return Family(head, tuple(str(number) for number in range(4)), make)
+    return Family(head, tuple(map(str, range(most))), make)
 
 
 Lookup = Callable[[Snapshot, Any], Iterable[Any]]

@@ -6,11 +6,14 @@ from typing import Any
 
 from moorage import backend
 from moorage.model import Config, GuestState, Instance, Node
+from moorage.model.hvparams import KNOWN
 from moorage.model.standstill import remedy, told
+from moorage.ops import osparams
 from moorage.ops.liveness import may_power_off
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
+from .console import CONSOLE
 from .field import COMMON, Family, Field, Missing, Resource, attribute, numbered
 from .nics import FAMILIES as CARD_FAMILIES
 from .nics import FIELDS as CARD_FIELDS
@@ -92,6 +95,15 @@ def _holders(scene: Snapshot, one: Instance) -> list[str]:
     return sorted(scene.config.node(node).name for node in found)
 
 
+def _console(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
+    """Return how its console is reached, in Ganeti's words; nothing if it is down."""
+    guest = _guest(scene, one)
+    if not isinstance(guest, GuestState):
+        return guest
+    told = f"gnt-instance console {one.name}"
+    return {"instance": one.name, "kind": "msg", "message": told}
+
+
 def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
         guest = _guest(scene, one)
@@ -118,6 +130,7 @@ LIVE = (
         _holders,
         True,
     ),
+    Field("console", "Console", "other", "How its console is reached", _console, True),
     Field("oper_state", "Running", "bool", "Whether it runs", _running, True),
     Field("oper_ram", "Memory", "unit", "Memory it has", _of_guest("memory"), True),
     Field(
@@ -196,7 +209,7 @@ def _backend(scene: Snapshot, one: Instance) -> dict[str, Any]:
 
 
 def _osparams(scene: Snapshot, one: Instance) -> dict[str, Any]:
-    return scene.config.cluster.osparams.get(one.os, {}) | one.osparams
+    return osparams.public(scene.config, one)
 
 
 def _backend_field(tail: str) -> Field | None:
@@ -276,6 +289,10 @@ def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
     return lambda s, i, n: getattr(s.config.objects[i.disks[n]], name)
 
 
+_DISKS = 16
+"""How many disks an instance can have."""
+
+
 def _size_of(number: int) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> int | None:
         sizes = _sizes(scene, one)
@@ -320,17 +337,23 @@ DISKS = (
 )
 FAMILIES = (
     Family("be", BACKEND, _backend_field),
-    Family("hv", (), _hypervisor_field),
-    numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size")),
+    Family("hv", KNOWN, _hypervisor_field),
+    numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), _DISKS),
     numbered(
         "disk.spindles",
         ("DiskSpindles", "number", "Spindles of disk"),
         _nth("spindles"),
+        _DISKS,
     ),
-    numbered("disk.name", ("DiskName", "text", "Name of disk"), _nth("name")),
-    numbered("disk.uuid", ("DiskUUID", "text", "Uuid of disk"), _nth("uuid")),
+    numbered("disk.name", ("DiskName", "text", "Name of disk"), _nth("name"), _DISKS),
+    numbered("disk.uuid", ("DiskUUID", "text", "Uuid of disk"), _nth("uuid"), _DISKS),
     *CARD_FAMILIES,
 )
+
+
+def _no(_scene: Snapshot, _one: Instance) -> bool:
+    return False
+
 
 STATE = (
     attribute("admin_state", "InstanceState", "text", "What it should be"),
@@ -344,6 +367,7 @@ STATE = (
         "Whether it should run",
         lambda _s, i: i.admin_state == "up",
     ),
+    Field("forthcoming", "Forthcoming", "bool", "No: it is made at once", _no),
     attribute("network_port", "Network_port", "number", "Port of its console"),
 )
 
@@ -365,6 +389,7 @@ INSTANCE = Resource(
         *DISKS,
         *CARD_FIELDS,
         *LIVE,
+        CONSOLE,
         *COMMON,
     ),
     families=FAMILIES,

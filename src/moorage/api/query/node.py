@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.model import Config, Node, NodeFacts, Unit
-from moorage.ops.ndparams import filled
+from moorage.ops.ndparams import NAMES, filled
 from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
@@ -105,6 +105,13 @@ LIVE = (
         "text",
         "How that is known",
         _accelerator("reason"),
+    ),
+    _live(
+        "links",
+        "Links",
+        "other",
+        "Bridges that network cards can be in",
+        lambda _s, f: None if f.links is None else [one.name for one in f.links],
     ),
     _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
     _live(
@@ -239,7 +246,7 @@ def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[st
 NODE = Resource(
     name="node",
     fields=(*FIELDS, *INSTANCES, *LIVE, *COMMON),
-    families=(Family("ndp", (), _parameter),),
+    families=(Family("ndp", NAMES, _parameter),),
     every=every(Node),
     order=by_name,
     keys=keys(Node),

@@ -2,12 +2,13 @@
 """gnt-instance info: all about instances, in a layout that YAML readers take."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG, JSON, moot
+from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Unreachable
@@ -44,6 +45,9 @@ _NUMERALS = (
 )
 
 
+_TOO_LARGE = 4000
+
+
 def roman(told: Any) -> Any:  # noqa: ANN401 - whatever is shown
     """Return what is shown with its numbers in Roman numerals, from 1 to 3999.
 
@@ -54,11 +58,22 @@ def roman(told: Any) -> Any:  # noqa: ANN401 - whatever is shown
         return {key: roman(value) for key, value in told.items()}
     if isinstance(told, list):
         return [roman(one) for one in told]
-    if isinstance(told, bool) or not isinstance(told, int) or not 0 < told < 4000:
-        return told
+    if isinstance(told, str):
+        return _DEFAULT.sub(lambda found: f"default ({_numeral(int(found[1]))})", told)
+    whole = isinstance(told, int) and not isinstance(told, bool)
+    return _numeral(told) if whole else told
+
+
+_DEFAULT = re.compile(r"^default \(([0-9]+)\)$")
+
+
+def _numeral(number: int) -> int | str:
+    """Return a number in Roman numerals, or as it is where there are none."""
+    if not 0 < number < _TOO_LARGE:
+        return number
     text = ""
     for value, numeral in _NUMERALS:
-        count, told = divmod(told, value)
+        count, number = divmod(number, value)
         text += numeral * count
     return text
 
@@ -185,7 +200,7 @@ COMMAND = Command(
         Option(("--all",), "every instance"),
         Option(("-s", "--static"), "what is configured only; ask no node"),
         Option(("--roman",), "numbers in Roman numerals"),
-        moot("--priority", "it waits for nobody", "PRIORITY"),
+        PRIORITY,
         JSON,
         DEBUG,
     ),

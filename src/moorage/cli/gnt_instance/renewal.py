@@ -9,10 +9,11 @@ from moorage.cli.follow import fetch, perform, perform_all
 from moorage.cli.option_syntax import ident_key_values
 from moorage.cli.options import (
     ASKING,
-    IGNORE_CAPACITY,
     JOB,
+    OVERRIDES,
     moot,
     names,
+    overridden,
     refused,
 )
 from moorage.errors import BadInput
@@ -88,9 +89,8 @@ def recreate(call: Call) -> int:
     if call.option("node"):
         primary, _, secondary = call.option("node").partition(":")
         fields["nodes"] = [one for one in (primary, secondary) if one]
-    if call.option("ignore_capacity"):
-        fields["ignore_capacity"] = True
-    perform(call, "OP_INSTANCE_RECREATE_DISKS", instance_name=name, **fields)
+    more = overridden(call)
+    perform(call, "OP_INSTANCE_RECREATE_DISKS", instance_name=name, **fields, **more)
     return 0
 
 
@@ -181,7 +181,7 @@ COMMANDS = (
                 "NAME",
                 short="-I",
             ),
-            IGNORE_CAPACITY,
+            *OVERRIDES,
             *ASKING,
             *JOB,
         ),

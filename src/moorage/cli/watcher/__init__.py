@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import DecodeError, ValidationError, json
+from msgspec.structs import replace
 
 from moorage.api.luxi import NoMaster
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.errors import show
-from moorage.cli.follow import failures, opcode
 from moorage.cli.options import DEBUG, moot, seconds
 from moorage.errors import Failed, WrongState
 from moorage.model import nice
 
+from . import jobs
 from .rules import Guest, Memory, Plan, plan
 
 NOT_MASTER = 11
@@ -60,17 +61,19 @@ def watch(call: Call) -> int:
 
 def _watched(call: Call, file: Path) -> int:
     before = _remembered(file)
-    found = plan(_guests(call), _boots(call), before, time.time())
+    busy = jobs.unfinished(call, before.jobs)
+    found = plan(_guests(call), _boots(call), replace(before, jobs=busy), time.time())
     for sentence in found.warnings:
         call.terminal.print(f"Warning: {sentence}")
-    failed = _done(call, _opcodes(found)) if not call.option("dry_run") else {}
-    for name, op in _opcodes(found).items() if call.option("dry_run") else ():
-        call.terminal.print(f"Would do {op['OP_ID']} for {name}")
+    ops = _opcodes(found)
     if call.option("dry_run"):
+        for name, op in ops.items():
+            call.terminal.print(f"Would do {op['OP_ID']} for {name}")
         return 0
-    lost = failed.keys() & {*found.activations}
+    failed, under_way = jobs.carried_out(call, ops)
+    lost = failed & {*found.activations}
     boots = before.boots if lost else found.memory.boots  # to be tried again
-    _keep(file, Memory(found.memory.tries, boots))
+    _keep(file, Memory(found.memory.tries, boots, busy | under_way))
     return int(bool(failed))
 
 
@@ -89,18 +92,6 @@ def _opcodes(found: Plan) -> dict[str, dict[str, Any]]:
 
 
 _ENDED = {"admin_state_source": "user", "if_ended": True}
-
-
-def _done(call: Call, ops: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Carry out a job an instance; return what went wrong, by instance."""
-    if not ops:
-        return {}
-    jobs = [
-        [opcode(call, op["OP_ID"], {k: v for k, v in op.items() if k != "OP_ID"})]
-        for op in ops.values()
-    ]
-    answers = call.client.submit_many_jobs(jobs)
-    return dict(failures(call, dict(zip(ops, answers, strict=True))))
 
 
 # -- what there is ---------------------------------------------------------------------

@@ -59,10 +59,13 @@ class Memory(Struct, frozen=True):
         By instance.
     boots
         What told the nodes' last boots apart, by node.
+    jobs
+        Jobs that have not ended, by instance.
     """
 
     tries: dict[str, Tries] = field(default_factory=dict)
     boots: dict[str, str] = field(default_factory=dict)
+    jobs: dict[str, int] = field(default_factory=dict)
 
 
 class Plan(NamedTuple):
@@ -106,7 +109,8 @@ def plan(
         for one in guests
         if one.name in memory.tries and not _is_over(one, memory.tries[one.name], now)
     }
-    down = [one for one in guests if _should_run(one)]
+    idle = [one for one in guests if one.name not in memory.jobs]
+    down = [one for one in idle if _should_run(one)]
     starts = [one.name for one in down if _may_start(one, tries)]
     rebooted = {
         node for node, boot in boots.items() if memory.boots.get(node, boot) != boot
@@ -114,10 +118,10 @@ def plan(
     later = {name: Tries(_count(tries, name) + 1, now) for name in starts}
     return Plan(
         starts=tuple(starts),
-        ended=tuple(one.name for one in guests if _ended(one)),
-        activations=tuple(one.name for one in guests if _lost_disks(one, rebooted)),
+        ended=tuple(one.name for one in idle if _ended(one)),
+        activations=tuple(one.name for one in idle if _lost_disks(one, rebooted)),
         warnings=tuple(_warnings(guests, tries)),
-        memory=Memory(tries | later, memory.boots | boots),
+        memory=Memory(tries | later, memory.boots | boots, memory.jobs),
     )
 
 

@@ -54,6 +54,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         Parts of the instance policy; the value ``default`` drops one.
     enabled_user_shutdown
         Whether a guest that powers itself off may stay off.
+    watcher_pause
+        Until when the watcher does nothing, in seconds; 0 for no pause.
     os_hvp, osparams, osparams_private_cluster
         What instances of an OS get: hypervisor parameters, by hypervisor; and OS
         parameters, the private ones shown to nobody. The value ``default`` drops one.
@@ -89,6 +91,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     default_iallocator: str | None = None
     ipolicy: dict[str, Any] | None = None
     enabled_user_shutdown: bool | None = None
+    watcher_pause: float | None = None
     candidate_pool_size: int | None = None
     max_running_jobs: int | None = None
     ndparams: dict[str, Any] | None = None
@@ -194,6 +197,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             found["ndparams"] = merged(cluster.ndparams, own)
         if self.beparams:
             found["beparams"] = with_backend(cluster.beparams, self.beparams)
+        if self.watcher_pause is not None:
+            found["watcher_pause"] = self.watcher_pause or None
         found |= self._uids(cluster.uid_pool)
         found |= systems.changes(
             cluster,

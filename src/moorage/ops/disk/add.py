@@ -10,7 +10,15 @@ from msgspec.structs import replace as with_fields
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
-from moorage.ops import copies, disk_spec, node_tasks, pairs, placement, pools
+from moorage.ops import (
+    copies,
+    disk_checks,
+    disk_spec,
+    node_tasks,
+    pairs,
+    placement,
+    pools,
+)
 from moorage.ops.disk_access import check_within, online, only_group
 from moorage.ops.storage.units import Named, has_room
 from moorage.storage import Reach
@@ -97,7 +105,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
                 + ("-n A:B" if pairs.is_mirrored(wanted.template) else "-n NODE"),
             )
         nodes = self._workers(view)
-        offering = (one for one in nodes if disk_spec.offers(view, wanted, one))
+        offering = (one for one in nodes if disk_checks.offers(view, wanted, one))
         return next(offering, nodes[0])
 
     def peer(self, view: View) -> Node | None:
@@ -160,7 +168,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse what the group cannot use."""
         node, peer = self.where(view), self.peer(view)
-        disk_spec.check(view, self.wish(view), node, self._pair(view))
+        disk_checks.check(view, self.wish(view), node, self._pair(view))
         for one in (node, peer):
             if one and one.offline:
                 raise WrongState(f"node {one.name} is marked offline")
@@ -176,7 +184,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
-        yield from disk_spec.warnings(view, self.wish(view), self.where(view))
+        yield from disk_checks.warnings(view, self.wish(view), self.where(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""

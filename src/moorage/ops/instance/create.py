@@ -17,7 +17,17 @@ from moorage.model import (
     hvparams,
     pair_of,
 )
-from moorage.ops import copies, disk_spec, nics, node_tasks, osparams, pairs, placement
+from moorage.ops import (
+    copies,
+    disk_checks,
+    disk_spec,
+    nics,
+    node_tasks,
+    osparams,
+    pairs,
+    placement,
+    screens,
+)
 from moorage.ops.disk.attach import MOST
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
@@ -55,7 +65,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         wishes = self.wishes(view)
         if len(wishes) > MOST:
             raise BadInput(f"an instance has at most {MOST} disks, not {len(wishes)}")
-        disk_spec.check_distinct(wishes)
+        disk_checks.check_distinct(wishes)
         node = self.node(view)
         self._check_pair(view)
         if self.pnode:
@@ -141,12 +151,13 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
+        screens.check(view.config, self.hypervisor or enabled[0], self.hvparams)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Tell what is left out, and which nodes could not take the instance over."""
         node = self.node(view)
         for wanted in self.wishes(view):
-            yield from disk_spec.warnings(view, wanted, node)
+            yield from disk_checks.warnings(view, wanted, node)
         yield from nics.warnings(view, self.cards(view))
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self.adopts():

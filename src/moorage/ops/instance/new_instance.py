@@ -12,6 +12,7 @@ from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.ops import (
+    disk_checks,
     disk_spec,
     identity,
     links,
@@ -21,6 +22,7 @@ from moorage.ops import (
     pairs,
     placement,
     policy,
+    screens,
 )
 from moorage.ops.birth import bear_all
 from moorage.ops.fleet import Newcomer
@@ -208,7 +210,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         offering = [
             node
             for node in able
-            if all(disk_spec.offers(view, wanted, node) for wanted in wishes)
+            if all(disk_checks.offers(view, wanted, node) for wanted in wishes)
         ]
         able = offering or able
         # Disks are made for a group, so one of its nodes stands for all of them.
@@ -239,7 +241,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     def instance_on(self, view: View, node: str, disks: list[Disk]) -> Instance:
         """Return the instance, on the node of a uuid, with disks."""
         cluster = view.config.cluster
-        return Instance(
+        made = Instance(
             uuid=view.fresh(),
             name=self.instance_name,
             primary_node=node,
@@ -257,6 +259,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             mtime=view.now,
             tags=self.tags,
         )
+        return screens.with_port(view.config, made)
 
     def cards_asked(self, view: View) -> list[dict[str, Any]]:
         """Return its network cards as they are asked for."""
@@ -291,7 +294,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         """Raise unless the disks can be made on a node, as its group allows."""
         for wanted in self.wishes(view):
             pair = pairs.wanted(view, wanted.template, node, peer) if peer else None
-            disk_spec.check(view, wanted, node, pair)
+            disk_checks.check(view, wanted, node, pair)
         adopted = [wanted.adopt for wanted in self.wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)

@@ -11,7 +11,7 @@ from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Instance, Nic
 from moorage.model.standstill import remedy, told
-from moorage.ops import node_tasks
+from moorage.ops import node_tasks, osparams
 from moorage.ops.liveness import guest, runs
 
 
@@ -95,8 +95,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             "snodes": [one.name for one in config.secondary_nodes(instance)],
             "os": instance.os,
             "os_instance": instance.osparams,
-            "os_actual": config.cluster.osparams.get(instance.os, {})
-            | instance.osparams,
+            "os_actual": osparams.public(config, instance),
             "hypervisor": instance.hypervisor,
             "hv_instance": instance.hvparams,
             "hv_actual": node_tasks.hvparams(config, instance),

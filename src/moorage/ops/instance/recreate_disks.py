@@ -10,7 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Unsupported
 from moorage.model import Change, Claim, Disk, Instance, Node, Pair, pair_of, successor
-from moorage.ops import copies, disk_spec, pairs, placement
+from moorage.ops import copies, disk_checks, disk_spec, pairs, placement, policy
 from moorage.ops.conversion_tasks import Step
 from moorage.ops.disk_access import able, check_within
 from moorage.ops.disk_spec import DiskSpec
@@ -45,6 +45,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
 
     disks: tuple[int | str | tuple[int | str, Given], ...] = ()
     nodes: tuple[str, ...] = ()
+    ignore_ipolicy: bool = False
     ignore_capacity: bool = False
     iallocator: Annotated[
         str | None, Unsupported("new volumes are made where they were, or on 'nodes'")
@@ -102,14 +103,30 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             )
         for _, wanted in self.chosen(view):
             pair = self._pair(view, wanted, ()) if peer else None
-            disk_spec.check(view, replace(wanted, name=None), home, pair)
+            disk_checks.check(view, replace(wanted, name=None), home, pair)
         for disk in view.config.disks_of(instance):
             check_within(view.config, home, disk.group)
+        self._check_policy(view, instance, home)
         if not self.ignore_capacity:
             for claim in self._rooms(view):
                 node = view.config.node(claim.node)
                 what = f"new volumes of instance {instance.name}"
                 placement.check_room_for(view, what, node, claim.rooms)
+
+    def _check_policy(self, view: View, instance: Instance, home: Node) -> None:
+        """Raise `BadInput` where new sizes are not what the group's policy takes."""
+        if self.ignore_ipolicy:
+            return
+        new = {disk.uuid: wanted for disk, wanted in self.chosen(view)}
+        kept = [one for one in view.config.disks_of(instance) if one.uuid not in new]
+        made = [(one.template, int(one.size or 0)) for one in new.values()]
+        policy.check_change(
+            view.config,
+            view.config.group(home.group),
+            instance.name,
+            policy.sizes_of(view.config, instance),
+            policy.sizes_of(view.config, instance, kept, made),
+        )
 
     def _check_words(self, view: View, instance: Instance) -> None:
         if holds(view, instance):
@@ -196,7 +213,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             "nobody: gnt-disk list shows them, gnt-disk remove or forget ends them"
         )
         for _, wanted in self.chosen(view):
-            yield from disk_spec.warnings(view, wanted, self.homes(view)[0])
+            yield from disk_checks.warnings(view, wanted, self.homes(view)[0])
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the new volumes; record them, and the old ones as nobody's."""

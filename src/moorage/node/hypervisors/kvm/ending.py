@@ -7,6 +7,7 @@ killed, or whose node lost power, leaves no such line.
 """
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from uuid import UUID
 
@@ -31,11 +32,17 @@ def powered_off(run_dir: Path) -> tuple[str, ...]:
 
 def _by_itself(log: Path) -> bool:
     try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _MOST))
-            said = file.read(_MOST).decode(errors="replace")
+        seen = log.stat()
+        return _told(log, seen.st_mtime_ns, seen.st_size)
     except FileNotFoundError:
         return False  # it starts again just now
+
+
+@lru_cache(maxsize=1024)  # a log that lies there says the same at every look
+def _told(log: Path, _written: int, size: int) -> bool:
+    with log.open("rb") as file:
+        file.seek(max(0, size - _MOST))
+        said = file.read(_MOST).decode(errors="replace")
     reasons = _REASON.findall(said)
     return reasons[-1:] == [_BY_GUEST] and _POWERDOWN not in said
 
