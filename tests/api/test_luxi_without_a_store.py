@@ -37,7 +37,7 @@ async def asked(path: Path, *call: Any) -> Any:
 
 async def test_a_master_without_a_store_says_why(tmp_path: Path) -> None:
     server = LuxiServer(None, tmp_path / "luxi")
-    server.excuse = Unreachable(f"the master waits: {FULL}", hint="make room")
+    server.excuse = lambda: Unreachable(f"the master waits: {FULL}", hint="make room")
     await server.start()
     for call in (("Query", "node", ["name"]), ("SubmitJob", [GROW])):
         with pytest.raises(Unreachable, match="its file system is full") as caught:

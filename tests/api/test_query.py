@@ -303,8 +303,8 @@ async def test_a_filter_as_deep_as_a_well_is_refused(sim):
 
 
 async def test_an_unknown_name_is_said_to_be_unknown(sim):
-    with pytest.raises(NotFound, match="instance 'web3' is not known") as caught:
-        await values(sim, "instance", "name", qfilter=["==", "name", "web3"])
+    with pytest.raises(NotFound, match="instance 'wbe2' is not known") as caught:
+        await values(sim, "instance", "name", qfilter=["==", "name", "wbe2"])
     assert "web2" in caught.value.hint
     wanted = ["|", ["==", "name", "spare"], ["==", "uuid", "spare"]]
     assert await values(sim, "disk", "uuid", qfilter=wanted) == [["spare"]]

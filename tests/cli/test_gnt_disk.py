@@ -130,12 +130,6 @@ def test_info(typed, same_screen) -> None:
     assert second["Quarantine"] == "node2 may still write"
 
 
-def test_info_of_a_disk_that_is_not_there(typed) -> None:
-    screen = typed("gnt-disk info nope")
-    assert screen.status == 1
-    assert "disk 'nope' is not known\nhint: gnt-disk list\n" in screen.err
-
-
 def test_add(master, typed) -> None:
     master.result = "uuid-9"
     line = (

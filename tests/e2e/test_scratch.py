@@ -368,7 +368,7 @@ def test_the_tour_on_simulated_nodes_needs_no_root(
     without_root: Callable[[str], str],
 ) -> None:
     told = without_root("moorage tour {home}/t --sim")
-    assert "All 10 steps hold" in told
+    assert "All 11 steps hold" in told
     assert "nothing was changed" in told  # a second owner was refused
     without_root("moorage down {home}/t")
 

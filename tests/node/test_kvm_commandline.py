@@ -208,7 +208,7 @@ def test_a_guest_has_only_the_devices_that_it_needs():
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        ({"boot_order": "floppy"}, "disk, network"),
+        ({"boot_order": "tape"}, "cdrom, disk, floppy, network"),
         ({"disk_cache": "fast"}, "writeback"),
         ({"machine_version": "pc-i440fx-7.2"}, "q35"),
         ({"migration_port": "many"}, "migration_port"),

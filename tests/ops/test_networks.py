@@ -212,6 +212,16 @@ async def test_cards_are_only_where_their_network_is_connected(lan) -> None:
     assert wires == {nic.uuid: ["bridged", "br1", ".7"]}
 
 
+async def test_a_node_does_not_leave_the_networks_of_its_guests(lan) -> None:
+    await made(lan, CARD)
+    move = {"group_name": "far", "nodes": ["node1"]}
+    error = await lan.refused("OP_GROUP_ASSIGN_NODES", **move)
+    assert error.hint == "gnt-network connect lan far"
+    await connected(lan, "far")
+    await lan.run("OP_GROUP_ASSIGN_NODES", **move)
+    await lan.run("OP_NETWORK_DISCONNECT", network_name="lan", group_name="default")
+
+
 async def test_the_planner_goes_where_the_network_is(lan) -> None:
     for number in range(4):
         name = f"web{number}"

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The life of instances and disks, as people type it, with real guests and data."""
 
-import asyncio
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from moorage.node.hypervisors.kvm.sockets import short_path
+from moorage.api.luxi import LuxiClient
 
 pytestmark = pytest.mark.real
 
@@ -81,21 +79,14 @@ def test_shutdown_startup_and_reboot(homes: Any) -> None:
 
 
 def test_the_console_answers(homes: Any) -> None:
-    told = homes.look("gnt-instance console --show web1")
-    found = re.search(r"(/\S*/console)", told)
-    assert found
-
-    async def typed() -> bytes:
-        with short_path(Path(found[1])) as path:
-            reader, writer = await asyncio.open_unix_connection(path)
-        try:
-            async with asyncio.timeout(180):
-                writer.write(b"\necho ans''wered\n")
-                return await reader.readuntil(b"answered")
-        finally:
-            writer.close()
-
-    assert asyncio.run(typed()).endswith(b"answered")
+    with LuxiClient(homes.scratch.environment()["MOORAGE_SOCKET"]) as luxi:
+        told, line, came = luxi.line("web1")
+    assert told["instance"] == "web1"
+    line.settimeout(180)
+    with line:
+        line.sendall(b"\necho ans''wered\n")
+        while b"answered" not in came:
+            came += line.recv(4096)
 
 
 def test_activate_and_deactivate_disks(homes: Any) -> None:

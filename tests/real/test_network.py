@@ -186,3 +186,71 @@ def test_guests_ping_each_other_while_one_migrates(street: Any) -> None:
     assert received > 5
     assert "tap" not in inside_space("mrgnet2", "ls", "/sys/class/net")
     assert street.ask("gnt-cluster verify")["errors"] == []
+
+
+def test_cards_are_plugged_connected_anew_and_unplugged(street: Any) -> None:
+    """Both guests are those of the test before, or new ones."""
+    street.type("gnt-network add --network=198.51.100.0/28 back")
+    street.type("gnt-network connect -N mode=bridged,link=br0 back")
+    for name, node in (("left", "node1"), ("right", "node2")):
+        street.add(name, node, "0:link=br0")
+        street.type(f"gnt-instance modify --net add:network=back,ip=pool {name}")
+    (left, right) = street.ask("gnt-instance list -o nic.ip/1,nic.mac/1 left right")
+    for name, row in (("left", left), ("right", right)):
+        wait = "while ! ip link show eth1 >/dev/null 2>&1; do usleep 50000; done"
+        street.inside(name, wait)
+        addressed(street, name, row["nic.ip/1"], "eth1")
+        assert row["nic.mac/1"] in street.inside(
+            name, "cat /sys/class/net/eth1/address"
+        )
+    ping = f"ping -c 2 -i 0.2 -W 5 {right['nic.ip/1']}"
+    assert " 0% packet loss" in street.inside("left", ping)
+    street.type("gnt-instance migrate -f left")
+    assert " 0% packet loss" in street.inside("left", ping)
+    street.type("gnt-instance modify --net 0:remove left")
+    assert street.inside("left", "ls /sys/class/net").split() == ["eth1", "lo"]
+    taps = [one for one in members("mrgnet2") if one.startswith("tap")]
+    assert len(taps) == 2 + len(street.ask("gnt-instance list -o name 'there'"))
+    street.type("gnt-instance shutdown --timeout 0 left right")
+
+
+def members(space: str) -> list[str]:
+    return inside_space(space, "ls", "/sys/class/net/br0/brif").split()
+
+
+def test_a_routed_guest_is_reached_through_its_node(street: Any) -> None:
+    street.add("far", "node1", "0:mode=routed,ip=203.0.113.9")
+    street.inside(
+        "far",
+        "ip addr add 203.0.113.9/32 dev eth0; ip link set eth0 up; "
+        f"ip route add {NET}.0/24 dev eth0",
+    )
+    ping = ("ping", "-c", "2", "-i", "0.2", "-W", "5", "203.0.113.9")
+    assert " 0% packet loss" in inside_space("mrgnet1", *ping)
+    street.type("gnt-instance migrate -f far")
+    assert " 0% packet loss" in inside_space("mrgnet2", *ping)
+    assert "203.0.113.9" not in inside_space("mrgnet1", "ip", "route")
+    street.type("gnt-instance remove -f far")
+    assert "203.0.113.9" not in inside_space("mrgnet2", "ip", "route")
+
+
+def test_a_script_connects_cards_instead(street: Any) -> None:
+    """A guest with a card of another make, and a node that lacks the bridge."""
+    script = street.path / "etc" / "kvm-ifup-custom"
+    script.write_text(
+        "#!/bin/sh -e\nip link set $INTERFACE master br0 up\n"
+        f"echo $INSTANCE $MODE $LINK $NETWORK_NAME >> {street.path}/told\n"
+    )
+    script.chmod(0o755)
+    try:
+        street.add("scripted", "node1", "0:link=br0,mac=aa:00:00:00:00:77")
+        told = (street.path / "told").read_text()
+        assert told == "scripted bridged br0\n"
+        street.type("gnt-instance remove -f scripted")
+    finally:
+        script.unlink()
+    kernel = KERNEL.format(BUILT)
+    said = street.refused(
+        f"gnt-instance add -t diskless -n node1 --net 0:link=br9 -H {kernel} lost"
+    )
+    assert "node1: it has no bridge br9" in said

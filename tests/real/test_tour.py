@@ -35,7 +35,7 @@ def test_the_tour_and_its_end(
     at = Path(tempfile.mkdtemp(prefix="tour-")) / "t"
     try:
         told = moorage("tour", at)
-        assert "All 10 steps hold" in told
+        assert "All 11 steps hold" in told
         assert "guests are executed by " in told
         alive = leftovers(at)
         for what in ("qemu-system-x86_64", "moorage agent", "moorage master"):

@@ -11,6 +11,7 @@ from moorage.model import (
     Config,
     NodeFacts,
 )
+from moorage.model.addresses import is_v6
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
@@ -67,7 +68,7 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
         "candidate_pool_size": cluster.candidate_pool_size,
-        "primary_ip_version": 4,
+        "primary_ip_version": 6 if is_v6(cluster.master_ip) else 4,
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,
     }

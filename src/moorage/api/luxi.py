@@ -238,10 +238,15 @@ class LuxiClient:
         The master's socket.
     timeout
         Longest wait for an answer, in seconds.
+    other
+        The socket of who knows the master, for when there is none; empty for nobody.
     """
 
-    def __init__(self, path: str, timeout: float = ANSWER_TIMEOUT) -> None:
+    def __init__(
+        self, path: str, timeout: float = ANSWER_TIMEOUT, *, other: str = ""
+    ) -> None:
         self.path = path
+        self._other = other
         self._timeout = timeout
         self._socket: socket.socket | None = None
         self._splitter = Splitter()
@@ -290,12 +295,34 @@ class LuxiClient:
             raise
         return decode_answer(message)
 
+    def line(self, *args: Any) -> tuple[Any, socket.socket, bytes]:  # noqa: ANN401
+        """Open a line to a guest (``ConnectInstance``).
+
+        Returns what is told of it, the connection, which is the guest's from now on,
+        and what came of it already. Raises as :meth:`call` does.
+        """
+        link = self._connect()
+        try:
+            link.sendall(encode_request("ConnectInstance", args))
+            message, rest = _until_end(link)
+            answer = decode_answer(message)
+        except OSError as error:
+            link.close()
+            raise _broken(error, self._timeout) from error
+        except BaseException:
+            link.close()
+            raise
+        link.settimeout(None)
+        return answer, link, rest
+
     def _connect(self) -> socket.socket:
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(self._timeout)
         try:
             link.connect(self.path)
         except OSError as error:
+            if self._other and not link.connect_ex(self._other):
+                return link
             link.close()
             raise _absent(self.path, error) from error
         return link
@@ -362,6 +389,18 @@ class LuxiClient:
         """Yield the fields' values of each job; None for one that is not known."""
         wanted = None if jobs is None else list(jobs)
         yield from self.call("QueryJobs", wanted, list(fields))
+
+
+def _until_end(link: socket.socket) -> tuple[bytes, bytes]:
+    """Return a message, and what came behind its end, which may be anything."""
+    came = b""
+    while END not in came:
+        data = link.recv(1 << 16)
+        if not data:
+            raise ConnectionError("the master closed the connection")
+        came += data
+    message, _, rest = came.partition(END)
+    return message, rest
 
 
 def _absent(path: str, error: OSError) -> NoMaster:

@@ -13,6 +13,7 @@ from moorage.model.misfit import misfit
 
 from . import job_kill
 from .luxi import NOCHANGE, error_to_wire
+from .luxi_line import ConnectInstance
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
 from .opcode_checks import PRIORITIES, check_opcodes
@@ -254,6 +255,7 @@ _METHODS: tuple[type[Method], ...] = (
     ArchiveJob,
     AutoArchiveJobs,
     SetDrainFlag,
+    ConnectInstance,
     SetWatcherPause,
     *QUERIES,
 )

@@ -9,14 +9,17 @@ import asyncio
 import contextlib
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable, WrongState
 from moorage.jobs.executor import sentence
+from moorage.node.lines import Line, StreamLine, carry
 from moorage.store import StoreLost
 
 from .luxi import END, decode_request, encode_error, encode_long, encode_result
+from .luxi_line import ConnectInstance, Opener, open_line
 from .luxi_method import Method
 from .luxi_methods import method
 from .luxi_texts import check_texts
@@ -48,7 +51,9 @@ class LuxiServer:
     sources
         Where answers come from; None while the master cannot give any.
     excuse
-        What everybody is told until there are sources.
+        Makes what everybody is told while there are no sources.
+    lines
+        Opens lines to guests; None while that is left to the sources.
     """
 
     def __init__(
@@ -56,7 +61,8 @@ class LuxiServer:
     ) -> None:
         self.path = path
         self.sources = sources
-        self.excuse: MoorageError = Unreachable("the master is starting")
+        self.excuse: Callable[[], MoorageError] = _starting
+        self.lines: Opener | None = None
         self._longest = longest
         self._server: asyncio.Server | None = None
         self._clients: set[asyncio.Task[Any]] = set()
@@ -124,6 +130,10 @@ class LuxiServer:
                 if isinstance(request, MoorageError):
                     await self._send(writer, encode_error(request))
                     return
+                line = _line_of(request)
+                if line:
+                    await self._carry(line, reader, writer)
+                    return
                 reading = asyncio.create_task(self._next(reader))
                 await self._send(writer, await self._answer(request, reading))
         finally:
@@ -147,6 +157,28 @@ class LuxiServer:
         writer.write(answer)
         await writer.drain()
 
+    async def _carry(
+        self,
+        wanted: ConnectInstance,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Hand the connection over to a guest."""
+        try:
+            told, line = await self._opened(wanted)
+        except Exception as error:  # noqa: BLE001
+            await self._send(writer, encode_error(sentence(error)))
+            return
+        await self._send(writer, encode_result(told))
+        await carry(StreamLine(reader, writer), line)
+
+    async def _opened(self, wanted: ConnectInstance) -> tuple[dict[str, Any], Line]:
+        if self.lines:
+            return await self.lines(wanted)
+        if self.sources is None:
+            raise self.excuse()
+        return await open_line(self.sources, wanted)
+
     # -- one request --------------------------------------------------------------
 
     async def _answer(self, request: bytes, gone: asyncio.Task[Any]) -> bytes:
@@ -156,7 +188,7 @@ class LuxiServer:
             check_texts(args)
             wanted = method(name, args)
             if self.sources is None:
-                return encode_error(self.excuse)
+                return encode_error(self.excuse())
             return await _encoded(await self._result(wanted, self.sources, gone))
         except _GoneError:
             raise
@@ -189,6 +221,19 @@ class LuxiServer:
         self._under_way.discard(work)
         if not work.cancelled():
             work.exception()  # whoever waited was told; nobody may be left
+
+
+def _starting() -> MoorageError:
+    return Unreachable("the master is starting")
+
+
+def _line_of(request: bytes) -> ConnectInstance | None:
+    """Return the line that a request asks for, if it asks for one, and rightly."""
+    try:
+        found = method(*decode_request(request))
+    except (MoorageError, RecursionError):
+        return None  # it is answered as every other one
+    return found if isinstance(found, ConnectInstance) else None
 
 
 async def _encoded(result: Any) -> bytes:  # noqa: ANN401

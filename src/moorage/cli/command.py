@@ -9,7 +9,7 @@ from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput
 
 from .declaration import Command, Example, Operand, Option, Options, Program
-from .environment import socket_path
+from .environment import agent_socket, socket_path
 from .terminal import Terminal
 
 PROGRAMS = (
@@ -94,8 +94,9 @@ class Call:
 
     @cached_property
     def client(self) -> LuxiClient:
-        """The connection to the master."""
-        return LuxiClient(socket_path(self.terminal.environ))
+        """The connection to the master, or to who knows it."""
+        environ = self.terminal.environ
+        return LuxiClient(socket_path(environ), other=agent_socket(environ))
 
     def option(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
         """Return an option's value; the default for one the command does not have."""

@@ -5,8 +5,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from moorage.errors import NotFound
-
 from .command import Call
 from .qfilter import Filter
 from .table import NORMAL
@@ -20,22 +18,13 @@ def look_up(
 ) -> list[Object]:
     """Return the objects that the operands name, or all; missing values are None.
 
-    Raises
-    ------
-    NotFound
-        If an operand names none.
+    The master raises `NotFound` for an operand that names none.
     """
     parts = [["==", key, word] for word in call.words for key in keys]
     wanted: Filter | None = ["|", *parts] if parts else None
     _, rows = call.client.query(resource, fields, wanted)
     cells = ([value if status == NORMAL else None for status, value in r] for r in rows)
-    found = [dict(zip(fields, row, strict=True)) for row in cells]
-    known = {one[key] for one in found for key in keys}
-    for word in call.words:
-        if word not in known:
-            hint = f"{call.prefix} list"
-            raise NotFound(f"{resource} '{word}' is not known", hint=hint)
-    return found
+    return [dict(zip(fields, row, strict=True)) for row in cells]
 
 
 def show(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from moorage.errors import BadInput
 
 DEFAULT_SOCKET = "/run/moorage/luxi.sock"
+DEFAULT_NODE_DIR = "/var/lib/moorage-node"
 
 
 def socket_path(environ: Mapping[str, str]) -> str:
@@ -22,6 +23,17 @@ def socket_path(environ: Mapping[str, str]) -> str:
     if not forced.startswith("/"):
         forced = DEFAULT_SOCKET
     return environ.get("MOORAGE_SOCKET") or forced
+
+
+def agent_socket(environ: Mapping[str, str]) -> str:
+    """Return where the agent of this machine says who is the master; empty for nowhere.
+
+    ``MOORAGE_NODE_DIR`` is the agent's directory. Who names the master's socket means
+    that one, and no other.
+    """
+    if environ.get("MOORAGE_SOCKET"):
+        return ""
+    return f"{environ.get('MOORAGE_NODE_DIR') or DEFAULT_NODE_DIR}/luxi.sock"
 
 
 def token_of(node: str, environ: Mapping[str, str]) -> str | None:

@@ -4,7 +4,7 @@
 from moorage.errors import BadInput
 
 from .command import Call, Option
-from .environment import token_of
+from .environment import DEFAULT_NODE_DIR, token_of
 
 _LONGEST = 64 * 1024
 OPTIONS = (
@@ -41,6 +41,25 @@ def token(call: Call, node: str) -> str | None:
         )
         return str(text)
     return token_of(node, call.terminal.environ)
+
+
+def of_this_machine(call: Call) -> str | None:
+    """Return the token of the agent on this machine, if one waits to be let in."""
+    environ = call.terminal.environ
+    directory = environ.get("MOORAGE_NODE_DIR") or DEFAULT_NODE_DIR
+    try:
+        with open(f"{directory}/join-token", encoding="utf-8") as opened:  # noqa: PTH123
+            return opened.read(_LONGEST).strip()
+    except (OSError, UnicodeError):
+        return None
+
+
+def name_of_this_machine() -> str:
+    """Return the name that this machine goes by among others, with its domain."""
+    import socket  # noqa: PLC0415 - most commands do not ask
+
+    found = socket.getfqdn().lower()
+    return socket.gethostname().lower() if found.startswith("localhost") else found
 
 
 def _read(call: Call, file: str) -> str:

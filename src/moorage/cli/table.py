@@ -54,7 +54,7 @@ def table(
         A (status, value) for each column.
     """
     lines = [[str(column["title"]) for column in columns]] if look.headers else []
-    kinds = [str(column["kind"]) for column in columns]
+    kinds = [_OF_FIELD.get(c.get("name"), str(c["kind"])) for c in columns]
     for row in rows:
         cells = zip(kinds, row, strict=True)
         lines.append([text(kind, cell, look) for kind, cell in cells])
@@ -108,4 +108,16 @@ def _bool(value: Any) -> str:  # noqa: ANN401
     return "Y" if value else "N"
 
 
-_FORMATS: Mapping[str, Callable[[Any], str]] = {"bool": _bool, "timestamp": moment}
+def _connections(value: Any) -> str:  # noqa: ANN401
+    """Return node groups, each with how a network is connected to it."""
+    return ", ".join(f"{one[0]} ({', '.join(one[1:])})" for one in value)
+
+
+_CONNECTIONS = "connections"
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "bool": _bool,
+    "timestamp": moment,
+    _CONNECTIONS: _connections,
+}
+_OF_FIELD: Mapping[object, str] = {"group_list": _CONNECTIONS}
+"""Fields that are shown in another way than others of their kind."""

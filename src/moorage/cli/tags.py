@@ -15,6 +15,7 @@ _KINDS = {
     "gnt-storage pool": "pool",
     "gnt-cluster": "cluster",
     "gnt-group": "nodegroup",
+    "gnt-network": "network",
     "gnt-node": "node",
     "gnt-instance": "instance",
     "gnt-disk": "disk",
@@ -26,6 +27,7 @@ _FROM = Option(
 _NAMES = {
     "gnt-storage pool": "fast",
     "gnt-group": "default",
+    "gnt-network": "lan",
     "gnt-node": "node1",
     "gnt-instance": "web1",
     "gnt-disk": "data1",

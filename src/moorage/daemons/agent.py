@@ -6,13 +6,14 @@ import logging
 import os
 import shutil
 import signal
-import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, json, toml
+from msgspec.structs import replace
 
-from moorage.errors import BadInput, Failed, MoorageError, NotFound
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.model.addresses import place
 from moorage.model.misfit import misfit
 from moorage.node import cgroup, durable, enrolment, leader, server
 from moorage.node.admin_scripts import DIRECTORY as SCRIPTS
@@ -33,13 +34,11 @@ from moorage.node.wiring import SCRIPTS as WIRING
 from moorage.node.wiring import Wiring
 from moorage.storage.provider import SEARCH_PATH as EXTSTORAGE_PATH
 
-from . import log_limit, systemd
+from . import log_limit, node_socket, own_address, systemd
 from .paths import NodePlaces
 from .state_directory import claim
 
 _LOG = logging.getLogger(__name__)
-_EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}  # noqa: S104
-"""Addresses that stand for all of the machine's, and somewhere else in the world."""
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,8 +47,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     Attributes
     ----------
     address, port
-        Where it listens; ``0.0.0.0`` is everywhere. The cluster is told an address at
-        which others reach it: then the one that the default route starts from.
+        Where it listens: an address of the machine's, or a name of it; ``0.0.0.0`` is
+        everywhere. The cluster is told an address at which others reach it: then the
+        one of the machine's name, or of its route to others.
     hypervisor
         ``kvm`` or ``fake``; ``sim`` simulates the machine, too.
     extstorage_path, os_path
@@ -139,6 +139,7 @@ def run(directory: Path) -> None:
 
 async def _run(places: NodePlaces) -> None:
     settings = read_settings(places)
+    settings = replace(settings, address=own_address.resolved(settings.address))
     log_limit.allow_descriptors()
     asyncio.get_running_loop().set_exception_handler(log_limit.complain)
     stopped = asyncio.Event()
@@ -164,7 +165,8 @@ async def _serve(
     keys = Keys(places.keys)
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
     runner = await server.serve(agent, keys, settings.address, settings.port)
-    _LOG.info("node %s serves at %s:%s", name, settings.address, settings.port)
+    _LOG.info("node %s serves at %s", name, place(settings.address, settings.port))
+    local = await node_socket.serve(places, agent)
     for sign in (places.pid, places.serving):  # not before the address is ours
         sign.write_text(f"{os.getpid()}\n")
     up()
@@ -174,6 +176,8 @@ async def _serve(
     for one in (*waits, *chores):
         one.cancel()
     places.serving.unlink(missing_ok=True)
+    if local:
+        await local.stop()
     await runner.cleanup()
     if left.is_set():
         forget(places.keys)
@@ -198,7 +202,7 @@ async def _wait_outside(
     stopped: asyncio.Event,
     up: Callable[[], None],
 ) -> None:
-    told = _reached_at(settings.address)
+    told = own_address.told(settings.address)
     place = (settings.address, settings.port)
     door = asyncio.create_task(
         enrolment.open_door(places.keys, *place, places.token, told=told, opened=up)
@@ -217,28 +221,6 @@ async def _wait_outside(
         enrolment.name(places.keys),
         enrolment.taken_by(places.keys),
     )
-
-
-def _reached_at(address: str) -> str:
-    """Return where others reach a node that listens at an address.
-
-    Raises
-    ------
-    Failed
-        If it listens everywhere, and there is no default route.
-    """
-    if address not in _EVERYWHERE:
-        return address
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((_EVERYWHERE[address], 9))  # nothing is sent
-        except OSError:
-            raise Failed(
-                f"the agent listens at {address}, and nobody can tell at which address "
-                'others reach it: say so in agent.json, {"address": "…"}'
-            ) from None
-        return str(probe.getsockname()[0])
 
 
 def _parts(

@@ -9,7 +9,6 @@ import shutil
 import time
 import uuid
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
@@ -27,14 +26,15 @@ from moorage.model import (
     ipolicy,
     nicparams,
 )
+from moorage.model.addresses import is_v6
 from moorage.model.misfit import misfit
 from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
+from moorage.ops import addresses
 from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
 from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
-from moorage.ops.node.add import check_reachable
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.validation import check_image_directory
@@ -190,11 +190,18 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
         return {"uuid": str(uuid.uuid4()), "ctime": now, "mtime": now}
 
     address = settings.pop("primary_ip", None) or token.address
+    secondary = settings.pop("secondary_ip", None) or address
+    version = settings.pop("ip_version", 0)
+    if version and is_v6(address) != (version == 6):
+        raise BadInput(
+            f"the node is reached at {address}, which is no IPv{version} address",
+            hint="gnt-cluster init --primary-ip ADDRESS",
+        )
     group = NodeGroup(name="default", **fresh())
     node = Node(
         name=settings.pop("node_name", None) or "node1",
         primary_ip=address,
-        secondary_ip=address,
+        secondary_ip=secondary,
         port=token.port,
         group=group.uuid,
         pins=(token.fingerprint,),
@@ -219,21 +226,14 @@ def _check(cluster: Cluster, node: Node) -> None:
         raise BadInput(f"'{node.name}' is not a node name")
     limits.check(cluster)
     nicparams.checked_prefix(cluster.mac_prefix)
-    _check_address(node.primary_ip)
+    addresses.check(node.primary_ip, "primary", "--primary-ip")
+    addresses.check(node.secondary_ip, "secondary", "--secondary-ip")
     for template in cluster.enabled_disk_templates:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
     for field in (*image_directories.SETTINGS, "gluster_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
-
-
-def _check_address(word: str) -> None:
-    try:
-        ip_address(word)
-    except ValueError:
-        raise BadInput(f"the primary IP is an address, not '{word}'") from None
-    check_reachable(word)
 
 
 def destroy() -> None:

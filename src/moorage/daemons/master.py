@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 from moorage import ops
@@ -164,14 +165,18 @@ async def _opened(
             if error.lasting:
                 raise
             _LOG.warning("%s; trying again in %g s", error.message, pause)
-            server.excuse = Unreachable(
-                f"the master waits until it can write: {error.message}",
-                hint=f"make room in {places.root}",
-            )
+            server.excuse = partial(_waiting, places, error.message)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), pause)
         pause = min(pause * 2, 8.0)
     return None
+
+
+def _waiting(places: MasterPlaces, why: str) -> MoorageError:
+    return Unreachable(
+        f"the master waits until it can write: {why}",
+        hint=f"make room in {places.root}",
+    )
 
 
 async def _serve(
@@ -193,7 +198,9 @@ async def _serve(
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
     await engine.start(records)
     pauses.keep_short()
-    sources = server.sources = Sources(truth, standing, engine, copies=copies.status)
+    sources = server.sources = Sources(
+        truth, standing, engine, copies=copies.status, lines=nodes.line
+    )
     watches = (_tidy, key_renewal.watch, standing.watch)
     chores = [asyncio.create_task(one(sources)) for one in watches]
     chores.append(asyncio.create_task(copies.run()))

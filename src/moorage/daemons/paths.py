@@ -103,6 +103,11 @@ class NodePlaces:
         return self.root / "join-token"
 
     @property
+    def socket(self) -> Path:
+        """Where the command line learns who is the master, and finds guests of here."""
+        return self.root / "luxi.sock"
+
+    @property
     def serving(self) -> Path:
         """Pid of the agent, once it serves its cluster."""
         return self.root / "serving"

@@ -10,7 +10,6 @@ from __future__ import annotations  # rpds types take no subscript at run time
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar, cast
 
 from rpds import HashTrieMap, HashTrieSet
@@ -18,6 +17,7 @@ from rpds import HashTrieMap, HashTrieSet
 from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
+from .hostnames import alike, lowered, short_for
 from .networks import Address
 from .objects import (
     DISKLESS,
@@ -35,6 +35,7 @@ from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
 Uuids: TypeAlias = "HashTrieSet[str]"
+_MACHINES = (Instance, Node)
 NO_UUIDS: Uuids = HashTrieSet()
 WORDS = {"nodegroup": "node group", "pool": "storage pool"}
 """What people call a kind of object, where it is not the kind's name."""
@@ -117,16 +118,19 @@ class Config:
     def get(self, cls: type[E], ref: str) -> E:
         """Return the object that `ref` names, by uuid or name.
 
+        A machine goes by the first part of its name, too, and has no letter case.
+
         Raises
         ------
         NotFound
             If there is none; the hint names close ones.
         Ambiguous
-            If several share the name.
+            If several share the name, or are called so for short.
         """
         found = self.objects.get(ref)
         if isinstance(found, cls):
             return found
+        ref = self.full_name(cls, ref)
         uuids = self.names.get((KIND_OF[cls], ref), NO_UUIDS)
         if len(uuids) > 1:
             raise Ambiguous(
@@ -137,6 +141,28 @@ class Config:
         for uuid in uuids:
             return cast("E", self.objects[uuid])
         raise self._unknown(KIND_OF[cls], ref)
+
+    def full_name(self, cls: type[Entity], word: str) -> str:
+        """Return the name of the machine that a word stands for; the word, if none.
+
+        Raises
+        ------
+        Ambiguous
+            If several are called so for short.
+        """
+        kind = KIND_OF[cls]
+        if cls not in _MACHINES or (kind, word) in self.names:
+            return word
+        low = lowered(word)
+        if (kind, low) in self.names:
+            return low
+        found = short_for(low, (name for known, name in self.names if known == kind))
+        if len(found) > 1:
+            raise Ambiguous(
+                f"{len(found)} {kind}s are called '{word}' for short",
+                hint="use the whole name: " + " or ".join(found[:3]),
+            )
+        return found[0] if found else word
 
     def called(self, cls: type[E], name: str) -> list[E]:
         """Return every object of a class that bears a name."""
@@ -269,7 +295,7 @@ class Config:
     def _unknown(self, kind: str, ref: str) -> NotFound:
         word = WORDS.get(kind, kind)
         names = [name for known, name in self.names if known == kind]
-        close = get_close_matches(ref, names, n=3)
+        close = alike(ref, names)
         known_by = LISTED_BY.get(kind, "")
         hint = f"did you mean {' or '.join(close)}?" if close else known_by
         return NotFound(f"{word} '{ref}' is not known", hint=hint, kind=kind, ref=ref)

@@ -3,8 +3,8 @@
 
 A value that asks for nothing is accepted, so that requests and settings of Ganeti's
 still work. Any other is refused where who set it would rely on it (a guest that is not
-confined, a console without its password, a system on a CD that is not there), and is
-warned of where it is a matter of taste.
+confined, a console without its password), and is warned of where it is a matter of
+taste.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,9 +37,7 @@ class Ignored(NamedTuple):
 
 
 _OFF = frozenset({"false", "no", "off", "0"})
-_SCREEN = "a guest has no screen: its console is the serial one"
-_SPICE = "there is no SPICE"
-_MEDIA = "a guest has no removable media"
+_SPICE = "there is no SPICE: screens are VNC (vga, vnc_bind_address)"
 
 
 def _refuses(effect: str, *plain: str) -> Ignored:
@@ -51,9 +49,6 @@ def _warns(effect: str, *plain: str) -> Ignored:
 
 
 IGNORED: dict[str, Ignored] = {
-    "cdrom2_image_path": _refuses(_MEDIA),
-    "cdrom_disk_type": _warns(_MEDIA),
-    "cdrom_image_path": _refuses(_MEDIA),
     "cpu_cores": _warns("each virtual processor is a socket of its own", "0"),
     "cpu_mask": _warns("virtual processors are not pinned", "all"),
     "cpu_sockets": _warns("each virtual processor is a socket of its own", "0"),
@@ -61,8 +56,6 @@ IGNORED: dict[str, Ignored] = {
     "disk_aio": _warns("QEMU's threads read and write", "threads"),
     "disk_discard": _warns("what a guest discards is given back", "unmap", "on"),
     "disk_type": _refuses("disks are paravirtual (virtio)", "paravirtual"),
-    "floppy_image_path": _refuses(_MEDIA),
-    "keymap": _warns(_SCREEN),
     "kvm_path": _warns("the QEMU in the agent's PATH is run", "/usr/bin/kvm"),
     "kvm_pci_reservations": _warns("a guest has a port for each of 16 disks", "12"),
     "mem_path": _warns("guests have no huge pages"),
@@ -82,17 +75,10 @@ IGNORED: dict[str, Ignored] = {
     "spice_use_vdagent": _warns(_SPICE, "true", *_OFF),
     "spice_zlib_glz_wan_compression": _warns(_SPICE),
     "usb_devices": _refuses("a guest has no USB"),
-    "usb_mouse": _warns("a guest has no USB"),
     "use_chroot": _refuses(
         "QEMU is not in a chroot: it may open no file, and gets descriptors", *_OFF
     ),
-    "vga": _warns(_SCREEN),
     "vif_type": _warns("it is a parameter of Xen's"),
-    "vnc_bind_address": _warns(_SCREEN),
-    "vnc_password_file": _refuses(_SCREEN),
-    "vnc_tls": _refuses(_SCREEN, *_OFF),
-    "vnc_x509_path": _refuses(_SCREEN),
-    "vnc_x509_verify": _refuses(_SCREEN, *_OFF),
 }
 """Every parameter of Ganeti's kvm that `Parameters` does not have."""
 

@@ -15,6 +15,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
 
+from . import hvscreen
 from .hvignored import IGNORED, check_ignored, unheeded
 from .misfit import misfit
 
@@ -64,7 +65,12 @@ class Parameters(Struct, frozen=True, kw_only=True):
     accel
         ``auto`` takes KVM where it boots a kernel, else emulates; ``kvm`` or ``tcg``.
     boot_order
-        ``disk`` or ``network``.
+        ``disk``, ``cdrom``, ``floppy`` or ``network``: what is tried first, where no
+        kernel of the node's is booted. After a CD or floppy comes the first disk.
+    cdrom_image_path, cdrom2_image_path, floppy_image_path
+        Image files of the node, where it allows such; read only.
+    cdrom_disk_type
+        ``ide`` (which is SATA here) or ``scsi`` (virtio).
     cpu_type
         A model of QEMU's, with features (``,+ssse3``, ``,avx=off``); empty for all
         that the accelerator offers.
@@ -72,6 +78,9 @@ class Parameters(Struct, frozen=True, kw_only=True):
         ``default`` bypasses the node's cache where the file system can, which a live
         migration relies on; or Ganeti's none, directsync, writeback, writethrough
         and (QEMU's) unsafe.
+    keymap
+        The keyboard of those who look at the screen, such as ``de``; empty for
+        viewers that send keys, not letters.
     kernel_path, initrd_path, root_path, kernel_args
         A kernel of the node's; without one the guest boots from its first disk.
     kvm_extra
@@ -98,6 +107,8 @@ class Parameters(Struct, frozen=True, kw_only=True):
         A user of the node.
     serial_speed
         Of the console, in baud.
+    usb_mouse
+        ``tablet`` or ``mouse``, of a guest with a screen.
     user_shutdown
         Whether the guest may power itself off for good, where the cluster allows it.
     use_localtime
@@ -108,16 +119,30 @@ class Parameters(Struct, frozen=True, kw_only=True):
         Queues of a paravirtual network card.
     vnet_hdr
         Whether packets on a network card's cable say what is left to be done to them.
+    vga
+        The graphics card: ``std``, ``cirrus``, ``virtio``, ``vmware`` or ``none``.
+    vnc_bind_address
+        An IP address of the node: VNC has a port there. A path: a screen without one.
+    vnc_password_file
+        A file of the node whose first line is VNC's password; 8 characters count.
+    vnc_tls, vnc_x509_path, vnc_x509_verify
+        Whether VNC is TLS, with the ``ca-cert.pem``, ``server-cert.pem`` and
+        ``server-key.pem`` in that directory, and asks viewers for certificates.
     """
 
     accel: str = "auto"
     acpi: bool = True
     boot_order: str = "disk"
+    cdrom2_image_path: str = ""
+    cdrom_disk_type: str = ""
+    cdrom_image_path: str = ""
     cpu_type: str = ""
     disk_cache: str = "default"
+    floppy_image_path: str = ""
     initrd_path: str = ""
     kernel_args: str = "ro"
     kernel_path: str = ""
+    keymap: str = ""
     kvm_extra: str = ""
     kvm_flag: str = ""
     machine_version: str = ""
@@ -131,16 +156,28 @@ class Parameters(Struct, frozen=True, kw_only=True):
     security_model: str = "pool"
     serial_console: bool = True
     serial_speed: int = 38400
+    usb_mouse: str = ""
     use_localtime: bool = False
     user_shutdown: bool = False
     vhost_net: bool = False
     virtio_net_queues: int = 1
     vnet_hdr: bool = True
+    vga: str = ""
+    vnc_bind_address: str = ""
+    vnc_password_file: str = ""
+    vnc_tls: bool = False
+    vnc_x509_path: str = ""
+    vnc_x509_verify: bool = False
 
     @property
     def machine(self) -> str:
         """QEMU's machine type."""
         return self.machine_version or "q35"
+
+    @property
+    def screen(self) -> bool:
+        """Whether the guest has a screen."""
+        return bool(self.vnc_bind_address or self.vga not in ("", hvscreen.NO_CARD))
 
     @property
     def accelerator(self) -> str:
@@ -244,13 +281,14 @@ def _check(read: Parameters) -> None:
     if not _USER.fullmatch(read.security_domain):
         raise BadInput(f"security_domain '{read.security_domain}' is no user's name")
     _one_of("accel", read.accel, {"auto", "kvm", "tcg"})
-    _one_of("boot_order", read.boot_order, {"disk", "network"})
+    _one_of("boot_order", read.boot_order, hvscreen.BOOTS)
     _one_of("disk_cache", read.disk_cache, {"default", *_CACHES})
     _one_of("nic_type", read.nic_type, NIC_TYPES)
     _one_of("kvm_flag", read.kvm_flag, _SWITCHES)
     _one_of("reboot_behavior", read.reboot_behavior, {"reboot", "exit"})
     _one_of("security_model", read.security_model, {"none", "user", "pool"})
     _one_of("serial_speed", read.serial_speed, _SPEEDS)
+    hvscreen.check(read)
 
 
 def _check_text(name: str, value: object) -> None:

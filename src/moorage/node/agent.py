@@ -8,12 +8,15 @@ after it was taken back is refused.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 from msgspec import ValidationError, convert, to_builtins
 
 from moorage.errors import BadInput
+from moorage.model.hostnames import lowered, short_for
 from moorage.protocol import Report
+from moorage.protocol.line import GuestLine
 from moorage.protocol.sender import Sender
 
 from .attachments import Attachments
@@ -76,6 +79,36 @@ class Agent:
         """Raise `Stale` if the master is not the one that leads in its term."""
         self._fence.pass_leader(term, mark)
         self._leaders.hear(term, sender)
+
+    @property
+    def master(self) -> str:
+        """Name of the master's node, as it said last; empty if it never did."""
+        newest = self._leaders.newest
+        return newest.sender.node if newest else ""
+
+    async def line(self, wanted: GuestLine, term: int = 0) -> socket:
+        """Return a connection to a guest's console or screen.
+
+        Parameters
+        ----------
+        term
+            Of the master that asks; 0 for a person on this machine.
+        """
+        if term:
+            self._fence.pass_term(term)
+        found = self._station.hypervisor(wanted.hypervisor)
+        return await found.connect(wanted.uuid, wanted.kind, wanted.ticket)
+
+    async def guest(self, word: str) -> GuestLine | None:
+        """Return the line to the guest that a word stands for, if one runs here."""
+        here = {
+            guest.name: GuestLine(uuid=guest.uuid, name=guest.name, hypervisor=kind)
+            for kind, hypervisor in self._station.hypervisors.items()
+            for guest in await hypervisor.guests()
+        }
+        short = short_for(word, here)
+        names = [lowered(word)] if lowered(word) in here else short
+        return here[names[0]] if len(names) == 1 else None
 
     async def handle(
         self,

@@ -74,6 +74,21 @@ async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) ->
     raise Unfit("it ends without a result")
 
 
+def check_opened(text: bytes) -> None:
+    """Raise the error that a node answered when it was asked for a line to a guest.
+
+    Raises
+    ------
+    Unfit
+        If it is no answer at all.
+    """
+    line = _decoded(text[:_SHORT_LINE])
+    if line.error:
+        raise _error(line.error)
+    if line.result is UNSET:
+        raise Unfit(f"a line says nothing: {text[:60]!r}")
+
+
 async def _lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
     """Yield whole lines; they may be longer than aiohttp's own limit."""
     pending: list[bytes] = []

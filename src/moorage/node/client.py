@@ -7,6 +7,8 @@ import os
 import secrets
 import socket
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import TypeVar, cast
 
@@ -16,6 +18,7 @@ from msgspec.structs import replace
 
 from moorage.errors import MoorageError, Stale, Unreachable
 from moorage.model import Node, NodeFacts
+from moorage.model.addresses import place
 from moorage.model.token import from_text
 from moorage.protocol import (
     EnrolNode,
@@ -26,10 +29,12 @@ from moorage.protocol import (
     Verb,
     to_wire,
 )
+from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import Sender, check, ourselves
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
+from .lines import LONGEST, Line, WebLine
 from .pins import Mistrusted, Way
 
 R = TypeVar("R")
@@ -105,6 +110,40 @@ class HttpNodes:
         shown = way.shown  # by then others may have asked for another way
         pin = shown.pin if shown else ""
         return cast("R", key_issuing.incoming(node.name, call, result, pin))
+
+    async def line(self, node: Node, wanted: GuestLine, term: int) -> Line:
+        """Return a line to a guest on a node.
+
+        Raises
+        ------
+        Unreachable
+            If the node does not answer.
+        MoorageError
+            What the node says instead.
+        """
+        way = self._way(node, GetFacts())
+        try:
+            link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
+            asked = LineRequest(wanted, term, self._mark, self.sender)
+            await link.send_bytes(json.encode(asked))
+            answer = await link.receive_bytes(timeout=self._silence)
+        except (aiohttp.ClientError, OSError, TimeoutError, TypeError) as error:
+            raise _unreachable(node, error, sent=False) from error
+        with _told_as_the_nodes(node, "its console cannot be read"):
+            answers.check_opened(answer)
+        return WebLine(link)
+
+    async def _web_socket(
+        self, node: Node, way: Way
+    ) -> aiohttp.ClientWebSocketResponse:
+        return await self._open().ws_connect(
+            f"https://{_place(node)}/line",
+            server_hostname=node.name,
+            heartbeat=wire.SILENCE,
+            max_msg_size=LONGEST,
+            timeout=aiohttp.ClientWSTimeout(ws_close=CONNECT),
+            ssl=way.context,
+        )
 
     async def _tried(
         self, node: Node, call: Verb[R], term: int, report: Report, way: Way
@@ -201,7 +240,7 @@ class HttpNodes:
         )
         try:
             async with self._open().post(
-                f"https://{node.primary_ip}:{node.port}/call",
+                f"https://{_place(node)}/call",
                 data=json.encode(asked),
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
@@ -263,12 +302,18 @@ async def _result(
         The one that the answer ends with, told as the node's: its node may be anybody's
         by now, and what it advises is not what this program does.
     """
-    try:
+    with _told_as_the_nodes(node, f"HTTP {answer.status}"):
         return await answers.result(call, answer.content.iter_any(), report)
+
+
+@contextmanager
+def _told_as_the_nodes(node: Node, what: str) -> Iterator[None]:
+    try:
+        yield
     except answers.Unfit as error:
         raise Unreachable(
-            f"node {node.name} ({node.primary_ip}:{node.port}) does not answer as an "
-            f"agent does (HTTP {answer.status}): {error}",
+            f"node {node.name} ({_place(node)}) does not answer as an "
+            f"agent does ({what}): {error}",
             hint=f"gnt-node info {node.name}",
             node=node.name,
             cause=str(error),
@@ -284,6 +329,10 @@ async def _result(
         if error.hint:
             error.with_hint(f"node {node.name} suggests: {error.hint}")
         raise
+
+
+def _place(node: Node) -> str:
+    return place(node.primary_ip, node.port)
 
 
 def _cause(error: BaseException) -> str:
@@ -312,8 +361,7 @@ def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
     inner = _inner(error)
     timeout = isinstance(error, TimeoutError)
     found = Unreachable(
-        f"node {node.name} ({node.primary_ip}:{node.port}) does not answer: "
-        f"{_cause(error)}",
+        f"node {node.name} ({_place(node)}) does not answer: {_cause(error)}",
         node=node.name,
         cause=_cause(error),
         sent=sent,

@@ -20,6 +20,7 @@ from aiohttp import web
 from msgspec import DecodeError, Struct, json
 
 from moorage.errors import BadInput, Failed, Unreachable
+from moorage.model.addresses import place
 from moorage.model.token import Token, to_text
 
 from . import durable, tls
@@ -100,7 +101,7 @@ async def open_door(
     """
     durable.make(directory)
     key = tls.new_key()
-    certificate = tls.self_signed(key, f"{address}:{port}")
+    certificate = tls.self_signed(key, place(address, port))
     durable.write(directory / "node.key", tls.key_pem(key))
     durable.write(directory / "door.pem", tls.pem(certificate))
     secret = secrets.token_urlsafe(24)
@@ -203,7 +204,7 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
     Failed
         If the node does not accept the token.
     """
-    base = f"https://{token.address}:{token.port}"
+    base = f"https://{place(token.address, token.port)}"
     pinned = _pinned(token)
     patience = aiohttp.ClientTimeout(total=_SECONDS)
     sent = False
@@ -231,8 +232,8 @@ async def let_in(authority: Authority, token: Token, name: str) -> None:
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         cause = " ".join(str(error).split()) or type(error).__name__
         raise Unreachable(
-            f"node {name} does not open its door at {token.address}:{token.port}: "
-            f"{cause}",
+            f"node {name} does not open its door at "
+            f"{place(token.address, token.port)}: {cause}",
             hint="is its agent running, and is the token its newest one?",
             sent=sent,
             silent=False,

@@ -5,6 +5,8 @@ One request: ``POST /call`` with ``{"verb", "args", "term", "number", "mark",
 "sender"}``. The answer tells in the header ``Moorage`` who gives it, and is lines of
 JSON: any number of ``{"progress": [done, total, unit, note]}`` and of
 ``{"alive": true}``, then one ``{"result": …}`` or ``{"error": …}``.
+
+Besides, ``/line`` is a web socket to a guest's console or screen (`LineRequest`).
 """
 
 import asyncio
@@ -14,21 +16,26 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
+from moorage.model.addresses import place
 from moorage.protocol import sender as versions
+from moorage.protocol.line import LineRequest
 from moorage.protocol.sender import Sender
 
 from . import wire
 from .agent import Agent
 from .doorkeeper import Doorkeeper, Limits
 from .keys import Keys
+from .lines import LONGEST, StreamLine, WebLine, carry
 
 _LOG = logging.getLogger(__name__)
+R = TypeVar("R")
+
 _LARGEST = 64 * 1024 * 1024
 _BACKLOG = 1024
 """Connections that may wait to be accepted."""
@@ -101,9 +108,43 @@ def application(
         await work
         return answer
 
+    async def line(request: web.Request) -> web.WebSocketResponse:
+        peer = request.get_extra_info("peercert")
+        link = web.WebSocketResponse(heartbeat=wire.SILENCE, max_msg_size=LONGEST)
+        await link.prepare(request)
+        await _carry(agent, link, lambda: _check_date(peer, clock()))
+        return link
+
     app = web.Application(client_max_size=_LARGEST)
-    app.add_routes([web.post("/call", call)])
+    app.add_routes([web.post("/call", call), web.get("/line", line)])
     return app
+
+
+async def _carry(
+    agent: Agent, link: web.WebSocketResponse, check: Callable[[], None]
+) -> None:
+    """Carry a line to a guest, if the master may have it."""
+    try:
+        check()
+        asked = _decoded(await _first(link), LineRequest)
+        versions.check(asked.sender, versions.ourselves(), agent.name)
+        if asked.mark:
+            agent.hear(asked.term, asked.mark, asked.sender)
+        found = await StreamLine.over(await agent.line(asked.line, asked.term))
+    except (MoorageError, OSError) as error:
+        known = error if isinstance(error, MoorageError) else Failed(str(error))
+        await link.send_bytes(json.encode({"error": known.to_json()}))
+        await link.close()
+        return
+    await link.send_bytes(json.encode({"result": None}))
+    await carry(WebLine(link), found)
+
+
+async def _first(link: web.WebSocketResponse) -> bytes:
+    try:
+        return await link.receive_bytes(timeout=wire.SILENCE)
+    except (TypeError, TimeoutError) as error:
+        raise BadInput(f"the request is no line: {error}") from None
 
 
 async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> None:
@@ -134,7 +175,7 @@ async def _run(
 
     try:
         check()
-        asked = _decoded(body)
+        asked = _decoded(body, Request)
         versions.check(asked.sender, versions.ourselves(), agent.name)
         if asked.mark:
             agent.hear(asked.term, asked.mark, asked.sender)
@@ -152,9 +193,9 @@ async def _run(
         lines.put_nowait(None)
 
 
-def _decoded(body: bytes) -> Request:
+def _decoded(body: bytes, kind: type[R]) -> R:
     try:
-        return json.decode(body, type=Request)
+        return json.decode(body, type=kind)
     except ValidationError as error:
         raise BadInput(f"the request is no call: {error}") from None
     except (DecodeError, UnicodeError, RecursionError) as error:
@@ -196,7 +237,7 @@ async def listen(
     except OSError as error:
         await runner.cleanup()
         cause = os.strerror(error.errno) if error.errno else str(error)
-        raise Failed(f"cannot listen at {address}:{port}: {cause}") from error
+        raise Failed(f"cannot listen at {place(address, port)}: {cause}") from error
     await _Site(runner, bound, context, limits).start()
 
 

@@ -112,6 +112,7 @@ class OfWhole(OfGuest):
     networks: tuple[NetworkOf, ...]
     tags: tuple[str, ...]
     uid_pool: UidPool
+    network_port: int
 
 
 def of_disk(config: Config, disk: Disk) -> OfDisk:
@@ -160,6 +161,7 @@ def of_whole(config: Config, instance: Instance, node: Node | None = None) -> Of
         "networks": networks(config, instance.nics),
         "tags": instance.tags,
         "uid_pool": config.cluster.uid_pool,
+        "network_port": instance.network_port or 0,
     }
 
 

@@ -77,6 +77,8 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
         The instance's.
     uid_pool
         The user-ids that guests run as.
+    network_port
+        Of its VNC, where that has an address; 0 for none.
     """
 
     memory: Mib = Mib(0)
@@ -86,6 +88,7 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
     networks: tuple[NetworkOf, ...] = ()
     tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
+    network_port: Annotated[int, Meta(ge=0, le=65535)] = 0
 
 
 class StartGuest(Whole[None], frozen=True, tag="instance.start"):
@@ -168,10 +171,13 @@ class PrepareMigration(Whole[Door], frozen=True, kw_only=True, tag="migration.pr
         Where the disks sit in the guest (`GuestState.ports`).
     cards
         Where the network cards do (`GuestState.cards`).
+    address
+        Of this node, where the guest is to come; empty for the one of the agent.
     """
 
     ports: dict[str, int] = {}
     cards: dict[str, int] | None = None
+    address: str = ""
 
 
 class RunMigration(WithDisks[Moved], frozen=True, kw_only=True, tag="migration.run"):

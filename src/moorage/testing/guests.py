@@ -3,7 +3,9 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
+from socket import socket, socketpair
 from typing import Any
 
 from msgspec import convert, to_builtins
@@ -44,6 +46,7 @@ class SimHypervisor:
         self._node = node
         self._san = san
         self.executes: Accelerator | None = None
+        self._talking: set[asyncio.Task[None]] = set()
 
     async def guests(self) -> list[GuestState]:
         """Return every guest of this node."""
@@ -220,8 +223,9 @@ class SimHypervisor:
         del uuid
         return False
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits."""
+        del address
         found = await self.find(spec.uuid)
         if found is None:
             self._put(
@@ -282,6 +286,18 @@ class SimHypervisor:
     def console(self, uuid: str) -> str:
         """Return a path that nobody listens on."""
         return f"/sim/{self._node}/{uuid}/console"
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest that says its name, and then what it hears."""
+        del ticket
+        guest = await self.find(uuid)
+        if guest is None or guest.state != "running":
+            raise WrongState(f"guest {uuid} does not run on node {self._node}")
+        ours, theirs = socketpair()
+        theirs.setblocking(False)
+        loop = asyncio.get_running_loop()
+        self._talking.add(loop.create_task(_echo(theirs, f"{guest.name} {kind}: ")))
+        return ours
 
     async def tend(self) -> None:
         """Do nothing: these guests have no logs."""
@@ -349,3 +365,12 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         disks=tuple(drive.disk for drive in spec.drives),
         cards=spec.seats,
     )
+
+
+async def _echo(line: socket, greeting: str) -> None:
+    """Greet, then say everything again until nobody listens."""
+    loop = asyncio.get_running_loop()
+    with line, suppress(OSError):
+        await loop.sock_sendall(line, greeting.encode())
+        while data := await loop.sock_recv(line, 4096):
+            await loop.sock_sendall(line, data)

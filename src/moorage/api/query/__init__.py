@@ -21,7 +21,7 @@ from .network import NETWORK
 from .node import NODE
 from .pool import POOL
 from .qfilter import Filter
-from .select import Selection, check_known
+from .select import Selection, check_known, with_full_names
 from .snapshot import Snapshot
 
 _ALL = (DISK, EXPORT, GROUP, INSTANCE, JOB, LOCK, NETWORK, NODE, POOL)
@@ -133,11 +133,12 @@ async def _answer(
 ) -> Answer:
     resource = resource_named(name)
     fields = [resource.find(one) for one in wanted]
-    selection = Selection(resource, qfilter)
     scene = sources.scene()
     if resource.fetches:
         scene.exports = await ask_exports(sources)
     check_known(resource, scene, qfilter)
+    qfilter = with_full_names(resource, scene, qfilter)
+    selection = Selection(resource, qfilter)
     found = await _apart(scene, lambda: selection.first(scene))
     if selection.needs_live or any(field.live for field in fields):
         nodes = resource.nodes(scene.config, found, qfilter is None)

@@ -13,6 +13,7 @@ from moorage.ops.liveness import may_power_off
 from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
+from .console import CONSOLE
 from .field import COMMON, Family, Field, Missing, Resource, attribute, numbered
 from .nics import FAMILIES as CARD_FAMILIES
 from .nics import FIELDS as CARD_FIELDS
@@ -388,6 +389,7 @@ INSTANCE = Resource(
         *DISKS,
         *CARD_FIELDS,
         *LIVE,
+        CONSOLE,
         *COMMON,
     ),
     families=FAMILIES,

@@ -3,23 +3,30 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from moorage.errors import MoorageError, Unreachable
+from moorage.errors import MoorageError, NotSupported, Unreachable
 from moorage.jobs import Engine, Nodes
 from moorage.jobs.turns import together
 from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
+from moorage.node.lines import Line
 from moorage.ops.storage.directories import places_by_group
 from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb
+from moorage.protocol.line import GuestLine
 from moorage.store import ConfigStore
 
 from .snapshot import Snapshot
 
 T = TypeVar("T")
 Facts = dict[str, NodeFacts | MoorageError]
+
+
+async def _no_lines(_node: Node, line: GuestLine, _term: int) -> Line:
+    """Raise `NotSupported`: no network is used."""
+    raise NotSupported(f"guest {line.name} cannot be reached from here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,8 @@ class Sources:
         Seconds after which a node that has not answered counts as silent.
     clock
         The time in seconds.
+    lines
+        Opens a line to a guest on a node, for a master of a term.
     copies
         Returns what is known of the copies of the state.
     """
@@ -41,6 +50,7 @@ class Sources:
     engine: Engine
     patience: float = 10.0
     clock: Callable[[], float] = time.time
+    lines: Callable[[Node, GuestLine, int], Awaitable[Line]] = _no_lines
     copies: Callable[[], Sequence[CopyStatus]] = tuple
 
     def scene(self, facts: Facts | None = None) -> Snapshot:

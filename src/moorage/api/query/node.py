@@ -106,6 +106,13 @@ LIVE = (
         "How that is known",
         _accelerator("reason"),
     ),
+    _live(
+        "links",
+        "Links",
+        "other",
+        "Bridges that network cards can be in",
+        lambda _s, f: None if f.links is None else [one.name for one in f.links],
+    ),
     _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
     _live(
         "certificate_ends",

@@ -27,7 +27,9 @@ def keys(cls: type[Entity]) -> dict[str, Lookup]:
 
     def named(scene: Snapshot, value: object) -> Iterable[Any]:
         config = scene.config
-        found = config.names.get((kind, value), ()) if isinstance(value, str) else ()
+        if not isinstance(value, str):
+            return []
+        found = config.names.get((kind, config.full_name(cls, value)), ())
         return [config.objects[uuid] for uuid in found]
 
     def identified(scene: Snapshot, value: object) -> Iterable[Any]:

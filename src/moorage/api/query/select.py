@@ -57,6 +57,20 @@ def _names(resource: Resource, wanted: object) -> dict[Any, set[str]] | None:
     return None
 
 
+def with_full_names(resource: Resource, scene: Snapshot, wanted: Any) -> Any:  # noqa: ANN401
+    """Return a filter of names alone with whole names in the place of short ones."""
+    if _names(resource, wanted) is None:
+        return wanted
+    if wanted[0] == "|":
+        parts = wanted[1:]
+        return ["|", *(with_full_names(resource, scene, part) for part in parts)]
+    sign, name, value = wanted
+    if name != "name" or not isinstance(value, str):
+        return wanted
+    found = list(resource.keys[name](scene, value))
+    return [sign, name, found[0].name] if len(found) == 1 else wanted
+
+
 class Selection:
     """A filter, split into what the configuration answers and what nodes must.
 

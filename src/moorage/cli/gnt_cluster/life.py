@@ -4,6 +4,7 @@
 from importlib import import_module
 
 from moorage.cli import join_token, policy_options
+from moorage.cli.addresses import ip_version, resolved
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
@@ -20,8 +21,15 @@ def init(call: Call) -> int:
     start = not call.option("no_start")
     node = call.option("node_name") or "node1"
     token = join_token.token(call, node)
+    if token is None and (token := join_token.of_this_machine(call)):
+        node = call.option("node_name") or join_token.name_of_this_machine()
     bootstrap = import_module(_BOOTSTRAP)  # the daemons' side is slow to import
+    version = int(call.option("primary_ip_version") or 0)
     given = settings(call) | {"node_name": node}
+    for option in ("primary_ip", "secondary_ip"):
+        given[option] = resolved(call, option, version)
+    if version:
+        given["ip_version"] = version
     if policy_options.given(call):
         from moorage.model import ipolicy  # noqa: PLC0415 - as bootstrap: slow to load
 
@@ -50,9 +58,28 @@ INIT = Command(
     (Operand("NAME"),),
     (
         *SETTINGS,
-        Option(("--primary-ip",), "where the node's agent listens", "IP"),
+        Option(
+            ("--primary-ip",),
+            "where the node's agent is reached, if not where its token says",
+            "ADDRESS",
+        ),
+        Option(
+            ("-s", "--secondary-ip"),
+            "of the node: by it disks are mirrored, and guests migrate",
+            "ADDRESS",
+        ),
+        Option(
+            ("--primary-ip-version",),
+            "4 or 6: names are resolved to such addresses, and the node has one",
+            "VERSION",
+            ip_version,
+        ),
         *join_token.OPTIONS,
-        Option(("--node-name",), "name of the first node (node1)", "NAME"),
+        Option(
+            ("--node-name",),
+            "name of the first node; of this machine, or node1",
+            "NAME",
+        ),
         Option(("--no-start",), "do not start the master"),
         moot("--no-lvm-storage", "LVM is used where --vg-name names a group"),
         moot("--no-drbd-storage", "DRBD is used where a disk asks for it"),

@@ -6,10 +6,13 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import fetch, follow_many, perform
-from moorage.cli.options import FORCE, JOB, moot
+from moorage.cli.options import FORCE, JOB, moot, refused
 from moorage.cli.table import moment
 
 _NO_SSH = "nodes are reached over TLS, not by ssh"
+_NO_RAPI = "there is no RAPI, and no certificate of it"
+_NO_SPICE = "screens are VNC, whose certificates are in a guest's vnc_x509_path"
+_NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
 
 
@@ -43,6 +46,19 @@ def authority(told: Mapping[str, Any]) -> dict[str, Any]:
     return {"Certificate authority": {"SHA-256": told.get("authority"), "until": ends}}
 
 
+_OTHERS = (
+    moot("--new-ssh-keys", _NO_SSH),
+    moot("--no-ssh-key-check", _NO_SSH),
+    moot("--new-rapi-certificate", _NO_RAPI),
+    refused("--rapi-certificate", _NO_RAPI, "FILE"),
+    moot("--new-spice-certificate", _NO_SPICE),
+    refused("--spice-certificate", _NO_SPICE, "FILE"),
+    refused("--spice-ca-certificate", _NO_SPICE, "FILE"),
+    moot("--new-confd-hmac-key", "nobody but the master answers for the cluster"),
+    moot("--new-cluster-domain-secret", _NO_DOMAIN),
+    refused("--cluster-domain-secret", _NO_DOMAIN, "FILE"),
+)
+"""Ganeti's, for keys that there are not."""
 COMMAND = Command(
     "renew-crypto",
     renew,
@@ -57,8 +73,7 @@ COMMAND = Command(
             ("--new-cluster-certificate",),
             "a new authority, and with it all certificates",
         ),
-        moot("--new-ssh-keys", _NO_SSH),
-        moot("--no-ssh-key-check", _NO_SSH),
+        *_OTHERS,
         FORCE._replace(
             help="believe nodes by their certificates alone, whatever keys they have; "
             "with a new authority, shut out nodes that are marked offline"

@@ -30,7 +30,6 @@ def settings(call: Call) -> dict[str, Any]:
         volume_group_name="vg_name",
         default_iallocator="default_iallocator",
         mac_prefix="mac_prefix",
-        primary_ip="primary_ip",
         uid_pool="uid_pool",
         add_uids="add_uids",
         remove_uids="remove_uids",

@@ -25,7 +25,6 @@ SHARED = (
 )
 """Of init and modify."""
 INIT = (
-    moot("--primary-ip-version", "the address itself says it", "4|6"),
     refused("--ssh-key-type", _SSH, "TYPE"),
     refused("--ssh-key-bits", _SSH, "BITS"),
 )

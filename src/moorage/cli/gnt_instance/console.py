@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gnt-instance console: the guest's serial line on this terminal."""
+"""gnt-instance console: the guest's serial line on this terminal, or its screen.
+
+The bytes come through the master and the agent of the guest's node; no job is made.
+"""
 
 import os
 import select
@@ -11,75 +14,109 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, moot
-from moorage.errors import NotSupported, Unreachable
+from moorage.errors import BadInput
+
+from . import screen
 
 LEAVE = b"\x1d"
 """Ctrl-]"""
+_FIELDS = ("name", "pnode", "oper_state", "console")
 
 
 def console(call: Call) -> int:
-    """Connect this terminal to a guest's serial line."""
+    """Connect this terminal to a guest's serial line, or a viewer to its screen."""
     (name,) = call.words
-    found = fetch(call, "OP_INSTANCE_CONSOLE", instance_name=name)
     if call.option("show_cmd"):
-        call.terminal.print(shown(found))
-    elif found.get("command"):
-        command = found["command"]
-        argv = command if isinstance(command, list) else ["/bin/sh", "-c", command]
-        os.execvp(argv[0], argv)  # noqa: S606 - the master's own command
-    elif found.get("socket"):
-        call.terminal.talk(f"Connected to {name}; Ctrl-] leaves")
-        connect(str(found["socket"]), sys.stdin.fileno(), sys.stdout.fileno())
-        call.terminal.talk("")
-    else:
-        raise NotSupported(f"instance {name} has no console")
+        call.terminal.print(_shown(call, name))
+        return 0
+    if call.option("vnc"):
+        return screen.serve(call, name, int(call.option("port") or 0))
+    if call.option("port"):
+        raise BadInput("--port is for --vnc")
+    ended = _talk(call, name)
+    while ended and (now := _moved(call, *ended)):
+        call.terminal.talk(f"{ended[0]} runs on {now} by now")
+        ended = _talk(call, name)
     return 0
 
 
-def shown(found: dict[str, object]) -> str:
-    """Return what would be run."""
-    command = found.get("command")
-    if isinstance(command, list):
-        return " ".join(map(str, command))
-    return str(command or f"socket: {found.get('socket')} on {found.get('node')}")
+def _shown(call: Call, name: str) -> str:
+    """Return what another program, or a person, would do for the same."""
+    _, rows = call.client.query("instance", _FIELDS, ["==", "name", name])
+    ((_, told),) = [row[-1] for row in rows]
+    if not isinstance(told, dict):
+        raise BadInput(f"instance {name} is not running: it has no console")
+    if told["kind"] == "vnc":
+        return f"vncviewer {told['host']}::{told['port']}"
+    if told["kind"] == "ssh":
+        return f"ssh -t {told['user']}@{told['host']} {' '.join(told['command'])}"
+    return str(told["message"])
 
 
-def connect(path: str, stdin: int, stdout: int) -> None:
-    """Carry bytes between the terminal and a socket until either ends.
+def _talk(call: Call, name: str) -> tuple[str, str] | None:
+    """Connect until somebody leaves; return which guest hung up, and its node."""
+    told, link, came = call.client.line(name)
+    with link:
+        call.terminal.talk(f"Connected to {told['instance']}; Ctrl-] leaves")
+        left = connect(link, came, sys.stdin.fileno(), sys.stdout.fileno())
+    call.terminal.talk("")
+    return None if left else (told["instance"], told["node"])
 
-    Raises
-    ------
-    Unreachable
-        If nothing listens on the socket.
+
+def _moved(call: Call, name: str, node: str) -> str:
+    """Return where a guest is whose line ended, if that is elsewhere; or say so."""
+    _, rows = call.client.query("instance", _FIELDS[:3], ["==", "name", name])
+    for (_, known), (_, now), (_, runs) in rows:
+        if runs and now != node:
+            return str(now)
+        call.terminal.talk(
+            f"The line to {known} on {now} has ended"
+            + ("" if runs else ": the guest is not running")
+        )
+    return ""
+
+
+def connect(link: socket.socket, came: bytes, stdin: int, stdout: int) -> bool:
+    """Carry bytes between the terminal and a line until either ends.
+
+    Parameters
+    ----------
+    came
+        What the line has said already.
+
+    Returns
+    -------
+    bool
+        Whether somebody left; if not, the line has ended.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        try:
-            line.connect(path)
-        except OSError as error:
-            raise Unreachable(
-                f"the console {path} cannot be reached: {error.strerror}",
-                hint="gnt-instance list -o name,pnode,status shows where it runs",
-            ) from error
-        with _raw(stdin):
-            _carry(line, stdin, stdout)
+    with _raw(stdin):
+        _show(stdout, came)
+        while True:
+            ready, _, _ = select.select([link.fileno(), stdin], [], [])
+            if link.fileno() in ready:
+                data = _heard(link)
+                if not data:
+                    return False
+                _show(stdout, data)
+            if stdin in ready:
+                typed = os.read(stdin, 4096)
+                before, left, _ = typed.partition(LEAVE)
+                link.sendall(before)
+                if left or not typed:
+                    return True
 
 
-def _carry(line: socket.socket, stdin: int, stdout: int) -> None:
-    while True:
-        ready, _, _ = select.select([line.fileno(), stdin], [], [])
-        if line.fileno() in ready:
-            data = line.recv(4096)
-            if not data:
-                return
-            os.write(stdout, data)
-        if stdin in ready:
-            typed = os.read(stdin, 4096)
-            before, left, _ = typed.partition(LEAVE)
-            line.sendall(before)
-            if left or not typed:
-                return
+def _heard(link: socket.socket) -> bytes:
+    try:
+        return link.recv(1 << 16)
+    except ConnectionError:
+        return b""
+
+
+def _show(stdout: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(stdout, data) :]
 
 
 @contextmanager
@@ -104,10 +141,15 @@ COMMAND = Command(
     (
         Option(
             ("--show", "--show-command", "--show-cmd"),
-            "print what would be run, do not run it",
+            "print what another program would run for it",
         ),
+        Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
+        Option(("--port",), "where --vnc listens; any free one if not given", "PORT"),
         moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,
     ),
-    examples=(Example("gnt-instance console web1", "type to the guest"),),
+    examples=(
+        Example("gnt-instance console web1", "type to the guest"),
+        Example("gnt-instance console --vnc web1", "look at its screen"),
+    ),
 )

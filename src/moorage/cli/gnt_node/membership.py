@@ -2,6 +2,7 @@
 """Nodes come and go."""
 
 from moorage.cli import join_token
+from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import key_values
@@ -14,13 +15,14 @@ def add(call: Call) -> int:
     """Add a node whose agent is running, or take one back."""
     (name,) = call.words
     fields = call.given(
-        primary_ip="primary_ip",
-        secondary_ip="secondary_ip",
         group="node_group",
         master_capable="master_capable",
         vm_capable="vm_capable",
         ndparams="node_parameters",
     )
+    for option in ("primary_ip", "secondary_ip"):
+        if found := resolved(call, option):
+            fields[option] = found
     token = join_token.token(call, name)
     if token:
         fields["token"] = token
@@ -45,8 +47,16 @@ ADD = Command(
     "Add a node whose agent is running",
     NODE,
     (
-        Option(("-p", "--primary-ip"), "where its agent listens", "IP[:PORT]"),
-        Option(("-s", "--secondary-ip"), "for mirrors' traffic", "IP"),
+        Option(
+            ("-p", "--primary-ip"),
+            "where its agent is reached, if not where its token says",
+            "ADDRESS",
+        ),
+        Option(
+            ("-s", "--secondary-ip"),
+            "by which disks are mirrored, and guests migrate",
+            "ADDRESS",
+        ),
         Option(("-g", "--node-group"), "the group it joins", "GROUP"),
         *join_token.OPTIONS,
         Option(("--readd",), "take a known node back"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a node is for."""
 
+from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import key_values
@@ -21,8 +22,9 @@ def modify(call: Call) -> int:
         ndparams="node_parameters",
         master_capable="master_capable",
         vm_capable="vm_capable",
-        secondary_ip="secondary_ip",
     )
+    if secondary := resolved(call, "secondary_ip"):
+        fields["secondary_ip"] = secondary
     if not fields:
         raise BadInput("nothing to change", hint="gnt-node modify --help")
     for switch in ("force", "auto_promote"):
@@ -47,7 +49,11 @@ COMMAND = Command(
         claim(("--node-powered",), "its power is on"),
         claim(("--master-capable",), "it may ever become the master"),
         claim(("--vm-capable",), "it runs instances"),
-        Option(("-s", "--secondary-ip"), "its address for traffic between nodes", "IP"),
+        Option(
+            ("-s", "--secondary-ip"),
+            "by which disks are mirrored, and guests migrate",
+            "ADDRESS",
+        ),
         Option(("--auto-promote",), "others become candidates in its place"),
         *STATES,
         Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),

@@ -6,6 +6,7 @@ they write goes to the simulated storage, through the disks that they have plugg
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
@@ -49,6 +50,15 @@ class Inside(Protocol):
 
     def stop_writing(self, disk: str) -> int:
         """Stop, and return how many lines are there; none may be missing."""
+
+    def take_address(self, address: str) -> None:
+        """Give the newest network card an IP address, as a system's boot would."""
+
+    def start_pinging(self, address: str) -> None:
+        """Send a packet to an address five times a second, without end."""
+
+    def stop_pinging(self) -> tuple[int, int]:
+        """Stop, and return how many packets were sent, and how many came back."""
 
 
 class RealGuest:
@@ -97,6 +107,24 @@ class RealGuest:
         self._mount(disk)
         lines = self._run(f"{_UNBROKEN % mark}; umount /mnt/{mark}")
         return int(lines.split()[0])
+
+    def take_address(self, address: str) -> None:
+        """Give the newest network card an IP address."""
+        self._run(
+            "while ! ip link show eth0 >/dev/null 2>&1; do usleep 50000; done; "
+            f"ip addr add {address}/24 dev eth0; ip link set eth0 up"
+        )
+
+    def start_pinging(self, address: str) -> None:
+        """Send a packet to an address five times a second, without end."""
+        self._run(f"ping -c 1 -W 30 {address} >/dev/null")
+        self._run(f"ping -i 0.2 {address} > /tmp/pings 2>&1 &")
+
+    def stop_pinging(self) -> tuple[int, int]:
+        """Stop, and return how many packets were sent, and how many came back."""
+        self._run("sleep 1; kill -INT $(pidof ping); sleep 0.2")
+        sent, received = re.findall(r"(\d+) packets", self._run("cat /tmp/pings"))[:2]
+        return int(sent), int(received)
 
     def _mount(self, disk: str, *, fresh: bool = False) -> str:
         """Mount a disk that has a file system, or gets one; return its mark."""
@@ -157,6 +185,24 @@ class SimGuest:
         """Write more lines, and count them all."""
         self._write(disk, self._volume(disk)["data"] + "line\n" * 100)
         return str(self._volume(disk)["data"]).count("line\n")
+
+    def take_address(self, address: str) -> None:
+        """Claim that there is a card with a cable."""
+        claim(bool(self._links()), f"nothing could have {address}")
+
+    def start_pinging(self, address: str) -> None:
+        """Claim that there is a card with a cable."""
+        self.take_address(address)
+
+    def stop_pinging(self) -> tuple[int, int]:
+        """Return that every packet came back, if there is a cable still."""
+        return 10, 10 * bool(self._links())
+
+    def _links(self) -> list[str]:
+        """Return the bridges that its cards are in."""
+        record = self._record()
+        cards = record["state"]["cards"] or ()
+        return [link for _, link, _ in map(record["wires"].get, cards) if link]
 
     def _record(self) -> dict[str, Any]:
         return self._san.guests[f"{self._home()} {self._uuid}"]

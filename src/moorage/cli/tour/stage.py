@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the steps of the tour share: the cluster, the typist, and who is who."""
 
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +94,22 @@ class Stage:
         there, known = self.volumes(), self.known_volumes()
         claim(there == known, f"volumes {there ^ known} are in one place alone")
 
+    @contextmanager
+    def bridge(self) -> Iterator[str]:
+        """Yield a bridge for guests, which is gone again afterwards."""
+        if self.simulated:
+            yield "br0"
+            return
+        digest = sha256(self.scratch.root.encode()).hexdigest()
+        name = f"moor{digest[:8]}"
+        self.typist.say(f"ip link add {name} type bridge; ip link set {name} up")
+        _ip("link", "add", name, "type", "bridge")
+        try:
+            _ip("link", "set", name, "up")
+            yield name
+        finally:
+            _ip("link", "del", name)
+
     def lose_power(self, node: str) -> int:
         """Kill all that runs on a node; return how many processes that were."""
         killed = scratches.lose_power(self.scratch, node)
@@ -104,6 +123,12 @@ class Stage:
         while not true():
             claim(time.monotonic() < deadline, f"{what}: not within {seconds:g} s")
             time.sleep(0.02)
+
+
+def _ip(*words: str) -> None:
+    """Change the machine's network, as root."""
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    claim(done.returncode == 0, f"ip {' '.join(words)}: {done.stderr.strip()}")
 
 
 def _is_image(path: Path) -> bool:

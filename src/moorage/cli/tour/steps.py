@@ -137,6 +137,33 @@ def _and(numbers: list[int]) -> str:
     return " and ".join(map(str, numbers))
 
 
+def they_ping(at: Stage) -> str:
+    """Give both guests a network card, and let one ping the other while it migrates."""
+    with at.bridge() as bridge:
+        at.typist.type("gnt-network add --network=192.0.2.0/24 lan")
+        at.typist.type(f"gnt-network connect -N mode=bridged,link={bridge} lan default")
+        ips = {}
+        for name in ("web1", "web2"):
+            at.typist.type(f"gnt-instance modify --net add:network=lan,ip=pool {name}")
+            (row,) = at.typist.ask(f"gnt-instance list -o nic.ip/0 {name}")
+            ips[name] = str(row["nic.ip/0"])
+            at.inside(name).take_address(ips[name])
+        at.inside("web1").start_pinging(ips["web2"])
+        at.typist.type("gnt-instance migrate -f -n node2 web2")
+        sent, back = at.inside("web1").stop_pinging()
+        at.typist.say(f"web1 sent web2 {sent} packets, {back} came back")
+        claim(sent - back <= _LOST and back > _LOST, f"{back} of {sent} came back")
+        for name in ips:
+            at.typist.type(f"gnt-instance modify --net 0:remove {name}")
+        at.typist.type("gnt-network disconnect lan")
+        at.typist.type("gnt-network remove -f lan")
+    return f"{back} of {sent} packets came back, although their target moved"
+
+
+_LOST = 5
+"""Packets that may get lost: a second's, where a guest stands still for less."""
+
+
 def a_node_dies(at: Stage) -> str:
     """Pull a node's plug; fail over only when somebody has said that it is off."""
     at.typist.say("node3 loses power: kill -9 of all that runs on it")
@@ -248,6 +275,7 @@ STEPS = (
     a_disk_of_its_own,
     it_moves,
     they_move,
+    they_ping,
     a_node_dies,
     it_grows,
     the_master_dies,

@@ -6,6 +6,7 @@ so an agent that was killed and started again finds its guests.
 """
 
 from collections.abc import Sequence
+from socket import socket
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -116,6 +117,8 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
         The instance's, for scripts.
     uid_pool
         The cluster's user-ids, for guests that run as users of their own.
+    network_port
+        Of its VNC, where that has an address; 0 for none.
     """
 
     uuid: str
@@ -130,6 +133,7 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     waits: bool = False
     tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
+    network_port: int = 0
 
     @property
     def seats(self) -> dict[str, int] | None:
@@ -239,8 +243,11 @@ class Hypervisor(Protocol):
         Returns whether there was any; a guest that is not here has none.
         """
 
-    async def incoming(self, spec: GuestSpec) -> Door:
-        """Prepare a guest that waits for a migration; return where to send it."""
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
+        """Prepare a guest that waits for a migration; return where to send it.
+
+        It waits at an address of this node; at the agent's own if none is given.
+        """
 
     async def migrate(
         self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True
@@ -271,6 +278,12 @@ class Hypervisor(Protocol):
 
     def console(self, uuid: str) -> str:
         """Return the path of the Unix socket of the serial console."""
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest's ``serial`` console, or its ``vnc`` screen.
+
+        `ticket` is the password that VNC asks for, unless the guest has its own.
+        """
 
     async def tend(self) -> None:
         """Do what is to be done beside the verbs, until it is cancelled."""

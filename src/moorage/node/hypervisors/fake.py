@@ -8,6 +8,7 @@ source is marked as moved before the destination runs, so that no moment has two
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from socket import socket
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -53,6 +54,11 @@ class Fake:
     def console(self, uuid: str) -> str:
         """Return where the socket of a console would be; there is none."""
         return str(self.run_dir / f"{uuid}.console")
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Raise `NotSupported`: there is nobody to talk to."""
+        del ticket
+        raise NotSupported(f"guest {uuid} is not real: it has no {kind} console")
 
     async def tend(self) -> None:
         """Do nothing: these guests have no logs."""
@@ -222,8 +228,9 @@ class Fake:
         del uuid
         return False
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits; its place is the directory, as ``fake:DIR``."""
+        del address
         await self._must_be(spec.uuid, "incoming", "prepared for a migration")
         _write(self._file(spec.uuid), _born(spec, "incoming"))
         return Door(port=1, place=f"{_SCHEME}{self.run_dir}")

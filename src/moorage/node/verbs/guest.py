@@ -97,7 +97,7 @@ async def prepare(at: NodeContext, args: PrepareMigration, _report: Report) -> D
     """Prepare a guest that waits for a migration; return where to send it."""
     spec = _spec(at, args)
     _use(at, args, args.disks)
-    return await at.hypervisor(args.hypervisor).incoming(spec)
+    return await at.hypervisor(args.hypervisor).incoming(spec, args.address)
 
 
 async def arrived(at: NodeContext, args: AwaitGuest, _report: Report) -> None:
@@ -246,6 +246,7 @@ def _spec(at: NodeContext, args: Whole[object]) -> GuestSpec:
         waits=waits is not None,
         tags=args.tags,
         uid_pool=args.uid_pool,
+        network_port=args.network_port,
     )
 
 

@@ -17,7 +17,16 @@ from moorage.model import (
     hvparams,
     pair_of,
 )
-from moorage.ops import copies, disk_spec, nics, node_tasks, osparams, pairs, placement
+from moorage.ops import (
+    copies,
+    disk_spec,
+    nics,
+    node_tasks,
+    osparams,
+    pairs,
+    placement,
+    screens,
+)
 from moorage.ops.disk.attach import MOST
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
@@ -141,6 +150,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         check_tags(self.tags)
         backend.check(self.beparams)
         hvparams.check(self.hypervisor or enabled[0], self.hvparams)
+        screens.check(view.config, self.hypervisor or enabled[0], self.hvparams)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Tell what is left out, and which nodes could not take the instance over."""

@@ -219,6 +219,7 @@ def migration(
             disks=tuple(disks),
             ports=ports,
             cards=cards,
+            address=target.secondary_ip if _apart(target) else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
     )
@@ -228,7 +229,7 @@ def migration(
         do=RunMigration(
             **node_tasks.of_guest(instance),
             disks=tuple(disks),
-            address=target.primary_ip,
+            address=target.secondary_ip,
             live=live,
         ),
         undo=ResumeGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
@@ -240,6 +241,11 @@ def migration(
     what = f"record {instance.name} on {target.name}"
     yield commit(what, change, config.before(change), final=True)
     yield from _tidied(view, instance, disks_in(change), source, target)
+
+
+def _apart(node: Node) -> bool:
+    """Whether a node has a network for migrations besides the one of its agent."""
+    return node.secondary_ip != node.primary_ip
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

@@ -26,6 +26,7 @@ from moorage.ops import (
     pairs,
     placement,
     policy,
+    screens,
 )
 from moorage.ops.instance import memory, new_primary
 from moorage.ops.instance.changing_cards import ChangingCards
@@ -93,6 +94,9 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         instance = self.instance(view)
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
+        if self.hvparams:
+            own = _merged(instance.hvparams, self.hvparams)
+            screens.check(view.config, instance.hypervisor, own)
         for question in self._about_os(view):
             new = self._with_os(view)
             node = view.config.node(question.node)
@@ -221,7 +225,8 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             node = view.config.node(question.node)
             yield osparams.verify(view, self._with_os(view), node)
         if new:
-            change = Change((successor(instance, view.now, **new),))
+            changed = successor(instance, view.now, **new)
+            change = Change((screens.with_port(view.config, changed),))
             what = f"change {instance.name}"
             yield commit(what, change, view.config.before(change))
 

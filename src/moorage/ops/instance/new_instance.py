@@ -21,6 +21,7 @@ from moorage.ops import (
     pairs,
     placement,
     policy,
+    screens,
 )
 from moorage.ops.birth import bear_all
 from moorage.ops.fleet import Newcomer
@@ -239,7 +240,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
     def instance_on(self, view: View, node: str, disks: list[Disk]) -> Instance:
         """Return the instance, on the node of a uuid, with disks."""
         cluster = view.config.cluster
-        return Instance(
+        made = Instance(
             uuid=view.fresh(),
             name=self.instance_name,
             primary_node=node,
@@ -257,6 +258,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
             mtime=view.now,
             tags=self.tags,
         )
+        return screens.with_port(view.config, made)
 
     def cards_asked(self, view: View) -> list[dict[str, Any]]:
         """Return its network cards as they are asked for."""

@@ -3,16 +3,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from ipaddress import ip_address
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from moorage.errors import BadInput, Exists, NotFound
 from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
 from moorage.model import Change, Node, successor
-from moorage.model.token import Token, from_text
+from moorage.model.hostnames import lowered
+from moorage.model.token import Token, from_text, to_text
+from moorage.ops import addresses
 from moorage.ops.candidates import room_for_one
 from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
@@ -48,6 +48,10 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     vm_capable: bool = True
     ndparams: dict[str, Any] = {}
 
+    def __post_init__(self) -> None:
+        """Take the name as it is recorded."""
+        force_setattr(self, "node_name", lowered(self.node_name))
+
     def _token(self) -> Token:
         if not self.token:
             raise BadInput(
@@ -67,7 +71,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse names that are taken, or that no certificate could carry."""
         token = self._token()
-        check_reachable(self.primary_ip or token.address)
+        addresses.check(self._primary(token), "primary", "--primary-ip")
         if not _NAME.fullmatch(self.node_name):
             raise BadInput(
                 f"'{self.node_name}' is not a node name: lower-case letters, digits, "
@@ -84,16 +88,20 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         self._group(view)
         checked(self.ndparams)
         if self.secondary_ip:
-            check_secondary(self.secondary_ip)
+            addresses.check(self.secondary_ip, "secondary", "--secondary-ip")
+        mine = [
+            self._primary(token),
+            *([self.secondary_ip] if self.secondary_ip else []),
+        ]
+        addresses.check_unused(view.config, self.node_name, *mine)
 
     def warnings(self, view: View) -> Iterator[str]:
-        """Say that there is one network between nodes."""
-        del view
-        if self.secondary_ip:
-            yield (
-                f"no traffic goes by the secondary address {self.secondary_ip}: it is "
-                "only shown"
-            )
+        """Say what may keep the node's network from the others'."""
+        node = self._again(view) if self.readd else self._new(view)
+        yield from addresses.warnings(view.config, node)
+
+    def _primary(self, token: Token) -> str:
+        return self.primary_ip or token.address
 
     def _group(self, view: View) -> str:
         if self.group:
@@ -107,12 +115,15 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         else it would have a key that the cluster does not know, and no door. One that
         was to be added again stood behind its door before, too.
         """
-        node = self._again(view) if self.readd else self._new(view)
+        node, token = (
+            self._again(view) if self.readd else self._new(view),
+            self._token(),
+        )
         yield self._recorded(view, node)
         yield Run(
             what=f"let {node.name} in",
             node=node.uuid,
-            do=EnrolNode(token=self.token or ""),
+            do=EnrolNode(token=to_text(replace(token, address=node.primary_ip))),
             undo=ExpelNode(),
         )
 
@@ -122,7 +133,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
 
     def _new(self, view: View) -> Node:
         token = self._token()
-        address = self.primary_ip or token.address
+        address = self._primary(token)
         return Node(
             uuid=view.fresh(),
             name=self.node_name,
@@ -141,8 +152,13 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
 
     def _again(self, view: View) -> Node:
         token, old = self._token(), view.config.node(self.node_name)
-        address = self.primary_ip or token.address
-        where = {"primary_ip": address, "port": token.port}
+        address = self._primary(token)
+        moved = address if old.secondary_ip == old.primary_ip else old.secondary_ip
+        where = {
+            "primary_ip": address,
+            "secondary_ip": self.secondary_ip or moved,
+            "port": token.port,
+        }
         new = successor(old, view.now, pins=(token.fingerprint,), **where)
         return replace(new, offline=False, powered=True)
 
@@ -150,20 +166,3 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         """Return the uuid."""
         del view
         return str(results[0][0])
-
-
-def check_reachable(address: str) -> None:
-    """Raise `BadInput` for an address that stands for all of a machine's own."""
-    with suppress(ValueError):  # a name may do
-        if ip_address(address).is_unspecified:
-            raise BadInput(
-                f"no node is reached at {address}: give its address as --primary-ip"
-            )
-
-
-def check_secondary(text: str) -> None:
-    """Raise `BadInput` unless a text is an address."""
-    try:
-        ip_address(text)
-    except ValueError:
-        raise BadInput(f"a secondary IP is an address, not '{text}'") from None

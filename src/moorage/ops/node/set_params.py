@@ -10,17 +10,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import field
+from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
 from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, GuestState, Node, successor
+from moorage.ops import addresses
 from moorage.ops.candidates import room_for_one
 from moorage.ops.merging import merged
 from moorage.ops.ndparams import checked
 from moorage.protocol import ListGuests
 
 from . import roles
-from .add import check_secondary
 from .residents import RUNNING, guests, named, strangers
 
 _FORCED = "gnt-node modify --force --offline=yes"
@@ -42,7 +43,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     vm_capable
         Whether it runs instances.
     secondary_ip
-        Its address for traffic between nodes.
+        Where disks are mirrored to, and guests migrate to, from now on.
     auto_promote
         Whether other nodes become master candidates in its place.
     force
@@ -90,7 +91,7 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         if self.offline is False and node.offline:
             self._check_back(view, node)
         if self.secondary_ip:
-            check_secondary(self.secondary_ip)
+            self._check_secondary(view, node, self.secondary_ip)
         if self.vm_capable is False:
             roles.check_vm_capable(view.config, node)
         self._promoted(view, node)
@@ -101,11 +102,27 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
             view.config, node, changes, view.now, freely=self.auto_promote
         )
 
+    @staticmethod
+    def _check_secondary(view: View, node: Node, address: str) -> None:
+        """Refuse what is no address, or would cut mirrors that run off."""
+        addresses.check(address, "secondary", "--secondary-ip")
+        addresses.check_unused(view.config, node.name, address)
+        mirrored = view.config.mirrored_on(node)
+        if mirrored and address != node.secondary_ip:
+            raise WrongState(
+                f"node {node.name} keeps copies of {len(mirrored)} mirrored disks, "
+                f"which are reached at {node.secondary_ip}: {mirrored[0].label}",
+                hint=f"gnt-node evacuate {node.name}",
+            )
+
     def warnings(self, view: View) -> Iterator[str]:
         """Say which marks nobody acts on."""
         node = self.node(view)
         if self.powered is not None:
             yield f"no power is switched: the mark of node {node.name} is only shown"
+        if self.secondary_ip:
+            new = replace(node, secondary_ip=self.secondary_ip)
+            yield from addresses.warnings(view.config, new)
 
     def _check_roles(self, view: View, node: Node) -> None:
         wanted = [name for name in _FLAGS if getattr(self, name)]

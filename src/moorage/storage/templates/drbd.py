@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Pair, pair_of
+from moorage.model.addresses import is_v6, place
 from moorage.model.facts import UP_TO_DATE
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
@@ -53,6 +54,11 @@ _ON_ERROR = "detach"
 
 Asking = Generator[Command, Output, MirrorState | None]
 """Yield commands, receive outputs, return what a device is doing."""
+
+
+def _address(address: str, port: int) -> str:
+    """Return where a copy listens, as drbdsetup writes it."""
+    return f"{'ipv6' if is_v6(address) else 'ipv4'}:{place(address, port)}"
 
 
 class Drbd(Template):
@@ -428,7 +434,7 @@ class Drbd(Template):
 
     def _addresses(self, disk: Disk) -> tuple[str, str]:
         pair = _pair(disk)
-        one, other = (f"ipv4:{at.address}:{pair.port}" for at in self.site.holders)
+        one, other = (_address(at.address, pair.port) for at in self.site.holders)
         return (one, other) if self._here(pair) == pair.nodes[0] else (other, one)
 
 

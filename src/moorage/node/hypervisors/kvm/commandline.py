@@ -9,14 +9,14 @@ paths may be longer than a socket address.
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import blockdev, ending, netdev
+from . import blockdev, ending, netdev, screen
 
 PORTS = 16
 """Drives that a guest can have: as many as Ganeti allows."""
@@ -56,6 +56,8 @@ class Launch:
         How the data of each disk are reached.
     incoming
         Whether it waits for a migration.
+    media
+        By parameter, the set that an image of a CD or floppy is open as.
     """
 
     accel: str
@@ -68,6 +70,7 @@ class Launch:
     initrd: int | None = None
     cables: Sequence[Mapping[str, Any] | None] = ()
     incoming: bool = False
+    media: Mapping[str, int] = field(default_factory=dict)
 
 
 def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
@@ -79,6 +82,8 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *_chardevs(given, launch),
         *_ports(spec),
         *_boot(given, launch),
+        *screen.screen(given),
+        *screen.media(given, launch.media),
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
         *_cards(spec, given, launch),
         *(("-incoming", "defer") if launch.incoming else ()),
@@ -175,8 +180,9 @@ def _drive(drive: Drive, given: Parameters, launch: Launch) -> Iterator[str]:
     stack = blockdev.stacks(drive.disk)[0]
     name = stack.lowers[0]
     device = blockdev.device(drive, launch.ports[drive.disk], given)
-    if drive.slot == 0 and given.boot_order == "disk" and not given.kernel_path:
-        device["bootindex"] = 1
+    turn = screen.disk_index(given)
+    if drive.slot == 0 and turn is not None:
+        device["bootindex"] = turn
     yield from ("-blockdev", json.dumps(blockdev.lower_node(drive, data, name, given)))
     upper = blockdev.upper_node(drive, data, stack.upper, name, given)
     yield from ("-blockdev", json.dumps(upper))

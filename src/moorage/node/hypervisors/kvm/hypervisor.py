@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import Protocol
 
 from moorage.errors import Failed
@@ -24,6 +25,7 @@ from . import (
     dumping,
     ending,
     hotplug,
+    lines,
     migration,
     mirror,
     process,
@@ -110,6 +112,20 @@ class Kvm:
     def channel(self, uuid: str) -> str:
         """Return the path of the Unix socket of the guest's channel."""
         return str(self._home(uuid).file("channel"))
+
+    async def connect(self, uuid: str, kind: str, ticket: str) -> socket:
+        """Return a connection to a guest's serial console, or to its screen.
+
+        Raises
+        ------
+        NotSupported
+            If it has none.
+        WrongState
+            If it does not run here, or somebody is at its console.
+        """
+        return await lines.connect(
+            self._home(uuid), await self.find(uuid), kind, ticket
+        )
 
     # -- what is there ------------------------------------------------------------
 
@@ -221,6 +237,11 @@ class Kvm:
                 words = arguments(spec, given, one.launch)
                 argv = [*one.user, self._program, *words]
                 await process.launch(home, spec.name, argv, [held, *one.keep])
+                try:
+                    await lines.furnish(home, given, one.port)
+                except BaseException:
+                    await process.end(home)
+                    raise
 
     async def tend(self) -> None:
         """Find out the accelerator, and keep the consoles' logs short from then on."""
@@ -432,7 +453,7 @@ class Kvm:
 
     # -- migration ----------------------------------------------------------------
 
-    async def incoming(self, spec: GuestSpec) -> Door:
+    async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits for a migration; return where to send it.
 
         A guest that waits already with the same specification goes on waiting; one
@@ -445,17 +466,17 @@ class Kvm:
             await self._only(spec.uuid, "incoming", "prepared for a migration")
         gate = self._gates.get(spec.uuid)
         if gate is None or not gate.is_open():
-            gate = self._gates[spec.uuid] = await self._open_gate(home, spec)
+            gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
         async with conversation(home) as monitor:
             ports = await hotplug.layout(monitor)
         return Door(port=gate.port, key=gate.key, ports=ports)
 
-    async def _open_gate(self, home: Home, spec: GuestSpec) -> Gate:
+    async def _open_gate(self, home: Home, spec: GuestSpec, address: str) -> Gate:
         talk = partial(conversation, home)
         async with talk() as monitor:
             key = await tls_psk.receive(monitor, home)
         first = parameters(spec.hvparams).migration_port
-        return await migration.wait(talk, self.address, first, key)
+        return await migration.wait(talk, address or self.address, first, key)
 
     async def migrate(
         self, uuid: str, address: str, door: Door, report: Report, *, live: bool = True

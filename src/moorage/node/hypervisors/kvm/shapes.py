@@ -31,6 +31,16 @@ Children = Annotated[list[Child], Meta(max_length=256)]
 """Those of one place: 16 drives, 8 cards, their ports, and what else there is."""
 
 
+class CharacterLine(Struct, frozen=True):
+    """A line that characters go by: a console, a monitor, a channel."""
+
+    label: _Name
+    filename: Annotated[str, Meta(max_length=4096)]
+
+
+Lines = Annotated[list[CharacterLine], Meta(max_length=64)]
+
+
 class Opened(Struct, frozen=True):
     """A descriptor that QEMU was given."""
 

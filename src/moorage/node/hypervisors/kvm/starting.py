@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
+from socket import socket
 from typing import Any
 
 from moorage.errors import Failed
+from moorage.model import hvscreen
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive, GuestSpec
 
-from . import hotplug, netdev, openings, users
+from . import hotplug, lines, netdev, openings, users
 from .accelerator import DEVICE, KVM
 from .commandline import Launch
 from .guest_dir import SOCKETS, Home
@@ -33,11 +35,14 @@ class Outfit:
         The words that start a program as the guest's user.
     keep
         Descriptors that it inherits.
+    port
+        Where its VNC listens, if anywhere.
     """
 
     launch: Launch
     user: Sequence[str]
     keep: Sequence[int]
+    port: socket | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +89,19 @@ def outfit(
             home.share(user.gid)
         group = users.kvm_group(user, DEVICE) if start.accel == KVM else ()
         log = keep.add(home.log("consolelog"))
-        found = _data(spec.drives, images, keep)
+        numbers = count(2)
+        found = _data(spec.drives, images, keep, numbers)
         for one in found.values():
             stack.callback(one.wipe)
+        media = _media(given, images, keep, numbers)
         launch = Launch(
             accel=start.accel,
             sockets=_sockets(home, stack, keep),
-            sets={1: (log, ""), **_sets(found)},
+            sets={
+                1: (log, ""),
+                **_sets(found),
+                **{n: (f, "") for n, f in media.values()},
+            },
             consolelog=1,
             ports=ports,
             data={disk: one.data for disk, one in found.items()},
@@ -98,8 +109,13 @@ def outfit(
             initrd=_kernel(given.initrd_path, home, keep),
             cables=_cables(spec, start, keep),
             incoming=start.incoming,
+            media={name: number for name, (number, _) in media.items()},
         )
-        yield Outfit(launch, user.words(*group), keep.descriptors)
+        lines.share_certificates(home, given)
+        port = lines.port(spec, given)
+        if port:
+            stack.enter_context(port)
+        yield Outfit(launch, user.words(*group), keep.descriptors, port)
 
 
 class _Keep:
@@ -130,14 +146,27 @@ def _cable(card: str, tap: Tap, keep: _Keep) -> dict[str, Any]:
 
 
 def _data(
-    given: Sequence[Drive], images: Images | None, keep: _Keep
+    given: Sequence[Drive], images: Images | None, keep: _Keep, numbers: Iterator[int]
 ) -> dict[str, Opened]:
-    numbers = count(2)
     found = {}
     for drive in given:
         found[drive.disk] = one = openings.opened(drive, images, numbers)
         for descriptor in one.descriptors():
             keep.add(descriptor)
+    return found
+
+
+def _media(
+    given: Parameters, images: Images | None, keep: _Keep, numbers: Iterator[int]
+) -> dict[str, tuple[int, int]]:
+    """Return by parameter the number and the descriptor of each image."""
+    found = {}
+    for name in hvscreen.MEDIA:
+        path = getattr(given, name)
+        if path and images is None:
+            raise Failed(f"{path} cannot be opened: no image file can, here")
+        if path and images:
+            found[name] = next(numbers), keep.add(images.open(path, os.O_RDONLY))
     return found
 
 

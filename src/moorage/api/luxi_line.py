@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lines to guests over LUXI: after the answer, the connection is the guest's.
+
+No job is made: nothing changes, and nobody waits for anything.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from moorage.errors import NotSupported, WrongState
+from moorage.model import hvparams
+from moorage.node.lines import Line
+from moorage.ops import node_tasks
+from moorage.protocol.line import GuestLine, Kind
+
+from .luxi_method import Method
+from .query import Sources
+
+Opener = Callable[["ConnectInstance"], Awaitable[tuple[dict[str, Any], Line]]]
+"""Opens what a request asks for; what it returns first is told to the client."""
+
+
+class ConnectInstance(Method, frozen=True):
+    """Connect to a guest's serial console, or to its screen, which speaks VNC.
+
+    The answer names instance and node, and says whether the ticket is VNC's password:
+    a guest may have one of its own.
+    """
+
+    instance: str
+    kind: Kind = "serial"
+    ticket: str = ""
+
+    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+        """Refuse: who answers must hand the connection over."""
+        del at
+        raise NotSupported("a line can be had over a connection of its own only")
+
+
+async def open_line(
+    at: Sources, wanted: ConnectInstance
+) -> tuple[dict[str, Any], Line]:
+    """Open a line to a guest, through the agent of its node.
+
+    Raises
+    ------
+    WrongState
+        If it does not run.
+    MoorageError
+        If its node does not answer, or says why there is none.
+    """
+    config = at.truth.config
+    instance = config.instance(wanted.instance)
+    node = config.node(instance.primary_node)
+    if node.offline:
+        raise WrongState(
+            f"node {node.name} of instance {instance.name} is marked offline",
+            hint=f"gnt-instance failover {instance.name}",
+        )
+    if instance.admin_state != "up":
+        raise WrongState(
+            f"instance {instance.name} is not running: it has no console",
+            hint=f"gnt-instance startup {instance.name}",
+        )
+    given = hvparams.filled(instance.hypervisor, node_tasks.hvparams(config, instance))
+    asked = GuestLine(
+        uuid=instance.uuid,
+        name=instance.name,
+        hypervisor=instance.hypervisor,
+        kind=wanted.kind,
+        ticket=wanted.ticket,
+    )
+    line = await at.lines(node, asked, at.truth.term)
+    told = {"instance": instance.name, "node": node.name}
+    return told | {"by_ticket": not given.get("vnc_password_file")}, line

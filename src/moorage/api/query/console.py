@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What other programs do for a guest's console, as Ganeti describes it."""
+
+from typing import Any
+
+from moorage.model import Instance, hvscreen
+from moorage.model.hvparams import KVM, parameters
+from moorage.ops import node_tasks
+
+from .field import Field
+from .snapshot import Snapshot
+
+_FIRST_DISPLAY = 5900
+_ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
+
+
+def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | None:
+    """Return Ganeti's description; None for a guest that does not run."""
+    if instance.uuid not in scene.guests:
+        return None
+    node = scene.config.node(instance.primary_node)
+    told: dict[str, Any] = dict.fromkeys(
+        ("message", "host", "port", "user", "command", "display")
+    )
+    told["instance"] = instance.name
+    if instance.hypervisor != KVM:
+        return told | {"kind": "msg", "message": "a guest that is not real has none"}
+    given = parameters(node_tasks.hvparams(scene.config, instance))
+    if given.serial_console:
+        command = ["gnt-instance", "console", instance.name]
+        return told | {
+            "kind": "ssh",
+            "host": node.name,
+            "user": "root",
+            "command": command,
+        }
+    address = hvscreen.port_address(given)
+    port = instance.network_port
+    if address and port:
+        host = node.primary_ip if address in _ANY else address
+        seen = {"host": host, "port": port, "display": port - _FIRST_DISPLAY}
+        return told | {"kind": "vnc", **seen}
+    words = f"gnt-instance console --vnc {instance.name}"
+    has = (
+        f"its screen: {words}" if given.screen else "it has neither console nor screen"
+    )
+    return told | {"kind": "msg", "message": has}
+
+
+CONSOLE = Field(
+    "console",
+    "Console",
+    "other",
+    "How its console is reached, as Ganeti says it: kind, host, port, command",
+    _console,
+    live=True,
+)

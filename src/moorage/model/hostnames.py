@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Names of machines: letter case, short names, and names that are alike."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_NUMBERS = re.compile("[0-9]+")
+
+
+def lowered(name: str) -> str:
+    """Return a name as it is recorded: names of machines have no letter case.
+
+    >>> lowered("Web1.Example.COM")
+    'web1.example.com'
+    """
+    return name.lower()
+
+
+def short_for(word: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a word is the beginning of, up to a dot.
+
+    >>> short_for("Web1", ["web1.example.com", "web11.example.com"])
+    ['web1.example.com']
+    """
+    beginning = f"{lowered(word)}."
+    return sorted(name for name in names if name.startswith(beginning))
+
+
+def alike(word: str, names: Iterable[str]) -> list[str]:
+    """Return up to three names that a word may be a slip of.
+
+    A name with other numbers is another machine's, and never what was meant.
+
+    >>> alike("wbe1", ["web1", "web2"]), alike("web3", ["web1", "web2"])
+    (['web1'], [])
+    """
+    wanted = _NUMBERS.findall(word)
+    same = [name for name in names if _NUMBERS.findall(name) == wanted]
+    return get_close_matches(word, same, n=3)

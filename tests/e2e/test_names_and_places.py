@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Machines by short names, in any letter case; commands typed on other nodes; consoles.
+
+The master and the agents are processes; the guests are simulated, and say their name.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.api.luxi import LuxiClient
+from moorage.cli.tour.typist import Typist
+from moorage.daemons import devcluster
+from moorage.errors import MoorageError, WrongState
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return who types in a cluster whose machines have long names."""
+    at = tmp_path_factory.mktemp("names") / "c"
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    hands = Typist({"PATH": path}, io.StringIO())
+    try:
+        hands.type(f"moorage up {at} --nodes 2 --hypervisor sim --bare")
+        scratch = devcluster.read(at)
+        hands = Typist(scratch.environment(), io.StringIO())
+        given = "--shared-file-storage-dir=/srv/s -B memory=128M,vcpus=1"
+        token = devcluster.token(scratch, "node1")
+        hands.type(
+            f"gnt-cluster init {given} --token {token} --node-name "
+            "node1.example.com demo"
+        )
+        token = devcluster.token(scratch, "node2")
+        hands.type(f"gnt-node add --token {token} Node2.Example.COM")
+        for name in ("web1.example.com", "web2.example.com", "web2.example.org"):
+            hands.type(f"gnt-instance add -t diskless --no-nics -n node2 {name}")
+        hands.scratch = scratch  # type: ignore[attr-defined]
+        yield hands
+    finally:
+        if at.exists():
+            devcluster.down(at)
+
+
+def test_short_names_work_in_every_place(harbour: Any) -> None:
+    (row,) = harbour.ask("gnt-instance list -o name,pnode WEB1")
+    assert row == {"name": "web1.example.com", "pnode": "node2.example.com"}
+    rows = harbour.ask("gnt-instance list -o name web2.example.org web1")
+    assert [one["name"] for one in rows] == ["web2.example.org", "web1.example.com"]
+    assert "web1.example.com" in harbour.look("gnt-instance info web1")
+    harbour.type("gnt-instance migrate -f -n Node1 web1")
+    harbour.type("gnt-instance shutdown web1")
+    harbour.type("gnt-instance modify -B memory=256M Web1")
+    harbour.type("gnt-instance startup web1")
+    harbour.type("gnt-instance add-tags web1 blue")
+    assert harbour.look("gnt-instance list-tags web1").strip() == "blue"
+    harbour.type("gnt-node modify --drained=yes node2")
+    harbour.type("gnt-node modify --drained=no NODE2")
+    assert "node2.example.com" in harbour.look("gnt-node info node2")
+    harbour.type("gnt-cluster verify")
+
+
+def test_short_names_over_luxi(harbour: Any) -> None:
+    path = harbour.scratch.environment()["MOORAGE_SOCKET"]
+    with LuxiClient(path) as luxi:
+        found = luxi.call("QueryInstances", ["web1"], ["name"], False)
+        assert found == [["web1.example.com"]]
+        _, rows = luxi.query("node", ["name"], ["|", ["==", "name", "node2"]])
+        assert rows == [[(0, "node2.example.com")]]
+
+
+def test_what_is_short_for_two_is_refused(harbour: Any) -> None:
+    said = harbour.refused("gnt-instance shutdown web2")
+    assert "2 instances are called 'web2' for short" in said
+    assert "web2.example.com or web2.example.org" in said
+    assert "called 'web2' for short" in harbour.refused("gnt-instance list web2")
+
+
+def test_a_hint_never_names_another_machine(harbour: Any) -> None:
+    said = harbour.refused("gnt-instance startup web3.example.com")
+    assert "web3.example.com' is not known" in said
+    assert "did you mean" not in said
+    said = harbour.refused("gnt-instance startup wbe1.example.com")
+    assert "did you mean web1.example.com?" in said
+
+
+def said_by(line: Any, came: bytes, wanted: bytes) -> bytes:
+    """Return what a line says until something was said."""
+    line.settimeout(60)
+    while wanted not in came:
+        data = line.recv(4096)
+        assert data, f"the line ended: {came!r}"
+        came += data
+    return bytes(came)
+
+
+def test_a_console_goes_through_the_agent_and_makes_no_job(harbour: Any) -> None:
+    jobs = len(harbour.ask("gnt-job list"))
+    with LuxiClient(harbour.scratch.environment()["MOORAGE_SOCKET"]) as luxi:
+        told, line, came = luxi.line("web2.example.org")
+        assert told["node"] == "node2.example.com"
+        with line:
+            line.sendall(b"who\x03ever\n")  # the byte that ends a message of LUXI's
+            came = said_by(line, came, b"who\x03ever\n")
+            assert came.startswith(b"web2.example.org serial: ")
+        told, line, came = luxi.line("web2.example.org", "vnc", "ticket")
+        with line:
+            assert b"vnc: " in said_by(line, came, b"vnc: ")
+        with pytest.raises(MoorageError, match="instance 'nope' is not known"):
+            luxi.line("nope")
+    assert len(harbour.ask("gnt-job list")) == jobs
+
+
+def test_a_guest_that_is_down_has_no_console(harbour: Any) -> None:
+    harbour.type("gnt-instance add -t diskless --no-nics -n node2 web4")
+    with LuxiClient(harbour.scratch.environment()["MOORAGE_SOCKET"]) as luxi:
+        _, line, came = luxi.line("web4")
+        with line:
+            said_by(line, came, b"serial: ")
+            harbour.type("gnt-instance shutdown web4")
+        with pytest.raises(WrongState, match="web4 is not running: it has no console"):
+            luxi.line("web4")
+
+
+@pytest.mark.parametrize("node", ["node1", "node2"])
+def test_a_node_that_is_not_the_masters_says_which_is(harbour: Any, node: str) -> None:
+    directory = harbour.scratch.node(node).root
+    environ = {"MOORAGE_NODE_DIR": str(directory), "MOORAGE_SOCKET": ""}
+    environ["FORCE_LUXI_SOCKET"] = f"{directory}/no-master.sock"
+    there = Typist(harbour.scratch.environment() | environ, io.StringIO())
+    told = {
+        "node1": "the master does not run: this node, node1.example.com, is its node",
+        "node2": "this is not the master node, please connect to node1.example.com",
+    }
+    for line in (
+        "gnt-instance list",
+        "gnt-cluster verify",
+        "gnt-node info",
+        "gnt-job list",
+        "gnt-instance startup web1",
+        "gnt-instance console nope",
+    ):
+        assert told[node] in there.refused(line)
+
+
+def test_a_node_reaches_its_own_guests_without_the_master(harbour: Any) -> None:
+    with LuxiClient(str(harbour.scratch.node("node2").socket)) as luxi:
+        told, line, came = luxi.line("web2.example.org")
+        assert told["node"] == "node2.example.com"
+        with line:
+            said_by(line, came, b"web2.example.org serial: ")
