@@ -56,15 +56,15 @@ async def test_they_are_looked_at_when_they_change(cluster: SimCluster) -> None:
 @pytest.mark.parametrize(
     ("op_id", "fields"),
     [
-        ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"vga": "std"}}}),
-        (MODIFY, {"instance_name": "web1", "hvparams": {"vga": "std"}}),
+        ("OP_CLUSTER_SET_PARAMS", {"hvparams": {"kvm": {"soundhw": "ac97"}}}),
+        (MODIFY, {"instance_name": "web1", "hvparams": {"soundhw": "ac97"}}),
         (
             CREATE,
             {
                 "instance_name": "new",
                 "pnode": "node1",
                 "disks": [DISK],
-                "hvparams": {"vga": "std"},
+                "hvparams": {"soundhw": "ac97"},
             },
         ),
     ],
@@ -74,7 +74,7 @@ async def test_a_hypervisor_parameter_without_effect_is_warned_of(
 ) -> None:
     job = await cluster.finished(await cluster.submit(op_id, **fields))
     assert job.ops[0].error is None
-    assert "Warning: hypervisor parameter vga=std has no effect" in str(job)
+    assert "Warning: hypervisor parameter soundhw=ac97 has no effect" in str(job)
 
 
 @pytest.mark.parametrize("value", [{"use_chroot": "true"}, {"kvm_extra": "'"}])
