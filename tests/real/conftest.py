@@ -21,9 +21,9 @@ from moorage.cli.tour.typist import Typist
 from moorage.daemons import cleanup, process
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.devcluster import Scratch
-from moorage.guest import build, write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
+from moorage.testing.guest_image import build, write_image
 from moorage.testing.node_guests import NodeGuest, NodeGuests
 from moorage.testing.qemu_pair import Lab
 

@@ -23,8 +23,8 @@ from msgspec import json
 from moorage.cli.tour.steps import KERNEL
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import cleanup, process
-from moorage.guest import build
 from moorage.testing.guest import Guest
+from moorage.testing.guest_image import build
 
 pytestmark = pytest.mark.real
 

@@ -22,6 +22,7 @@ from moorage.ops import (
     copies,
     disk_checks,
     disk_spec,
+    guest_tasks,
     nics,
     node_tasks,
     osparams,
@@ -200,7 +201,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         config, node = view.config, self.node(view)
         waits = [one for disk in disks for one in copies.wait(config, disk, node)]
         if self.start:
-            yield node_tasks.start(config, instance, disks, node)
+            yield guest_tasks.start(config, instance, disks, node)
         else:
             yield from waits if self.wait_for_sync else ()
             for disk in disks:
