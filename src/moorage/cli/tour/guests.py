@@ -117,7 +117,10 @@ class RealGuest:
 
     def start_pinging(self, address: str) -> None:
         """Send a packet to an address five times a second, without end."""
-        self._run(f"ping -c 1 -W 30 {address} >/dev/null")
+        self._run(
+            f"for n in $(seq 20); do ping -c 1 -W 2 {address} >/dev/null && exit; done;"
+            " ip addr >&2; arp -an >&2; exit 1"
+        )
         self._run(f"ping -i 0.2 {address} > /tmp/pings 2>&1 &")
 
     def stop_pinging(self) -> tuple[int, int]:

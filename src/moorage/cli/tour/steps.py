@@ -140,7 +140,7 @@ def _and(numbers: list[int]) -> str:
 def they_ping(at: Stage) -> str:
     """Give both guests a network card, and let one ping the other while it migrates."""
     with at.bridge() as bridge:
-        at.typist.type("gnt-network add --network=192.0.2.0/24 lan")
+        at.typist.type("gnt-network add --network=198.51.100.0/24 lan")
         at.typist.type(f"gnt-network connect -N mode=bridged,link={bridge} lan default")
         ips = {}
         for name in ("web1", "web2"):
