@@ -31,7 +31,7 @@ FAST := not real and not oracle and not slow
 SLOW := (oracle or slow) and not real
 
 .PHONY: all check test run stop bench chaos mutants parity requirements guest lock clean help
-.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint wheel deb
+.PHONY: fast-tests fuzz stateful slow-tests real-tests real-packages lint wheel deb debian-root
 
 all: $(INSTALLED) ## Build .venv from the lock file, with all programs in .venv/bin
 
@@ -112,6 +112,13 @@ deb: $(DEB) ## Build the Debian packages in .build/deb
 $(DEB): $(WHEEL) $(WHEELS)/.fetched scripts/make-debs.sh README.md $(shell find debian docs -type f)
 	@scripts/debian-packages.sh deb
 	@PIP="$(abspath $(BIN))/pip" scripts/make-debs.sh $(@D) $(WHEEL) $(WHEELS)
+	@touch $@
+
+debian-root: $(BUILD)/machines/.made ## Make a fresh Debian 12 system in .build/machines
+
+$(BUILD)/machines/.made: scripts/make-debian-root.sh
+	@scripts/debian-packages.sh real
+	@scripts/make-debian-root.sh $(@D)/debian
 	@touch $@
 
 guest: $(INSTALLED) real-packages ## Build the small Linux guest's image in .build/guest

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 TESTS = Path(__file__).parent
 QUIET_FLOORS = frozenset({"model", "storage", "store", "jobs", "ops"})
@@ -33,6 +34,10 @@ STARTS_A_PROCESS = frozenset(
         "pty.spawn",
     }
 )
+settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+"""Nothing is timed: the machine may be slow, and busy with something else."""
 WORSE_LAST = ("passed", "xfailed", "skipped", "failed")
 
 
@@ -58,6 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("busy")
     os.umask(0o022)  # scripts that a whole group may write to are not run
     path = config.getoption("--requirements-report")
     # Under xdist the controller sees every report; a worker has nothing to write.

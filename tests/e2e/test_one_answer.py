@@ -19,7 +19,7 @@ from moorage.api.query import Sources
 from moorage.cli.htools import hail, hcheck, hscan, hspace
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import PROVIDERS
-from moorage.testing.storage import SHARED_DIR
+from moorage.testing.stored import SHARED_DIR
 
 MEMORY = 18_000
 """Of each instance: three fit on a node of 64 GiB, four GiB of which are its own."""

@@ -12,7 +12,7 @@ import pytest
 from moorage.daemons import process
 from moorage.daemons.agent import Settings, write_settings
 from moorage.daemons.paths import NodePlaces
-from moorage.daemons.state_directory import as_owner
+from moorage.daemons.state_directory import as_owner, claim, give
 from moorage.errors import WrongState
 
 
@@ -83,3 +83,19 @@ def test_whoever_is_not_root_or_owns_it_works_as_themselves(tmp_path):
     me = ("x", os.geteuid(), os.getegid())
     assert as_owner(tmp_path, who_am_i, "x") == me
     assert as_owner(Path("/no/such/directory"), who_am_i, "x") == me
+
+
+@pytest.mark.real
+def test_a_directory_that_root_gave_to_a_daemon_may_be_filled_and_given(tmp_path):
+    directory = tmp_path / "moorage"
+    directory.mkdir(mode=0o700)
+    os.chown(directory, 65534, 65534)
+    with pytest.raises(WrongState, match="belongs to"):
+        claim(directory, "a store")
+    claim(directory, "a store", given=True)
+    (directory / "keys").mkdir()
+    give(directory / "keys")
+    assert (directory / "keys").stat().st_uid == 65534
+    directory.chmod(0o770)
+    with pytest.raises(WrongState, match="belongs to"):
+        claim(directory, "a store", given=True)

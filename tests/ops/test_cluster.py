@@ -13,7 +13,7 @@ from moorage.jobs import View
 from moorage.model import Device, GuestState, Held, NodeFacts, Provider, Unit, load
 from moorage.ops.certificates import authority_on
 from moorage.ops.cluster.checks_copies import copies_on
-from moorage.ops.cluster.observation import room_and_facts_on
+from moorage.ops.cluster.observation import ask_facts
 from moorage.ops.cluster.set_params import ClusterSetParams
 from moorage.ops.cluster.verify import ClusterVerify
 from moorage.ops.node_tasks import providers_on
@@ -371,10 +371,9 @@ def test_only_the_cluster_is_held():
 
 def test_questions_are_the_reading_verbs():
     config = load(1, ClusterBuilder(1).objects.values())
-    node = config.node("node1")
     assert list(ClusterVerify().questions(View(config))) == [
         authority_on(View(config)),
         copies_on(View(config)),
-        room_and_facts_on(config, node),
+        *ask_facts(config),
         providers_on("node1"),
     ]

@@ -11,7 +11,7 @@ from moorage.model.templates import FACTS, Mirror, driven
 from moorage.testing.cluster import SimCluster
 from moorage.testing.rbd import POOL
 from moorage.testing.scenarios import LUN, cellar, harbour, pier
-from moorage.testing.storage import GLUSTER_DIR
+from moorage.testing.stored import GLUSTER_DIR
 
 
 @pytest.mark.requirement("S3-48")

@@ -10,7 +10,7 @@ from expected import Disk, Expected
 from moorage import model
 from moorage.testing import contents
 from moorage.testing.cluster import SimCluster
-from moorage.testing.storage import EXPORTS_DIR, MIB, Records
+from moorage.testing.stored import EXPORTS_DIR, MIB, Records
 
 MIRROR = "/dev/drbd"
 _HALF = re.compile(r"\.(new|old)/")

@@ -15,7 +15,6 @@ from moorage.storage import (
     Site,
     VolumeRequest,
     Where,
-    commands_of,
     ext_mirror,
     int_mirror,
     metadata,
@@ -241,15 +240,6 @@ def test_an_unknown_template_is_answered_with_the_known_ones() -> None:
         template_named("floppy")
     assert caught.value.message == "no disk template is called 'floppy'"
     assert caught.value.hint == f"known are: {', '.join(sorted(TEMPLATES))}"
-
-
-def test_a_dry_run_shows_commands_and_ends_in_peace() -> None:
-    site = Site(node="n", settings={"file_storage_dir": "/f"})
-    disk = Disk(uuid="u", dev_type="file", logical_id=("loop", "/f/a/b"), size=Mib(4))
-    verb = template_named("file")(site).remove(disk)
-    assert [one.argv[0] for one in commands_of(verb)] == ["test", "test", "rm", "rmdir"]
-    broken = template_named("ext")(site).attach(disk)
-    assert list(commands_of(broken)) == []
 
 
 @pytest.mark.parametrize("template", ["file", "sharedfile", "ext"])

@@ -15,12 +15,13 @@ from moorage.model.addresses import is_v6
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
-from .luxi import VERSION
+from .luxi_messages import VERSION
 
 _OS_API = 20
 _SAME = (
     "beparams",
     "blacklisted_os",
+    "candidate_pool_size",
     "ctime",
     "default_iallocator",
     "diskparams",
@@ -32,7 +33,9 @@ _SAME = (
     "hidden_os",
     "hvparams",
     "mac_prefix",
+    "max_running_jobs",
     "mtime",
+    "ndparams",
     "nicparams",
     "os_hvp",
     "osparams",
@@ -67,7 +70,6 @@ def cluster_info(config: Config, facts: NodeFacts | None = None) -> dict[str, An
         "architecture": [platform.architecture()[0], platform.machine()],
         "default_hypervisor": cluster.enabled_hypervisors[0],
         "es_search_path": list(facts.extstorage_path if facts else SEARCH_PATH),
-        "candidate_pool_size": cluster.candidate_pool_size,
         "primary_ip_version": 6 if is_v6(cluster.master_ip) else 4,
         "ipolicy": cluster_policy(cluster),
         "mnode_is_kept": True,

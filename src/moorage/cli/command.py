@@ -15,9 +15,11 @@ from .terminal import Terminal
 PROGRAMS = (
     "moorage",
     "gnt_cluster",
+    "gnt_network",
     "gnt_node",
     "gnt_group",
     "gnt_instance",
+    "gnt_network",
     "gnt_disk",
     "gnt_storage",
     "gnt_backup",

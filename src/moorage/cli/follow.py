@@ -6,13 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from moorage.api.luxi import (
-    CHANGE_TIMEOUT,
-    NOCHANGE,
-    LuxiClient,
-    NoMaster,
-    error_from_wire,
-)
+from moorage.api.luxi import CHANGE_TIMEOUT, NOCHANGE, LuxiClient, NoMaster
+from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import Failed, MoorageError, NotFound, Unreachable, WrongState
 
 from .command import Call, Finished
@@ -267,9 +262,11 @@ def failures(
                 raise error_from_wire(what)
             say = call.terminal.talk if call.option("json") else call.terminal.print
             say(f"Waiting for job {what} for {name} ...")
-            (result,) = follow(call, int(what))
-            if call.option("dry_run"):
+            results = follow(call, int(what))
+            for result in results if call.option("dry_run") else ():
                 show_plan(result, call.terminal, as_json=bool(call.option("json")))
+            for job in _followers(results):
+                follow(call, job)
         except MoorageError as error:
             show(error, call.terminal)
             failed[name] = error
@@ -283,6 +280,12 @@ def _announce(call: Call, jobs: Sequence[int]) -> None:
             call.terminal.talk(f"JobID: {job}")
     if call.option("submit"):
         raise Finished
+
+
+def _followers(results: Sequence[Any]) -> list[int]:
+    """Return the jobs that the operations of a job have submitted."""
+    told = [one["jobs"] for one in results if isinstance(one, dict) and "jobs" in one]
+    return [int(job) for jobs in told for taken, job in jobs if taken]
 
 
 def follow(call: Call, job: int) -> list[Any]:

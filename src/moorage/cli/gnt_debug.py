@@ -2,18 +2,21 @@
 """gnt-debug: looking behind the scenes."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 from .command import Call, Command, Example, Operand, Option, Program
-from .follow import follow_many, perform
+from .follow import failures, follow_many, perform
 from .listing import LOOK, OPTIONS, chosen, print_query
 from .main import run
-from .options import DEBUG, JOB, JSON
+from .options import DEBUG, JOB, JSON, moot, refused
 from .qfilter import of_words
 
+_MOST = 1000
 _LOCKS = ("name", "mode", "owner", "pending")
 
 
@@ -55,9 +58,59 @@ def _asked(call: Call) -> dict[str, Any]:
 
 def submit(call: Call) -> int:
     """Submit jobs from files that hold lists of opcodes, as JSON."""
-    jobs = {name: _ops(name) for name in call.words}
-    answers = call.client.submit_many_jobs(list(jobs.values()))
-    return follow_many(call, dict(zip(jobs, answers, strict=True)))
+    began = time.monotonic()
+    ops, rounds = call.option("op_repeat") or 1, call.option("job_repeat") or 1
+    jobs = {name: [op for op in _ops(name) for _ in range(ops)] for name in call.words}
+    names = {
+        name if rounds == 1 else f"{name} #{n + 1}": jobs[name]
+        for name in jobs
+        for n in range(rounds)
+    }
+    submitted = _submitted(call, list(names.values()))
+    taken = time.monotonic() - began
+    status = follow_many(call, dict(zip(names, submitted, strict=True)))
+    if call.option("timing_stats"):
+        call.terminal.print(f"C:op     {ops * sum(map(len, jobs.values()))}")
+        call.terminal.print(f"C:job    {len(names)}")
+        call.terminal.print(f"T:submit {taken:.4f}")
+        call.terminal.print(f"T:total  {time.monotonic() - began:.4f}")
+    return status
+
+
+def _submitted(call: Call, jobs: list[list[dict[str, Any]]]) -> list[Any]:
+    if not call.option("each"):
+        return call.client.submit_many_jobs(jobs)
+    return [one for job in jobs for one in call.client.submit_many_jobs([job])]
+
+
+def times(text: str) -> int:
+    """Return a number of times, from 1 to 1000.
+
+    Raises
+    ------
+    BadInput
+        For anything else.
+    """
+    if not is_whole(text) or not 1 <= int(text) <= _MOST:
+        raise BadInput(f"'{text[:40]}' is not a number from 1 to {_MOST}")
+    return int(text)
+
+
+def test_queue(call: Call) -> int:
+    """Try the queue, with jobs that do nothing."""
+    delay = {"OP_ID": "OP_TEST_DELAY", "duration": 0.0, "on_master": True}
+    first = [delay]
+    after = [delay | {"depends": [[-1, ["success"]]], "priority": -10}]
+    slow = [delay | {"duration": 60.0, "depends": [[-1, ["success"]]]}]
+    answers = call.client.submit_many_jobs([first, after, slow])
+    names = ("a job", "a job after another", "a job that is cancelled")
+    call.client.call("CancelJob", answers[-1][1])
+    ended = failures(call, dict(zip(names, map(tuple, answers), strict=True)))
+    for name in names:
+        should_fail = name == names[-1]
+        right = (name in ended) == should_fail
+        call.terminal.print(f"{name}: {'as it should be' if right else 'WRONG'}")
+    return int(set(ended) != {names[-1]})
 
 
 def _ops(name: str) -> list[dict[str, Any]]:
@@ -84,7 +137,13 @@ PROGRAM = Program(
             locks,
             "List what jobs hold and wait for",
             (Operand("LOCK", 0, None),),
-            (OPTIONS[0], *LOOK, JSON, DEBUG),
+            (
+                OPTIONS[0],
+                *LOOK,
+                refused("--interval", "watch repeats a command", "SECONDS"),
+                JSON,
+                DEBUG,
+            ),
             examples=(Example("gnt-debug locks", "who holds what"),),
         ),
         Command(
@@ -106,9 +165,29 @@ PROGRAM = Program(
             submit,
             "Submit jobs from files of opcodes",
             (Operand("FILE", 1, None),),
-            JOB,
+            (
+                Option(("--op-repeat",), "each opcode so many times", "N", times),
+                Option(("--job-repeat",), "each job so many times", "N", times),
+                Option(("--each",), "submit jobs one by one, not all at once"),
+                Option(("--timing-stats",), "say how long it took"),
+                moot("--verbose", "jobs are followed in any case", short="-v"),
+                *JOB,
+            ),
+        ),
+        Command(
+            "test-jobqueue",
+            test_queue,
+            "Try the queue: jobs that wait for each other, and one that is cancelled",
+            (),
+            (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
         ),
     ),
+    {
+        "iallocator": "hail is built in; ask it without a cluster's help: hail FILE",
+        "metad": "no guest asks for metadata",
+        "test-osparams": "gnt-os diagnose and gnt-instance add check parameters",
+        "wconfd": "one process keeps the configuration: the master",
+    },
 )
 
 

@@ -7,11 +7,21 @@ from moorage.errors import BadInput
 
 from . import details, policy_options, tags
 from .command import Call, Command, Example, Operand, Option, Program
-from .follow import perform
+from .follow import fetch, follow_many, perform
 from .listing import Listing
 from .main import run
 from .option_syntax import key_values, nested
-from .options import DEBUG, DISK_PARAMETERS, FORCE, JOB, JSON, refused
+from .options import (
+    ASKING,
+    DEBUG,
+    DISK_PARAMETERS,
+    FORCE,
+    IALLOCATOR,
+    JOB,
+    JSON,
+    moot,
+    refused,
+)
 from .show_policy import flags as show_policy_flags
 
 LISTING = Listing(
@@ -92,6 +102,23 @@ def assign(call: Call) -> int:
     perform(call, "OP_GROUP_ASSIGN_NODES", group_name=group, nodes=nodes, **forced)
     call.terminal.print(f"Assigned {', '.join(nodes)} to node group {group}")
     return 0
+
+
+def evacuate(call: Call) -> int:
+    """Let every instance of a group go to other groups."""
+    (name,) = call.words
+    call.ask(f"Let every instance of node group {name} go to other groups?")
+    fields: dict[str, Any] = call.given(iallocator="iallocator")
+    if call.option("to"):
+        fields["target_groups"] = call.option("to")
+    if call.option("sequential"):
+        fields["sequential"] = True
+    found = fetch(call, "OP_GROUP_EVACUATE", group_name=name, **fields)
+    jobs = zip(found["names"], found["jobs"], strict=True)
+    answers = {one: (bool(taken), what) for one, (taken, what) in jobs}
+    if not answers:
+        call.terminal.print(f"There are no instances in node group {name}")
+    return follow_many(call, answers)
 
 
 def info(call: Call) -> int:
@@ -184,6 +211,25 @@ PROGRAM = Program(
             examples=(
                 Example("gnt-group assign-nodes rack2 node4 node5", "two nodes"),
             ),
+        ),
+        Command(
+            "evacuate",
+            evacuate,
+            "Let every instance of a group go to other groups",
+            _GROUP,
+            (
+                Option(("--to",), "to this group alone", "GROUP", repeats=True),
+                IALLOCATOR,
+                Option(("--sequential",), "one after the other, in one job"),
+                moot("--early-release", "locks are released as early as can be"),
+                refused(
+                    "--force-failover",
+                    "what runs migrates; shut it down first, and it fails over",
+                ),
+                *ASKING,
+                *JOB,
+            ),
+            examples=(Example("gnt-group evacuate --to rack2 rack1", "to rack2"),),
         ),
         Command(
             "show-ispecs-cmd",

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.api.luxi import error_from_wire
+from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import BadInput, NotFound, WrongState
 
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import follow
 from .listing import Listing, chosen, print_query
 from .main import run
-from .options import ASKING, DEBUG, JSON, PRIORITIES
+from .option_syntax import span
+from .options import ASKING, DEBUG, JSON, PRIORITIES, PRIORITY, refused
 from .qfilter import Filter, of_words
 from .table import moment
 from .yamlish import lines
@@ -203,8 +204,8 @@ def cancel(call: Call) -> int:
             "the --kill option ends scripts in the middle: it must be confirmed",
             hint=f"gnt-job cancel --kill --yes-do-it {named}",
         )
-    if call.option("pending"):
-        call.ask(f"Cancel {len(wanted)} pending jobs?")
+    if not call.words:
+        call.ask(f"Cancel {len(wanted)} jobs?")
     worst = 0
     for number in wanted:
         done, message = call.client.call("CancelJob", number, bool(call.option("kill")))
@@ -214,13 +215,19 @@ def cancel(call: Call) -> int:
 
 
 def _chosen_jobs(call: Call) -> list[int]:
-    if call.option("pending") and not call.words:
-        states: Filter = ["|", *(["==", "status", s] for s in STATES["pending"])]
-        _, rows = call.client.query("job", ["id"], states)
-        return [int(row[0][1]) for row in rows]
-    if not call.words:
-        raise BadInput("no job is named", hint="gnt-job cancel NUMBER, or --pending")
-    return numbers(call.words)
+    """Return the jobs that are named, or those of the states that are."""
+    names = [name for name in ("pending", *STATES["pending"]) if call.option(name)]
+    if call.words and names:
+        raise BadInput(f"numbers and --{names[0]} do not go together")
+    if call.words:
+        return numbers(call.words)
+    if not names:
+        hint = f"gnt-job {call.command.name} NUMBER, or --pending"
+        raise BadInput("no job is named", hint=hint)
+    states = [state for name in names for state in STATES.get(name, (name,))]
+    wanted: Filter = ["|", *(["==", "status", state] for state in states)]
+    _, rows = call.client.query("job", ["id"], wanted)
+    return [int(row[0][1]) for row in rows]
 
 
 def archive(call: Call) -> int:
@@ -231,11 +238,24 @@ def archive(call: Call) -> int:
     return 0
 
 
+def autoarchive(call: Call) -> int:
+    """Put jobs away that ended long ago."""
+    (word,) = call.words
+    age = -1 if word == "all" else span(word)
+    done, left = call.client.call("AutoArchiveJobs", age)
+    told = f"Archived {done} jobs"
+    call.terminal.print(f"{told}, {left} are left" if left else told)
+    return 0
+
+
 def change_priority(call: Call) -> int:
     """Let jobs run earlier or later."""
     priority = PRIORITIES[call.option("priority") or "normal"]
     worst = 0
-    for number in numbers(call.words):
+    wanted = _chosen_jobs(call)
+    if not call.words:
+        call.ask(f"Change the priority of {len(wanted)} jobs?")
+    for number in wanted:
         done, message = call.client.call("ChangeJobPriority", number, priority)
         (call.terminal.print if done else call.terminal.talk)(str(message))
         worst |= not done
@@ -249,12 +269,22 @@ _GROUPS = tuple(
     Option((f"--{name}",), f"jobs that are {' or '.join(states)}")
     for name, states in STATES.items()
 )
+_CHOICES = (
+    Option(("--pending",), "every job that does not run yet"),
+    Option(("--queued",), "every job that waits for its turn"),
+    Option(("--waiting",), "every job that waits for locks or nodes"),
+)
+_ARCHIVED = refused(
+    "--archived", "an archived job is forgotten; gnt-disk story tells of disks"
+)
 
 PROGRAM = Program(
     "gnt-job",
     "look at jobs, follow them, cancel them",
     (
-        _LIST._replace(handler=list_jobs, options=(*_LIST.options, *_GROUPS)),
+        _LIST._replace(
+            handler=list_jobs, options=(*_LIST.options, *_GROUPS, _ARCHIVED)
+        ),
         _LIST_FIELDS,
         Command(
             "info",
@@ -286,9 +316,9 @@ PROGRAM = Program(
             "Cancel jobs; what a running one has begun is undone",
             (Operand("JOB", 0, None),),
             (
-                Option(("--pending",), "every job that does not run yet"),
+                *_CHOICES,
                 Option(("--kill",), "end the script that it runs on a node, too"),
-                Option(("--yes-do-it",), "really kill"),
+                Option(("--ya-rly", "--yes-do-it"), "really kill"),
                 *ASKING,
                 DEBUG,
             ),
@@ -296,17 +326,22 @@ PROGRAM = Program(
         ),
         Command("archive", archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
         Command(
+            "autoarchive",
+            autoarchive,
+            "Put jobs away that ended longer ago than this: 6h, 2d; or all",
+            (Operand("AGE"),),
+            (DEBUG,),
+            examples=(Example("gnt-job autoarchive 1w", "those of last week go"),),
+        ),
+        Command(
             "change-priority",
             change_priority,
             "Let jobs run earlier or later",
-            _JOBS,
+            (Operand("JOB", 0, None),),
             (
-                Option(
-                    ("--priority",),
-                    "low, normal or high",
-                    "PRIORITY",
-                    choices=tuple(PRIORITIES),
-                ),
+                *_CHOICES,
+                *ASKING,
+                PRIORITY,
                 DEBUG,
             ),
         ),

@@ -11,7 +11,7 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
 from .option_syntax import hypervisor, key_values
-from .options import DEBUG, JOB, JSON, moot, truth
+from .options import DEBUG, JOB, JSON, PRIORITY, truth
 from .yamlish import Flow, lines
 
 _FIELDS = (
@@ -144,8 +144,6 @@ def _changes(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: "default" if v is None else str(v) for key, v in given.items()}
 
 
-_PRIORITY = moot("--priority", "it waits for nobody", "PRIORITY")
-
 PROGRAM = Program(
     "gnt-os",
     "look at the operating systems that can be installed",
@@ -155,14 +153,14 @@ PROGRAM = Program(
             list_systems,
             "List what can be installed: each OS with its variants",
             (Operand("OS", 0, None),),
-            (Option(("--no-headers",), "leave the title out"), _PRIORITY, JSON, DEBUG),
+            (Option(("--no-headers",), "leave the title out"), PRIORITY, JSON, DEBUG),
         ),
         Command(
             "info",
             info,
             "Show variants and parameters of each OS, and whether it is offered",
             (Operand("OS", 0, None),),
-            (_PRIORITY, JSON, DEBUG),
+            (PRIORITY, JSON, DEBUG),
             examples=(Example("gnt-os info debian", "one of them"),),
         ),
         Command(
@@ -209,7 +207,7 @@ PROGRAM = Program(
             diagnose,
             "Say of each OS where it is, and what is wrong with it",
             (Operand("OS", 0, None),),
-            (_PRIORITY, JSON, DEBUG),
+            (PRIORITY, JSON, DEBUG),
         ),
     ),
 )

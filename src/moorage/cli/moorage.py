@@ -12,7 +12,7 @@ from typing import Any
 from moorage.errors import BadInput, Failed
 from moorage.units import is_whole
 
-from . import watcher
+from . import state_backup, watcher
 from .command import Call, Command, Example, Operand, Option, Program
 from .main import run
 from .options import DEBUG
@@ -63,7 +63,7 @@ def up(call: Call) -> int:
 
 def _built_guest(call: Call) -> str:
     """Return the directory of the tiny guest, built if nobody has yet."""
-    guest = import_module("moorage.guest")
+    guest = import_module("moorage.testing.guest_image")
     directory: Path = guest.usual_place(call.terminal.environ)
     if not (directory / "image.raw").exists():
         call.terminal.talk(f"Building the tiny guest in {directory} ...")
@@ -204,6 +204,7 @@ PROGRAM = Program(
                 Example("moorage master check", "can its store be believed?"),
             ),
         ),
+        *state_backup.COMMANDS,
     ),
 )
 

@@ -5,6 +5,7 @@ The first ``:`` splits; ``\,`` is a comma that does not separate; a bare key is 
 ``no_key`` is false, ``-key`` is none (back to the default).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -131,3 +132,19 @@ def nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, A
         values = {k: "default" if v is None else v for k, v in keys.items()}
         found.setdefault(ident, {}).update(values)
     return found
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_SPAN = re.compile(r"([0-9]{1,9})([smhdw]?)")
+
+
+def span(text: str) -> int:
+    """Return the seconds of a time span.
+
+    >>> span("90"), span("2h")
+    (90, 7200)
+    """
+    found = _SPAN.fullmatch(text)
+    if not found:
+        raise BadInput(f"'{text[:40]}' is no time: 90 (seconds), 15m, 2h, 1d, 1w")
+    return int(found[1]) * _UNITS[found[2]]

@@ -96,6 +96,12 @@ def _flags(flag: str, short: str) -> tuple[str, ...]:
 
 
 DEBUG = Option(("-d", "--debug"), "accepted; MOORAGE_DEBUG=1 shows traces", moot=True)
+PRIORITY = Option(
+    ("--priority",),
+    "how early the job runs: low, normal or high",
+    "PRIORITY",
+    choices=tuple(PRIORITIES),
+)
 JSON = Option(("--json",), "print JSON for programs: raw values, MiB and seconds")
 FORCE = Option(("-f", "--force"), "do not ask; go on where it is safe to insist")
 YES = Option(("--yes",), "answer every question with yes")
@@ -107,12 +113,7 @@ JOB = (
     Option(("--submit",), "submit the job, print its number, do not wait"),
     Option(("--print-jobid",), "print the job's number before anything else"),
     Option(("--dry-run",), "show the tasks that would be done; change nothing"),
-    Option(
-        ("--priority",),
-        "how early the job runs: low, normal or high",
-        "PRIORITY",
-        choices=tuple(PRIORITIES),
-    ),
+    PRIORITY,
     Option(("--reason",), "why, for the job's reason trail", "TEXT"),
     JSON,
     DEBUG,

@@ -9,7 +9,7 @@ from moorage.errors import BadInput
 
 from .command import Call, Command, Example, Operand, Option
 from .follow import fetch, perform
-from .options import DEBUG, JOB, JSON
+from .options import DEBUG, JOB, JSON, PRIORITY
 
 _KINDS = {
     "gnt-storage pool": "pool",
@@ -110,7 +110,7 @@ _SEARCH = Command(
     search,
     "Show which objects have a tag that a pattern fits",
     (Operand("PATTERN"),),
-    (JSON, DEBUG),
+    (PRIORITY, JSON, DEBUG),
     examples=(Example("gnt-cluster search-tags ^gold$", "whatever is gold"),),
 )
 

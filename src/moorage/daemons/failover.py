@@ -34,7 +34,7 @@ from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim, give
 from .succession import put_aside
 
-_LEAP = 100
+LEAP = 100
 """By how much the term rises: an old master that is cut off, and starts again some
 times, must not count as far."""
 
@@ -169,7 +169,7 @@ async def promote(
     votes = await _ask(nodes, heritage, GetStanding(), 0)
     check(heritage, votes, voting=voting)
     agreed(list(warnings(heritage, votes)))
-    term = max(votes.term, heritage.head.term) + _LEAP
+    term = max(votes.term, heritage.head.term) + LEAP
     fenced = await _ask(nodes, heritage, HeedTerm(), term)
     heritage = read(node)  # now that no earlier master changes it any more
     check(heritage, fenced, voting=voting)
@@ -224,7 +224,7 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
 
 async def _settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
     """Lay the keys, then the store: a master starts on whole ones only."""
-    claim(places.root, KEPT)
+    claim(places.root, KEPT, given=True)
     put_aside(places)
     places.keys.mkdir(mode=0o700, exist_ok=True)
     for name, data in read_keys(heritage.keys).items():
@@ -245,19 +245,26 @@ async def _written(path: Path, heritage: Heritage, term: int) -> None:
     path.touch(mode=0o600)
     uri = f"{heritage.path.as_uri()}?mode=ro"
     source = sqlite3.connect(uri, uri=True)
-    target = sqlite3.connect(path, isolation_level=None)
+    target = sqlite3.connect(path)
     with closing(source), closing(target):
         source.backup(target)
-        with at_once(target):
-            put_head(target, head_of(target)[0]._replace(term=term))
     truth, _ = await ConfigStore.open(SqliteStore(path))
     try:
-        await truth.commit(_moved(truth.config, heritage.own))
+        await truth.commit(moved(truth.config, heritage.own))
     finally:
         await truth.close()
+    raise_term(path, term)
 
 
-def _moved(config: Config, own: str) -> Change:
+def raise_term(path: Path, term: int) -> None:
+    """Let the next master of a store count a higher term than `term`."""
+    database = sqlite3.connect(path, isolation_level=None)
+    with closing(database), at_once(database):
+        head, _ = head_of(database)
+        put_head(database, head._replace(term=max(term, head.term)))
+
+
+def moved(config: Config, own: str) -> Change:
     """Return the change that makes a node the master's."""
     node, now = config.node(own), time.time()
     where = {"master_node": node.uuid, "master_ip": node.primary_ip}

@@ -3,6 +3,7 @@
 
 import asyncio
 import logging
+import os
 import resource
 import time
 from collections import Counter
@@ -11,6 +12,9 @@ from typing import Any
 
 _LOG = logging.getLogger(__name__)
 _FORM = "%(asctime)s %(levelname)s %(message)s"
+_JOURNAL = "<%(priority)d>%(message)s"
+"""The journal has the time, and shows what is urgent by syslog's numbers."""
+_PRIORITIES = {logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 _WINDOW = 60.0
 """Seconds in which one place in the source may write so many records."""
 _RECORDS = 60
@@ -18,10 +22,22 @@ _DESCRIPTORS = 65536
 
 
 def write_log() -> None:
-    """Write a daemon's log to standard error, no faster than a person can want it."""
+    """Write a daemon's log to standard error, no faster than a person can want it.
+
+    Where systemd's journal reads it, it is in the journal's form.
+    """
     handler = logging.StreamHandler()
     handler.addFilter(Calm())
-    logging.basicConfig(level=logging.INFO, format=_FORM, handlers=[handler])
+    form = _FORM
+    if "JOURNAL_STREAM" in os.environ:
+        handler.addFilter(_prioritized)
+        form = _JOURNAL
+    logging.basicConfig(level=logging.INFO, format=form, handlers=[handler])
+
+
+def _prioritized(record: logging.LogRecord) -> bool:
+    record.priority = _PRIORITIES.get(record.levelno, 6)
+    return True
 
 
 class Calm(logging.Filter):

@@ -40,13 +40,16 @@ def _become(uid: int) -> None:
     os.setuid(uid)
 
 
-def claim(directory: Path, what: str) -> None:
+def claim(directory: Path, what: str, *, given: bool = False) -> None:
     """Make a directory that this user alone can enter, or make one so.
 
     Parameters
     ----------
     what
         What is to be in it, for the sentence: "the master's keys".
+    given
+        Whether it may be one that root, who this is, gave to the user of a daemon:
+        nobody else can, where root alone writes. What is put there is to be given, too.
 
     Raises
     ------
@@ -55,6 +58,9 @@ def claim(directory: Path, what: str) -> None:
     Failed
         If it cannot be made.
     """
+    if given and _is_given(directory):
+        _check(directory.parent, what)
+        return
     _check(directory, what)
     try:
         durable.make(directory)
@@ -63,6 +69,14 @@ def claim(directory: Path, what: str) -> None:
     _check(directory, what)  # somebody may have been faster
     if stat.S_IMODE(directory.stat().st_mode) & 0o077:
         directory.chmod(0o700)
+
+
+def _is_given(directory: Path) -> bool:
+    """Whether this is root, and another user alone can enter the directory."""
+    if os.geteuid() or directory.is_symlink() or not directory.is_dir():
+        return False
+    known = directory.stat()
+    return known.st_uid != 0 and not stat.S_IMODE(known.st_mode) & 0o077
 
 
 def _check(directory: Path, what: str) -> None:

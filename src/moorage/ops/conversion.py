@@ -19,7 +19,7 @@ from moorage.model import (
     pair_of,
 )
 
-from . import copies, disk_spec, node_tasks, pairs, placement, policy
+from . import copies, disk_checks, disk_spec, node_tasks, pairs, placement, policy
 from .disk.grow import grow_locks
 from .disk_access import (
     ask_candidates,
@@ -171,7 +171,7 @@ class Conversion:
         elif self.node:
             check_reach(view, disk, node)
         pair = self.pair(view)
-        disk_spec.check(view, self.wanted, node, pair)
+        disk_checks.check(view, self.wanted, node, pair)
         if pair:
             pairs.check_online(view.config, pair)
         target = self.target(view)

@@ -5,22 +5,21 @@ A disk's volume is named once, here, and keeps the name whatever happens to its 
 its slot or its own name.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 
-from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
+from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Device, Disk, Node, NodeGroup, Pair, StoragePool
 from moorage.storage import Can, Reach, Template, VolumeRequest
-from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from . import exclusive_storage, identity, pairs, pools
-from .disk_access import check_provider, online, providers
-from .disk_names import check_disk_name, check_unknown, check_unused, hold_names
+from . import exclusive_storage, identity, pools
+from .disk_access import online
+from .disk_names import check_disk_name, hold_names
 from .node_tasks import diskparams, providers_on, settings
 from .storage.units import Named, occupied, unit_named
 
@@ -204,7 +203,7 @@ def ask(config: Config, wanted: DiskSpec, group: NodeGroup) -> Iterator[Question
     capabilities = wanted.kind.capabilities
     nodes = online(config, group)
     if wanted.adopt:
-        yield from identity.ask(config, nodes, _device(config, wanted, group))
+        yield from identity.ask(config, nodes, device(config, wanted, group))
     for node in nodes:
         if capabilities.provider:
             yield providers_on(node.uuid)
@@ -292,11 +291,11 @@ def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:
 
 def _found(view: View, wanted: DiskSpec, node: Node) -> Device:
     """Return what a node has of a volume or device that is adopted."""
-    path = _device(view.config, wanted, view.config.group(node.group))
+    path = device(view.config, wanted, view.config.group(node.group))
     return identity.device(view, node, path)
 
 
-def _device(config: Config, wanted: DiskSpec, group: NodeGroup) -> str:
+def device(config: Config, wanted: DiskSpec, group: NodeGroup) -> str:
     """Return the path of what is adopted."""
     return wanted.kind.adopted_at(
         str(wanted.adopt),
@@ -319,122 +318,3 @@ def room(view: View, wanted: DiskSpec, node: Node) -> tuple[Named, int]:
     group = view.config.group(node.group)
     size = born_size(view, wanted, node)
     return unit(view.config, wanted, group), occupied(wanted.template, size)
-
-
-def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) -> None:
-    """Raise `Refused` unless the disk can be made for use on `node` and its group.
-
-    Parameters
-    ----------
-    pair
-        Of a mirrored disk, who keeps its copies; None while they are not chosen yet.
-    """
-    kind, group = wanted.kind, view.config.group(node.group)
-    if wanted.pool:
-        pools.check_connected(view.config, wanted.pool, group)
-    check_enabled(view.config, wanted.template)
-    _check_able(wanted)
-    if not wanted.adopt:
-        facts = kind.capabilities.facts
-        exclusive_storage.check(view.config, node, facts, wanted.spindles)
-    if wanted.name:
-        check_unused(view.config, wanted.name)
-        if kind.capabilities.provider:
-            check_unknown(view.config, wanted.name)
-    if pair is None and pairs.is_mirrored(wanted.template):
-        return
-    disk = bear(view, wanted, node, pair=pair)
-    if kind.capabilities.provider:
-        check_provider(view, disk, node)
-        provider = usable(providers(view, node))[str(disk.logical_id[0])]
-        check_parameters(wanted.params, provider, force=wanted.force)
-    if wanted.adopt:
-        _check_adopted(view, wanted, disk, node)
-
-
-def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
-    """Raise `Refused` unless what is adopted is there, and nobody's."""
-    able, group = wanted.kind.capabilities, view.config.group(node.group)
-    if Can.CREATE in able.can:
-        identity.check_unowned(view.config, disk, node)
-    local = able.reach is not Reach.GROUP
-    nodes = [node] if local else online(view.config, group)
-    path = _device(view.config, wanted, group)
-    identity.check_adoption(view, path, node, nodes)
-
-
-def check_enabled(config: Config, template: str) -> None:
-    """Raise `Refused` unless disks of a template may be made in this cluster."""
-    template_named(template)
-    enabled = config.cluster.enabled_disk_templates
-    if enabled and template not in enabled:
-        raise WrongState(
-            f"disk template '{template}' is not enabled in this cluster",
-            hint="gnt-cluster modify --enabled-disk-templates=…",
-            enabled=list(enabled),
-        )
-
-
-def _check_able(wanted: DiskSpec) -> None:
-    """Raise `Refused` if the template can neither make nor adopt what is wanted."""
-    can = wanted.kind.capabilities.can
-    if wanted.adopt and Can.ADOPT not in can:
-        raise NotSupported(f"disk template '{wanted.template}' adopts no volumes")
-    if not wanted.adopt and Can.CREATE not in can:
-        raise BadInput(
-            f"disk template '{wanted.template}' makes no volumes: it adopts devices",
-            hint="add adopt=/dev/disk/…",
-        )
-
-
-def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
-    """Whether a node answered, and has the provider that a new disk needs."""
-    if not wanted.kind.capabilities.provider:
-        return True
-    try:
-        found = usable(providers(view, node)).get(str(wanted.params.get("provider")))
-    except MoorageError:
-        return False
-    return found is not None and found.valid
-
-
-def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
-    """Say which nodes of the group will not reach the new disk.
-
-    They do not stop the others: a node that is new, or drained, may get its provider
-    later. The planner sends nobody there before.
-    """
-    if not wanted.kind.capabilities.provider:
-        return
-    disk, group = bear(view, wanted, worker), view.config.group(worker.group)
-    for node in _telling(view, group, worker, providers_on):
-        try:
-            check_provider(view, disk, node)
-        except MoorageError as error:
-            yield f"{error.message}: the disk cannot be used there"
-
-
-def check_distinct(wishes: list[DiskSpec]) -> None:
-    """Raise `BadInput` if two disks of one request would be the same."""
-    adopted = [wanted.adopt for wanted in wishes if wanted.adopt]
-    twice = sorted({path for path in adopted if adopted.count(path) > 1})
-    if twice:
-        raise BadInput(f"device {twice[0]} is named twice")
-    names = [wanted.name for wanted in wishes if wanted.name]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise BadInput(f"two disks would be named '{twice[0]}'")
-
-
-def _telling(
-    view: View, group: NodeGroup, worker: Node, ask_node: Callable[[str], Question]
-) -> list[Node]:
-    """Return the nodes of a group that must be able to use a new disk.
-
-    One that gives no answer does not hold the others up, unless it is to do the work.
-    """
-    return [
-        node
-        for node in online(view.config, group)
-        if node == worker or view.reached(ask_node(node.uuid))
-    ]

@@ -42,6 +42,10 @@ _UNREAD = {
 }
 
 
+NAMES = tuple(sorted({*Parameters.__struct_fields__, *_UNREAD}))
+"""Every node parameter of Ganeti's, those included that nobody reads here."""
+
+
 def filled(config: Config, node: Node) -> dict[str, Any]:
     """Return a node's parameters: the cluster's, its group's, then its own."""
     group = config.group(node.group)

@@ -159,10 +159,8 @@ class EndDump(OnGuest[Outcome], frozen=True, kw_only=True, tag="export.dump-end"
     """End the copying of a guest's disks, if it goes on."""
 
 
-class RunExportScript(
-    WithSystem[None], frozen=True, kw_only=True, tag="export.dump-os"
-):
-    """Let the export script of the OS dump one disk.
+class OfOneDisk(WithSystem[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A script of the OS, and the dump of one disk.
 
     Attributes
     ----------
@@ -171,7 +169,7 @@ class RunExportScript(
     index
         Which of the disks.
     dump
-        What it is to be.
+        What it is to be, or as the manifest has it.
     """
 
     limit = PATIENCE
@@ -183,6 +181,10 @@ class RunExportScript(
     def touched(self) -> frozenset[str]:
         """Return the guest, the disks and the export."""
         return WithSystem.touched(self) | {key_of(self.export)}
+
+
+class RunExportScript(OfOneDisk[None], frozen=True, kw_only=True, tag="export.dump-os"):
+    """Let the export script of the OS dump one disk."""
 
 
 class LoadDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.load"):
@@ -207,27 +209,5 @@ class LoadDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.load"):
         return OnDisk.touched(self) | {key_of(self.name)}
 
 
-class RunImportScript(
-    WithSystem[None], frozen=True, kw_only=True, tag="export.load-os"
-):
-    """Let the import script of the OS write one disk from what its export script said.
-
-    Attributes
-    ----------
-    export
-        Its name.
-    index
-        Which of the disks.
-    dump
-        As the manifest has it.
-    """
-
-    limit = PATIENCE
-    breakable = True
-    export: str
-    index: int
-    dump: Dump
-
-    def touched(self) -> frozenset[str]:
-        """Return the guest, the disks and the export."""
-        return WithSystem.touched(self) | {key_of(self.export)}
+class RunImportScript(OfOneDisk[None], frozen=True, kw_only=True, tag="export.load-os"):
+    """Let the import script of the OS write one disk from what the other one said."""

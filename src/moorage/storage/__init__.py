@@ -4,9 +4,9 @@
 from moorage.model import Provider
 from moorage.model.templates import Mirror, Reach
 
-from .base import (
-    Can,
-    Capabilities,
+from .base import Template, VolumeRequest, nothing
+from .capabilities import Can, Capabilities
+from .command import (
     Command,
     Examining,
     Finding,
@@ -20,11 +20,7 @@ from .base import (
     Site,
     Steps,
     Surveying,
-    Template,
-    VolumeRequest,
     Where,
-    commands_of,
-    nothing,
 )
 from .templates import TEMPLATES, ext_mirror, int_mirror, mirrored, template_named
 from .templates.ext import metadata
@@ -52,7 +48,6 @@ __all__ = [
     "Template",
     "VolumeRequest",
     "Where",
-    "commands_of",
     "ext_mirror",
     "int_mirror",
     "metadata",

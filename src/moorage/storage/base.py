@@ -3,22 +3,30 @@
 
 A template never runs anything. A verb is a generator: it yields a :class:`Command`,
 receives an :class:`Output`, and returns what changed. The node agent runs the commands,
-the simulator answers them, ``--dry-run`` prints them, a test reads them from a file.
+the simulator answers them, a test reads them from a file.
 Verbs are idempotent: twice is the same as once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, Flag, StrEnum, auto
 from typing import Any, ClassVar
 
-from msgspec import Struct
-from msgspec import field as struct_field
-
-from moorage.errors import BadInput, MoorageError, NotSupported
-from moorage.model import Disk, MirrorState, Need, Pair, Provider, Unit, Volume
-from moorage.model.templates import Mirror, Reach, TemplateFacts
+from moorage.errors import BadInput, NotSupported
+from moorage.model import Disk, Pair, Volume
+from moorage.storage.capabilities import Can, Capabilities
+from moorage.storage.command import (
+    Examining,
+    Finding,
+    Listing,
+    Measuring,
+    Outcome,
+    Site,
+    Steps,
+    Surveying,
+    Watching,
+    Where,
+)
 from moorage.storage.validation import flag, looks_ours, number, text
 from moorage.units import Mib
 
@@ -28,267 +36,6 @@ _VALUES: Mapping[type, Callable[[str, object], object]] = {
     str: text,
 }
 """How the value of a parameter is read, by its kind."""
-
-
-class Can(Flag):
-    """What a template can do beyond attach and detach."""
-
-    NOTHING = 0
-    CREATE = auto()
-    """Make and destroy volumes of its own."""
-    GROW = auto()
-    SNAPSHOT = auto()
-    ADOPT = auto()
-    """Take over a volume that exists."""
-    USERSPACE = auto()
-    """Let the hypervisor reach a volume through a URI, without a block device."""
-    OPEN = auto()
-    """Tell the storage who may write (open, close)."""
-    SETINFO = auto()
-    """Keep a note beside the volume."""
-    ROOM = auto()
-    """Tell how much room its storage units have on a node."""
-    VERIFY = auto()
-    """Look at a disk's parameters before anything is made with them."""
-    CLONE = auto()
-    """Make snapshots of one moment, also while a guest writes, that need nothing of the
-    disk itself."""
-    LIST = auto()
-    """Tell which volumes its storage has, whoever made them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """What a template declares about itself; the core asks, and never its name.
-
-    Attributes
-    ----------
-    facts
-        What is true of the template, whether we drive it or not.
-    """
-
-    facts: TemplateFacts
-    can: Can
-    programs: tuple[str, ...] = ()
-    """What must be installed on a node."""
-    modules: tuple[str, ...] = ()
-    """What the kernel of a node must have."""
-    provider: bool = False
-    """Whether scripts of a provider, named by a parameter, do the work."""
-    images: bool = False
-    """Whether volumes are image files below a directory of the cluster's."""
-
-    @property
-    def mirror(self) -> Mirror:
-        """Who keeps a second copy of the data."""
-        return self.facts.mirror
-
-    @property
-    def reach(self) -> Reach:
-        """Where a volume can be used."""
-        return self.facts.reach
-
-
-class Opened(StrEnum):
-    """How a node opens what a command names, before the program gets it.
-
-    It does so beneath a directory that the node allows, and over no symbolic link.
-    """
-
-    FILE = "file"
-    """A regular file that is there."""
-    MADE = "made"
-    """A regular file; an empty one is made where there is none."""
-    DIRECTORY = "directory"
-    ENTRY = "entry"
-    """A name in a directory that is there, to make, rename or remove."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How a program tells how far it is.
-
-    Attributes
-    ----------
-    note
-        What it does, in words for whoever waits.
-    total, unit
-        What 100 percent stand for; ``MiB`` is shown as a size.
-    variable
-        The variable that names a file to which it may write lines, each the latest
-        word: ``DONE TOTAL [UNIT]``, or ``NN%``. Empty for a program that prints
-        percentages, as ``qemu-img -p`` does.
-    """
-
-    note: str = ""
-    total: int = 100
-    unit: str = "%"
-    variable: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One program to run on a node.
-
-    Attributes
-    ----------
-    argv
-        The program and its arguments.
-    env
-        All variables the program sees, besides PATH and LC_ALL.
-    cwd
-        Where it runs; empty for the root directory.
-    log
-        File name (without directory or time) that takes its output; empty when the
-        output is read instead.
-    check
-        Whether a non-zero exit is a failure; else the template looks at it.
-    failure
-        How Ganeti words the failure: the sentence before the output's last lines.
-    images
-        Which words of `argv` and values in `env` are paths of image files, and how
-        the node opens them. The program gets descriptors, so nobody who may write to
-        the directory can put another file in the place of one that was looked at.
-        Without the file, the command counts as one that exits with 1.
-    reads
-        Whether it changes nothing: then nobody has to wait for its end, or to end it,
-        when the agent that started it has died.
-    progress
-        How it tells how far it is; None if it does not.
-    limit
-        Seconds that it may last; None for the usual limit of the node.
-    whole
-        Whether all that it prints is wanted; else the first MiB of it is.
-    stdin, stdout
-        Image files, of those in `images`, that it reads and writes by its standard
-        input and output; empty for none.
-    """
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str = ""
-    log: str = ""
-    check: bool = True
-    failure: str = ""
-    images: Mapping[str, Opened] = field(default_factory=dict)
-    reads: bool = False
-    progress: Progress | None = None
-    limit: float | None = None
-    whole: bool = False
-    stdin: str = ""
-    stdout: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """What a program answered."""
-
-    stdout: str = ""
-    code: int = 0
-
-
-class Outcome(Enum):
-    """What a verb did: idempotency as a return value."""
-
-    UNCHANGED = "unchanged"
-    CHANGED = "changed"
-
-
-class Where(Struct, frozen=True):
-    """How a hypervisor reaches a disk that was attached on a node.
-
-    Attributes
-    ----------
-    path
-        Block device or image file; None for a disk that has none (userspace only).
-    block
-        Whether `path` is a block device, or else a regular file.
-    uris
-        A URI by the hypervisor's name in lower case.
-    """
-
-    path: str | None = None
-    block: bool = False
-    uris: dict[str, str] = struct_field(default_factory=dict)
-
-    def for_hypervisor(self, name: str, *, userspace: bool) -> str:
-        """Return the URI or path to use; a URI is preferred if userspace is wanted.
-
-        Raises
-        ------
-        NotSupported
-            If the disk offers neither to this hypervisor.
-        """
-        uri = self.uris.get(name.lower())
-        if uri and (userspace or not self.path):
-            return uri
-        if self.path and not userspace:
-            return self.path
-        raise NotSupported(
-            f"the disk offers no userspace access to the {name} hypervisor"
-            if userspace
-            else f"the disk offers neither a device nor a URI for {name}",
-            offered=sorted(self.uris),
-        )
-
-
-class Holder(Struct, frozen=True):
-    """A node that keeps a copy of a mirrored disk, as the others must know it.
-
-    Attributes
-    ----------
-    address
-        Where it listens for the others.
-    offline
-        Whether somebody said that it is off: nobody waits for it.
-    """
-
-    name: str
-    address: str
-    offline: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """What a template must know of the node that its commands run on.
-
-    Attributes
-    ----------
-    settings
-        The fields of the cluster that the template needs, by their names.
-    params
-        To measure a storage unit: what its disks have, as a volume group's name.
-    pool
-        Name of the storage pool that the disk is in; empty for none.
-    holders
-        Of a mirrored disk, the nodes that keep it, in the order of its identity.
-    """
-
-    node: str
-    hypervisor: str = "kvm"
-    settings: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)
-    providers: Mapping[str, Provider] = field(default_factory=dict)
-    pool: str = ""
-    holders: Sequence[Holder] = ()
-
-
-Steps = Generator[Command, Output, Outcome]
-"""Yield commands, receive outputs, return what changed."""
-Finding = Generator[Command, Output, Where]
-"""Yield commands, receive outputs, return where the disk is."""
-Measuring = Generator[Command, Output, Mib]
-"""Yield commands, receive outputs, return how large the volume is."""
-Examining = Generator[Command, Output, tuple[Need, ...]]
-"""Yield commands, receive outputs, return what is needed, and whether it is there."""
-Surveying = Generator[Command, Output, tuple[Unit, ...]]
-"""Yield commands, receive outputs, return what storage units there are."""
-Listing = Generator[Command, Output, tuple[Volume, ...]]
-"""Yield commands, receive outputs, return which volumes there are."""
-
-
-Watching = Generator[Command, Output, tuple[MirrorState, ...]]
-"""Yield commands, receive outputs, return a node's side of all mirrored disks."""
 
 
 class Template(ABC):
@@ -606,18 +353,3 @@ def nothing() -> Steps:
     """Return steps that do nothing."""
     return Outcome.UNCHANGED
     yield  # what makes this a generator
-
-
-def commands_of(steps: Generator[Command, Output, object]) -> Iterable[Command]:
-    """Yield the commands of `steps`, each answered by a bare success.
-
-    For ``--dry-run``: what would run if every question got an empty answer. Steps
-    that cannot go on without a real answer end there.
-    """
-    try:
-        command = next(steps)
-        while True:
-            yield command
-            command = steps.send(Output())
-    except (StopIteration, MoorageError):
-        return

@@ -17,7 +17,13 @@ from moorage.errors import BadInput, Failed, NotFound
 from moorage.model.export import HALF_MADE, REPLACED, Dump, Export, Form, check_name
 from moorage.units import Mib
 
-from .base import Command, Opened, Outcome, Output, Steps
+from .command import (
+    Command,
+    Opened,
+    Outcome,
+    Output,
+    Steps,
+)
 from .exports_ini import from_ini, to_ini
 
 MANIFEST, INI = "manifest.json", "config.ini"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
-from moorage.storage.base import Command, Output
+from moorage.storage.command import Command, Output
 from moorage.units import Mib
 
 Row = Mapping[str, str]

@@ -8,7 +8,7 @@ from moorage.model.lvm import LogicalVolume, Lvm, PhysicalVolume
 from moorage.units import Mib
 
 from . import lvm
-from .base import Command, Output
+from .command import Command, Output
 
 _MIB = 1024 * 1024
 Doing = Generator[Command, Output, None]

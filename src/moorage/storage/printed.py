@@ -3,7 +3,7 @@
 
 from moorage.errors import Failed
 from moorage.model import Volume
-from moorage.storage.base import Where
+from moorage.storage.command import Where
 from moorage.units import Mib
 
 _MOST_ROOM = 1 << 53

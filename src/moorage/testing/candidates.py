@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moorage.copies import CommitLog, Pace, Replication
+from moorage.copies import CommitLog, LoggedEngine, Pace, Replication
 from moorage.daemons.leadership import Standing
+from moorage.jobs import Nodes
 from moorage.model import Change, successor
 from moorage.model.commits import Head, Key
 from moorage.node.state_copy import StateCopy
-from moorage.store import ConfigStore, MemoryStore, checksums, inspect
+from moorage.store import ConfigStore, checksums, inspect
 
 from .nodes import SimNodes
 
 QUICK = Pace(patience=0.4, beat=0.05, again=0.02, checked=3600.0)
+LEDGER = "ledger"
+"""Kind of the records that are counted."""
 KEYS = {"ca.key": b"key", "ca.pem": b"pem", "master.pem": b"own"}
 
 
@@ -26,7 +29,7 @@ class Town:
 
     directory: Path
     nodes: SimNodes
-    store: MemoryStore
+    store: LoggedEngine
     log: CommitLog
     truth: ConfigStore
     standing: Standing
@@ -37,7 +40,7 @@ class Town:
 
     async def commit(self, number: int) -> None:
         """Commit a record, and note it when it is acknowledged."""
-        await self.truth.commit(None, [(("job", str(number)), b"x" * 50)])
+        await self.truth.commit(None, [((LEDGER, str(number)), b"x" * 50)])
         self.acknowledged.append(number)
 
     async def mark(self, name: str, **changes: Any) -> None:  # noqa: ANN401
@@ -81,11 +84,19 @@ def on_disk(town: Town, name: str) -> tuple[Head | None, Mapping[Key, bytes]]:
     return Head(found.version, found.term, total), found.records
 
 
-async def led(directory: Path, nodes: SimNodes, store: MemoryStore) -> Town:
-    """Start a master on a store."""
+async def led(
+    directory: Path, nodes: SimNodes, store: LoggedEngine, way: Nodes | None = None
+) -> Town:
+    """Start a master on a store.
+
+    Parameters
+    ----------
+    way
+        Its way to the nodes, where that is no plain one.
+    """
     log = CommitLog(store)
     truth, _ = await ConfigStore.open(log)
-    standing = Standing(nodes)
+    standing = Standing(way or nodes)
     keys = dict(KEYS)
     copies = Replication(
         truth,

@@ -11,10 +11,12 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
 
 from moorage.errors import Failed
+
+from .foreign import Foreign
 
 POOL = "rbd"
 USER = "guests"
@@ -64,7 +66,7 @@ _CAPS: dict[str, dict[str, str]] = {
 }
 
 
-class Ceph:
+class Ceph(Foreign):
     """A Ceph cluster on one address; a context manager.
 
     Parameters
@@ -83,17 +85,6 @@ class Ceph:
         self._home = Path(tempfile.mkdtemp(prefix="ceph-"))
         self._daemons: list[subprocess.Popen[bytes]] = []
         self.conf = self._home / "ceph.conf"
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End it; its data are gone."""

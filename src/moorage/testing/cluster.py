@@ -18,7 +18,8 @@ from moorage.store import ConfigStore, MemoryStore, create
 
 from .lvm import GROUP
 from .nodes import SimNodes
-from .storage import SHARED_DIR, San
+from .storage import San
+from .stored import SHARED_DIR
 
 _OTHERS_TURNS = 20
 """How often others get their turn while the planner thinks."""

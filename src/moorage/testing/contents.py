@@ -1,24 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is in simulated volumes of whatever kind, and how it gets to another one."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
 
 from moorage.storage import Output
 
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-
-    from .storage import San
-
-    Records = MutableMapping[str, dict[str, Any]]
+from .stored import Records, Stored
 
 _DRBD = re.compile(r"/dev/drbd(\d+)")
 
 
-def place(san: San, node: str, path: str) -> tuple[Records, str] | None:
+def place(san: Stored, node: str, path: str) -> tuple[Records, str] | None:
     """Return where the record of a volume, file or device is; None if it is nowhere.
 
     Parameters
@@ -39,13 +31,13 @@ def place(san: San, node: str, path: str) -> tuple[Records, str] | None:
     return next((one for one in places if one[1] in one[0]), None)
 
 
-def read(san: San, node: str, path: str) -> str:
+def read(san: Stored, node: str, path: str) -> str:
     """Return what a volume holds; empty for one that is not there."""
     found = place(san, node, path)
     return str(found[0][found[1]].get("data", "")) if found else ""
 
 
-def copied(san: San, node: str, source: str, target: str) -> Output:
+def copied(san: Stored, node: str, source: str, target: str) -> Output:
     """Copy what one volume holds to another, as qemu-img does on a node."""
     old, new = place(san, node, source), place(san, node, target)
     if old is None or new is None:

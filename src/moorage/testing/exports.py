@@ -4,22 +4,19 @@
 import json
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.errors import CommandFailed
 from moorage.storage import Command, Output
 
 from .contents import copied, place
+from .stored import MIB, Stored
 
-if TYPE_CHECKING:
-    from .storage import San
-
-MIB = 1024 * 1024
 _TAKING_A_WORD = frozenset({"-f", "-O", "-r", "-t"})
 """Options of ``qemu-img`` that take a word."""
 
 
-def contents(san: "San", node: str, at: str) -> dict[str, Any]:
+def contents(san: Stored, node: str, at: str) -> dict[str, Any]:
     """Return size in bytes and data of what is at a path, a device or a URI."""
     found = place(san, node, at)
     if found is None:
@@ -30,7 +27,7 @@ def contents(san: "San", node: str, at: str) -> dict[str, Any]:
     return {"size": size, "data": held.get("data", "")}
 
 
-def qemu_img(san: "San", node: str, _operands: list[str], command: Command) -> Output:
+def qemu_img(san: Stored, node: str, _operands: list[str], command: Command) -> Output:
     """Copy what a disk or a dump holds, make an empty image, or tell of one."""
     words, options = _parsed(command.argv[2:])
     if command.argv[1] == "create":
@@ -66,25 +63,25 @@ def _file(size: int, data: str = "") -> dict[str, Any]:
     return {"size": size, "data": data}
 
 
-def printf(san: "San", node: str, operands: list[str], command: Command) -> Output:
+def printf(san: Stored, node: str, operands: list[str], command: Command) -> Output:
     """Write a text into a file."""
     san.files[san.key(node, command.stdout)] = _file(len(operands[-1]), operands[-1])
     return Output()
 
 
-def cat(san: "San", node: str, operands: list[str], _command: Command) -> Output:
+def cat(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
     """Print a file."""
     found = san.files.get(san.key(node, operands[-1]))
     return Output(found["data"]) if found else Output(code=1)
 
 
-def digest(san: "San", node: str, operands: list[str], _command: Command) -> Output:
+def digest(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
     """Print the checksum of a file."""
     found = contents(san, node, operands[-1])
     return Output(f"{sha256(json.dumps(found).encode()).hexdigest()} *-\n")
 
 
-def find(san: "San", node: str, operands: list[str], _command: Command) -> Output:
+def find(san: Stored, node: str, operands: list[str], _command: Command) -> Output:
     """Print the directories below one."""
     root = san.key(node, operands[0])
     inside = [key for key in san.files if key.startswith(f"{root}/")]
@@ -92,7 +89,7 @@ def find(san: "San", node: str, operands: list[str], _command: Command) -> Outpu
     return Output("".join(f"{name}\n" for name in sorted(names)))
 
 
-def os_script(san: "San", node: str, command: Command) -> Output:
+def os_script(san: Stored, node: str, command: Command) -> Output:
     """Do what the script of an OS does: one that exports or imports moves data."""
     action = PurePosixPath(command.argv[0]).name
     if action == "export":

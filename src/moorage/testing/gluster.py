@@ -13,9 +13,10 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
 
 from moorage.errors import Failed
+
+from .foreign import Foreign
 
 VOLUME = "gv0"
 _PATIENCE = 120.0
@@ -38,7 +39,7 @@ end-volume
 """
 
 
-class Gluster:
+class Gluster(Foreign):
     """A Gluster volume; a context manager.
 
     Parameters
@@ -57,17 +58,6 @@ class Gluster:
         self._home = Path(tempfile.mkdtemp(prefix="gluster-"))
         self.files = self._home / "brick"
         self._daemon: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End it; its data are gone."""

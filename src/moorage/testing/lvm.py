@@ -7,6 +7,8 @@ from typing import Any
 
 from moorage.storage import Output
 
+from .arguments import parsed
+
 Records = MutableMapping[str, dict[str, Any]]
 
 MIB = 1024 * 1024
@@ -38,7 +40,7 @@ class Lvm:
 
     def answer(self, program: str, argv: tuple[str, ...]) -> Output:
         """Return what a program prints."""
-        options, operands = _parsed(argv)
+        options, operands = parsed(argv, _SWITCHES)
         return _PROGRAMS[program](self, options, operands)
 
     # -- looking ----------------------------------------------------------------------
@@ -209,21 +211,6 @@ PROGRAMS = tuple(_PROGRAMS)
 _SWITCHES = frozenset(
     {"--yes", "--snapshot", "--nosuffix", "--removemissing", "--force"}
 )
-
-
-def _parsed(argv: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Return the options with their values, and the other words."""
-    options: dict[str, str] = {}
-    operands: list[str] = []
-    words = iter(argv[1:])
-    for word in words:
-        if word in _SWITCHES:
-            options[word] = ""
-        elif word.startswith("-"):
-            options[word] = next(words)
-        else:
-            operands.append(word)
-    return options, operands
 
 
 def _mib(text: str) -> int:

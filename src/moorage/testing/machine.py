@@ -14,7 +14,8 @@ from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import exports
-from .storage import EXPORTS_DIR, MIB, PROVIDERS_DIR, San
+from .storage import San
+from .stored import EXPORTS_DIR, MIB, PROVIDERS_DIR
 
 Hook = Callable[[Mapping[str, str]], str]
 Refuse = Callable[[str, Command], bool]

@@ -95,13 +95,15 @@ class Switch:
 
     def plug(self, name: str, pid: int) -> None:
         """Give the network namespace of a process a card ``eth0``, plugged in here."""
+        # The card of before goes with its namespace, which may still be going.
+        self._ip("link", "delete", name, check=False)
         peer = ("peer", "name", "eth0", "netns", str(pid))
         self._ip("link", "add", name, "type", "veth", *peer)
         self._ip("link", "set", name, "master", "switch", "up")
 
-    def _ip(self, *words: str) -> None:
+    def _ip(self, *words: str, check: bool = True) -> None:
         within = ["nsenter", "--target", str(self.pid), "--net"]
-        subprocess.run([*within, "ip", *words], check=True)
+        subprocess.run([*within, "ip", *words], check=check, stderr=subprocess.DEVNULL)
 
 
 @dataclass
@@ -201,6 +203,10 @@ class Machine:
                 f"{self.name}: '{command}' ended with {done.returncode}:\n{done.stdout}"
             )
         return done.stdout
+
+    def bring(self, directory: Path, to: str) -> None:
+        """Copy the files of a directory into a new one there."""
+        shutil.copytree(directory, Path(f"/proc/{self.pid}/root{to}"))
 
     def wait(self, command: str, seconds: float = 120.0) -> None:
         """Wait until a line of bash ends well."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from moorage.storage import Output
 
+from .arguments import parsed
+
 Records = MutableMapping[str, dict[str, Any]]
 
 MIB = 1024 * 1024
@@ -39,7 +41,7 @@ class Rbd:
         """Return what a program prints."""
         if program == "ceph":
             return self._room()
-        options, words = _parsed(argv)
+        options, words = parsed(argv, _SWITCHES)
         two = words[0] in ("snap", "image-meta", "namespace")
         verb = "-".join(words[: 1 + two])
         return _VERBS[verb](self, options, words[1 + two :])
@@ -182,21 +184,6 @@ _VERBS: dict[str, _Verb] = {
     "snap-rm": Rbd._snap_rm,  # noqa: SLF001
     "snap-purge": Rbd._snap_purge,  # noqa: SLF001
 }
-
-
-def _parsed(argv: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """Return the options with their values, and the other words."""
-    options: dict[str, str] = {}
-    others: list[str] = []
-    words = iter(argv[1:])
-    for word in words:
-        if word in _SWITCHES:
-            options[word] = ""
-        elif word.startswith("-"):
-            options[word] = next(words)
-        else:
-            others.append(word)
-    return options, others
 
 
 def _mib(text: str) -> int:

@@ -15,7 +15,8 @@ from moorage.model.change import KIND_OF, encode
 
 from . import contents
 from .cluster import SimCluster
-from .storage import EXPORTS_DIR, San
+from .storage import San
+from .stored import EXPORTS_DIR
 
 _STORED = ("volumes", "attached", "mirrors", "data", "held", "exports")
 _PARTS = ("objects", "guests", *_STORED)

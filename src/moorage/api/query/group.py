@@ -5,8 +5,9 @@ from typing import Any
 
 from moorage.model import Instance, NodeGroup, nice
 from moorage.model.ipolicy import group_policy
+from moorage.ops.ndparams import NAMES
 
-from .field import COMMON, Field, Resource, attribute
+from .field import COMMON, Family, Field, Resource, attribute
 from .objects import absent, by_name, every, keys
 from .snapshot import Snapshot
 
@@ -37,6 +38,16 @@ def _diskparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
     return {name: filled.get(name, {}) | own.get(name, {}) for name in sorted(names)}
 
 
+def _ndparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
+    return {**scene.config.cluster.ndparams, **group.ndparams}
+
+
+def _parameter(tail: str) -> Field:
+    name = f"ndp/{tail}"
+    get = lambda scene, group: _ndparams(scene, group).get(tail)  # noqa: E731
+    return Field(name, name, "other", f"Node parameter {tail}", get)
+
+
 GROUP = Resource(
     name="group",
     fields=(
@@ -44,7 +55,7 @@ GROUP = Resource(
         attribute(
             "alloc_policy", "AllocPolicy", "text", "Whether new instances go there"
         ),
-        attribute("ndparams", "NDParams", "other", "Parameters of its nodes"),
+        Field("ndparams", "NDParams", "other", "Parameters of its nodes", _ndparams),
         attribute("custom_ndparams", "CustomNDParams", "other", "Its own", "ndparams"),
         Field("diskparams", "DiskParameters", "other", "Of its disks", _diskparams),
         attribute(
@@ -76,6 +87,7 @@ GROUP = Resource(
         Field("pinst_list", "InstanceList", "other", "Their names", _instance_names),
         *COMMON,
     ),
+    families=(Family("ndp", NAMES, _parameter),),
     every=every(NodeGroup),
     order=by_name,
     keys=keys(NodeGroup),

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.model import Config, Node, NodeFacts, Unit
-from moorage.ops.ndparams import filled
+from moorage.ops.ndparams import NAMES, filled
 from moorage.ops.storage.units import sunit
 
 from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
@@ -246,7 +246,7 @@ def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[st
 NODE = Resource(
     name="node",
     fields=(*FIELDS, *INSTANCES, *LIVE, *COMMON),
-    families=(Family("ndp", (), _parameter),),
+    families=(Family("ndp", NAMES, _parameter),),
     every=every(Node),
     order=by_name,
     keys=keys(Node),

@@ -9,7 +9,7 @@ from moorage import __version__
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command
 from moorage.cli.option_syntax import shown_uids
-from moorage.cli.options import DEBUG, JSON
+from moorage.cli.options import DEBUG, JSON, refused
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 
@@ -39,14 +39,19 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
         "Creation time": moment(found.get("ctime")),
         "Modification time": moment(found.get("mtime")),
         "Master node": found.get("master"),
+        "Architecture (this node)": " ".join(found.get("architecture") or ()),
         "Tags": ", ".join(found.get("tags") or ()) or "(none)",
         **renew_crypto.authority(found.get("authority") or {}),
         "Default hypervisor": found.get("default_hypervisor")
         or next(iter(hypervisors), ""),
         "Enabled hypervisors": ", ".join(hypervisors),
         "Hypervisor parameters": _maps(found.get("hvparams")),
+        "OS-specific hypervisor parameters": _maps(found.get("os_hvp")) or "",
         "OS parameters": _maps(found.get("osparams")),
+        "Hidden OSes": _joined(found.get("hidden_os") or ()),
+        "Blacklisted OSes": _joined(found.get("blacklisted_os") or ()),
         "Cluster parameters": _parameters(found),
+        "Default node parameters": _maps(found.get("ndparams")) or "",
         "Default instance parameters": _maps(found.get("beparams")),
         "Default nic parameters": _maps(found.get("nicparams")),
         "Default disk parameters": _maps(found.get("diskparams")),
@@ -54,8 +59,32 @@ def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+_NOT_HERE = {
+    "maintenance of node health": False,
+    "preallocation wipe disks": False,
+    "modify ssh setup": False,
+    **dict.fromkeys(
+        (
+            "master netdev",
+            "master netmask",
+            "lvm reserved volumes",
+            "drbd usermode helper",
+            "default instance allocator parameters",
+            "install image",
+            "instance communication network",
+            "zeroing image",
+            "compression tools",
+        ),
+        "",
+    ),
+}
+"""Ganeti's settings that there are not here, as it shows those that are off."""
+
+
 def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
     shown = {
+        "candidate pool size": "candidate_pool_size",
+        "maximal number of jobs running simultaneously": "max_running_jobs",
         "mac prefix": "mac_prefix",
         "gluster storage path": "gluster_storage_dir",
         "lvm volume group": "volume_group_name",
@@ -72,6 +101,9 @@ def _parameters(found: Mapping[str, Any]) -> dict[str, Any]:
         **{word: _joined(found[key]) for word, key in paths.items() if key in found},
         "enabled disk templates": _joined(found.get("enabled_disk_templates") or ()),
         "uid pool": shown_uids(found.get("uid_pool") or ()),
+        "enabled user shutdown": bool(found.get("enabled_user_shutdown")),
+        "primary ip version": found.get("primary_ip_version") or "",
+        **_NOT_HERE,
         "storage pools": _maps(found.get("storage_pools")) or "",
     }
 
@@ -111,7 +143,12 @@ def master(call: Call) -> int:
 
 
 INFO = Command(
-    "info", info, "Show the cluster's settings", (), (JSON, DEBUG), ("show",)
+    "info",
+    info,
+    "Show the cluster's settings",
+    (),
+    (refused("--roman", "numbers are shown as they are"), JSON, DEBUG),
+    ("show",),
 )
 COMMANDS = (
     Command(

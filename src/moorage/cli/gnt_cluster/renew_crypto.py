@@ -57,6 +57,9 @@ _OTHERS = (
     moot("--new-confd-hmac-key", "nobody but the master answers for the cluster"),
     moot("--new-cluster-domain-secret", _NO_DOMAIN),
     refused("--cluster-domain-secret", _NO_DOMAIN, "FILE"),
+    refused("--ssh-key-type", _NO_SSH, "TYPE"),
+    refused("--ssh-key-bits", _NO_SSH, "BITS"),
+    moot("--verbose", "the job's log tells all", short="-v"),
 )
 """Ganeti's, for keys that there are not."""
 COMMAND = Command(

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is typed now and then: the watcher's pause, the name, a power cut."""
 
-import re
 import time
 from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.details import look_up
 from moorage.cli.follow import follow_many, perform
+from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
 from moorage.cli.show_policy import flags
 from moorage.cli.table import moment
 from moorage.errors import BadInput
-
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_SPAN = re.compile(r"([0-9]{1,9})([smhdw]?)")
-
 
 # -- the watcher -----------------------------------------------------------------------
 
@@ -40,18 +36,6 @@ def watcher(call: Call) -> int:
             hint="gnt-cluster watcher pause 2h",
         )
     return 0
-
-
-def span(text: str) -> int:
-    """Return the seconds of a time span.
-
-    >>> span("90"), span("2h")
-    (90, 7200)
-    """
-    found = _SPAN.fullmatch(text)
-    if not found:
-        raise BadInput(f"'{text[:40]}' is no time: 90 (seconds), 15m, 2h, 1d, 1w")
-    return int(found[1]) * _UNITS[found[2]]
 
 
 # -- names and policy ------------------------------------------------------------------

@@ -15,7 +15,7 @@ from moorage.cli.options import (
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
-from .options import MODE, PARAM
+from .options import ACCESS, MODE, PARAM, PROVIDER
 
 _DIGITS = 6
 
@@ -85,15 +85,10 @@ COMMAND = Command(
             "NAME",
         ),
         Option(("-s", "--size"), "its size: 512M, 10G, 1.5T", "SIZE", parse_size),
-        Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME"),
+        PROVIDER,
         Option(("--pool",), "the storage pool that it is in", "NAME"),
         PARAM,
-        Option(
-            ("--access",),
-            "how a guest reaches it",
-            "HOW",
-            choices=("kernelspace", "userspace"),
-        ),
+        ACCESS,
         Option(("--adopt",), "take over what is there already", "PATH"),
         Option(("--name",), "the disk's name, as the operand", "NAME"),
         Option(("-n", "--node"), "the node that is to hold it", "NODE"),

@@ -17,7 +17,7 @@ from moorage.cli.options import (
 )
 from moorage.errors import BadInput
 
-from .options import DISK, PARAM
+from .options import ACCESS, DISK, PARAM, PROVIDER
 
 
 def convert(call: Call) -> int:
@@ -81,15 +81,10 @@ _TARGET = (
         "how the data is to be stored; without it, as now",
         "NAME",
     ),
-    Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME"),
+    PROVIDER,
     Option(("--pool",), "the storage pool that it is to be in", "POOL"),
     PARAM,
-    Option(
-        ("--access",),
-        "how a guest reaches it",
-        "HOW",
-        choices=("kernelspace", "userspace"),
-    ),
+    ACCESS,
     FORCE_PARAMS,
 )
 

@@ -6,6 +6,13 @@ from moorage.cli.option_syntax import key_values
 
 DISK = Operand("DISK")
 
+PROVIDER = Option(("-p", "--provider"), "ExtStorage provider, for ext", "NAME")
+ACCESS = Option(
+    ("--access",),
+    "how a guest reaches it",
+    "HOW",
+    choices=("kernelspace", "userspace"),
+)
 PARAM = Option(
     ("-D", "--param"),
     "parameters of the template or provider; may be repeated",

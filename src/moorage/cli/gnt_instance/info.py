@@ -8,7 +8,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG, JSON, moot
+from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
 from moorage.errors import BadInput, Unreachable
@@ -99,7 +99,22 @@ def instance(one: Mapping[str, Any]) -> dict[str, Any]:
     }
     if one.get("network_port"):
         shown["Allocated network port"] = one.get("network_port")
+        shown |= _screen(one)
     return {**shown, **_guest(one)}
+
+
+def _screen(one: Mapping[str, Any]) -> dict[str, str]:
+    """Return where a viewer finds the screen, in Ganeti's words."""
+    address = (one.get("hv_actual") or {}).get("vnc_bind_address")
+    if not address or address.startswith("/"):
+        return {}
+    host, port = one["pnode"] if address in _ANY else address, one["network_port"]
+    return {"console connection": f"vnc to {host}:{port} (display {port - _DISPLAYS})"}
+
+
+_DISPLAYS = 5900
+"""The port of VNC's first display."""
+_ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 
 def _standstill(one: Mapping[str, Any]) -> dict[str, str]:
@@ -200,7 +215,7 @@ COMMAND = Command(
         Option(("--all",), "every instance"),
         Option(("-s", "--static"), "what is configured only; ask no node"),
         Option(("--roman",), "numbers in Roman numerals"),
-        moot("--priority", "it waits for nobody", "PRIORITY"),
+        PRIORITY,
         JSON,
         DEBUG,
     ),

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, print_table
-from moorage.cli.options import ASKING, DEBUG, JOB, JSON, moot, refused
+from moorage.cli.options import ASKING, DEBUG, JOB, JSON, PRIORITY, moot, refused
 from moorage.errors import BadInput
 
 _NORMAL, _UNAVAILABLE = 0, 3
@@ -126,7 +126,7 @@ COMMANDS = (
         "Say how nodes are, as their out-of-band programs tell it",
         _NODES,
         (
-            moot("--priority", "it is no work, and waits for nobody", "PRIORITY"),
+            PRIORITY,
             moot("--oob-timeout", _OOB, "SECONDS"),
             *_TABLE,
         ),

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, OPTIONS, chosen, print_table
-from moorage.cli.options import DEBUG, JOB, moot, truth
+from moorage.cli.options import DEBUG, JOB, PRIORITY, truth
 from moorage.errors import BadInput
 
 _STORAGE = {
@@ -85,7 +85,6 @@ def repair_storage(call: Call) -> int:
     return 0
 
 
-_PRIORITY = moot("--priority", "it is no work, and waits for nobody", "PRIORITY")
 _NODES = (Operand("NODE", 0, None),)
 _UNIT = (Operand("NODE"), Operand("TYPE"), Operand("NAME"))
 COMMANDS = (
@@ -98,7 +97,7 @@ COMMANDS = (
             OPTIONS[0],
             *LOOK,
             Option(("-t", "--storage-type"), "this type alone", "TYPE", choices=_TYPES),
-            _PRIORITY,
+            PRIORITY,
             DEBUG,
         ),
         examples=(
@@ -110,7 +109,7 @@ COMMANDS = (
         volumes,
         "List the logical volumes of nodes, and whose they are",
         _NODES,
-        (OPTIONS[0], *LOOK, _PRIORITY, DEBUG),
+        (OPTIONS[0], *LOOK, PRIORITY, DEBUG),
     ),
     Command(
         "modify-storage",

@@ -8,7 +8,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand
 from moorage.cli.follow import fetch
-from moorage.cli.options import DEBUG, JSON
+from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.errors import Failed, NotFound
 
 from . import templates
@@ -125,7 +125,7 @@ COMMANDS = (
         diagnose,
         "Say of providers, disk templates and pools where they are, and what is wrong",
         _SOME,
-        (JSON, DEBUG),
+        (PRIORITY, JSON, DEBUG),
         examples=(
             Example("gnt-storage diagnose", "all of them"),
             Example("gnt-storage diagnose sharedfile", "one of them"),
@@ -136,7 +136,7 @@ COMMANDS = (
         info,
         "Say of providers, disk templates and pools who may use them, and how",
         _SOME,
-        (JSON, DEBUG),
+        (PRIORITY, JSON, DEBUG),
         ("show",),
     ),
 )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk
-from moorage.ops import conversion, copies, disk_spec, node_tasks
+from moorage.ops import conversion, copies, disk_checks, disk_spec, node_tasks
 from moorage.ops.conversion import Conversion
 from moorage.ops.conversion_tasks import Step, copy
 from moorage.ops.disk.snapshot import DiskSnapshot
@@ -146,7 +146,7 @@ class DiskClone(Operation, frozen=True, kw_only=True):
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes will not reach the new disk."""
         wanted = self._copying(view)
-        yield from disk_spec.warnings(view, wanted.wanted, wanted.worker(view))
+        yield from disk_checks.warnings(view, wanted.wanted, wanted.worker(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copy, then let the cluster know it."""

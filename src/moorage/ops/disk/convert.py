@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Claim, Disk
-from moorage.ops import conversion, conversion_tasks, disk_spec, pairs
+from moorage.ops import conversion, conversion_tasks, disk_checks, disk_spec, pairs
 from moorage.ops.conversion import Conversion
 
 
@@ -113,7 +113,7 @@ class DiskConvert(Operation, frozen=True, kw_only=True):
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
         wanted = self.conversion(view)
-        yield from disk_spec.warnings(view, wanted.wanted, wanted.worker(view))
+        yield from disk_checks.warnings(view, wanted.wanted, wanted.worker(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Fill a new volume, record it, remove the old one."""

@@ -5,6 +5,7 @@ from moorage.jobs import Operation
 
 from .add import GroupAdd
 from .assign_nodes import GroupAssignNodes
+from .evacuate import GroupEvacuate
 from .remove import GroupRemove
 from .rename import GroupRename
 from .set_params import GroupSetParams
@@ -12,6 +13,7 @@ from .set_params import GroupSetParams
 OPERATIONS: tuple[type[Operation], ...] = (
     GroupAdd,
     GroupAssignNodes,
+    GroupEvacuate,
     GroupRemove,
     GroupRename,
     GroupSetParams,

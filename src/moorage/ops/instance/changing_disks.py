@@ -26,7 +26,9 @@ from moorage.model import (
 from moorage.model import change as changes
 from moorage.ops import (
     copies,
+    disk_checks,
     disk_spec,
+    guest_tasks,
     identity,
     node_tasks,
     pairs,
@@ -145,12 +147,12 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         node = view.config.node(instance.primary_node)
         for mod, disk in self.mods(view):
             if disk is None:
-                disk_spec.check(view, self._wish(view, mod), node)
+                disk_checks.check(view, self._wish(view, mod), node)
             elif mod.action == "attach":
                 check_free(view, disk, instance)
             elif mod.action == "modify" and not self.force_params:
                 check_listed(view, disk, parameters(mod))
-        disk_spec.check_distinct(self._wishes(view))
+        disk_checks.check_distinct(self._wishes(view))
         adopted = [wanted.adopt for wanted in self._wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         try:
@@ -217,7 +219,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         what = f"give disk {disk.label} to {instance.name}"
         yield commit(what, change, config.before(change))
         if hot:
-            yield node_tasks.plug(instance, disk, node, index)
+            yield guest_tasks.plug(instance, disk, node, index)
         if self.wait_for_sync and (hot or instance.disks_active):
             yield from copies.wait(config, disk, node)
 

@@ -10,7 +10,7 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance
 from moorage.model.templates import Mirror
-from moorage.ops import copies, disk_spec
+from moorage.ops import copies, disk_checks, disk_spec
 from moorage.ops.conversion import Conversion
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.mirroring import Mirroring, is_in_place
@@ -166,7 +166,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         told = (
             line
             for one in self.conversions(view)
-            for line in disk_spec.warnings(view, one.wanted, one.worker(view))
+            for line in disk_checks.warnings(view, one.wanted, one.worker(view))
         )
         yield from dict.fromkeys(told)
 

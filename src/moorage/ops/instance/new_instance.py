@@ -12,6 +12,8 @@ from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.ops import (
+    cabling,
+    disk_checks,
     disk_spec,
     identity,
     links,
@@ -209,7 +211,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         offering = [
             node
             for node in able
-            if all(disk_spec.offers(view, wanted, node) for wanted in wishes)
+            if all(disk_checks.offers(view, wanted, node) for wanted in wishes)
         ]
         able = offering or able
         # Disks are made for a group, so one of its nodes stands for all of them.
@@ -262,7 +264,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     def cards_asked(self, view: View) -> list[dict[str, Any]]:
         """Return its network cards as they are asked for."""
-        return nics.default_cards(view.config) if self.nics is None else self.nics
+        return cabling.default_cards(view.config) if self.nics is None else self.nics
 
     def cards(self, view: View) -> tuple[Nic, ...]:
         """Return its network cards, with addresses that nobody has."""
@@ -293,7 +295,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         """Raise unless the disks can be made on a node, as its group allows."""
         for wanted in self.wishes(view):
             pair = pairs.wanted(view, wanted.template, node, peer) if peer else None
-            disk_spec.check(view, wanted, node, pair)
+            disk_checks.check(view, wanted, node, pair)
         adopted = [wanted.adopt for wanted in self.wishes(view) if wanted.adopt]
         identity.check_apart(view, adopted, node)
         self._check_policy(view, node)

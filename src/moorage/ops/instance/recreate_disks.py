@@ -10,7 +10,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Unsupported
 from moorage.model import Change, Claim, Disk, Instance, Node, Pair, pair_of, successor
-from moorage.ops import copies, disk_spec, pairs, placement, policy
+from moorage.ops import copies, disk_checks, disk_spec, pairs, placement, policy
 from moorage.ops.conversion_tasks import Step
 from moorage.ops.disk_access import able, check_within
 from moorage.ops.disk_spec import DiskSpec
@@ -104,7 +104,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             )
         for _, wanted in self.chosen(view):
             pair = self._pair(view, wanted, ()) if peer else None
-            disk_spec.check(view, replace(wanted, name=None), home, pair)
+            disk_checks.check(view, replace(wanted, name=None), home, pair)
         for disk in view.config.disks_of(instance):
             check_within(view.config, home, disk.group)
         self._check_policy(view, instance, home)
@@ -214,7 +214,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             "nobody: gnt-disk list shows them, gnt-disk remove or forget ends them"
         )
         for _, wanted in self.chosen(view):
-            yield from disk_spec.warnings(view, wanted, self.homes(view)[0])
+            yield from disk_checks.warnings(view, wanted, self.homes(view)[0])
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the new volumes; record them, and the old ones as nobody's."""

@@ -9,7 +9,7 @@ from msgspec import field
 from moorage.errors import BadInput, Exists
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, StoragePool
-from moorage.ops.disk_spec import check_enabled
+from moorage.ops.disk_checks import check_enabled
 from moorage.storage import TEMPLATES, naming
 from moorage.storage.validation import check_name, check_provider_name, check_tags
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from moorage.errors import MoorageError
 from moorage.model import Disk
-from moorage.storage.base import Where
+from moorage.storage.command import Where
 from moorage.storage.printed import parse_capacity, parse_list
 from moorage.units import Mib
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace as with_fields
 
 from moorage.errors import MoorageError
 from moorage.model import Disk, Provider
-from moorage.storage.base import Command, Site, Where
+from moorage.storage.command import Command, Site, Where
 from moorage.storage.printed import parse_attach
 from moorage.storage.templates.ext import Ext
 from moorage.storage.uri import image_name

@@ -8,17 +8,14 @@ from typing import Any
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
 from moorage.model.templates import FACTS
-from moorage.storage.base import (
-    Can,
-    Capabilities,
+from moorage.storage.base import Template, VolumeRequest, nothing
+from moorage.storage.capabilities import Can, Capabilities
+from moorage.storage.command import (
     Command,
     Finding,
     Measuring,
     Steps,
-    Template,
-    VolumeRequest,
     Where,
-    nothing,
 )
 from moorage.units import Mib
 

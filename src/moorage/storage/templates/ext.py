@@ -10,9 +10,9 @@ from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
 from moorage.model import Disk, Need, Provider, Unit
 from moorage.model.templates import FACTS
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
-from moorage.storage.base import (
-    Can,
-    Capabilities,
+from moorage.storage.base import Template, VolumeRequest, nothing
+from moorage.storage.capabilities import Can, Capabilities
+from moorage.storage.command import (
     Command,
     Examining,
     Finding,
@@ -22,10 +22,7 @@ from moorage.storage.base import (
     Progress,
     Steps,
     Surveying,
-    Template,
-    VolumeRequest,
     Where,
-    nothing,
 )
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
 from moorage.storage.provider import not_found

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
-from moorage.storage.base import (
-    Can,
-    Capabilities,
+from moorage.storage.base import Template, VolumeRequest, nothing
+from moorage.storage.capabilities import Can, Capabilities
+from moorage.storage.command import (
     Command,
     Examining,
     Finding,
@@ -23,10 +23,7 @@ from moorage.storage.base import (
     Output,
     Steps,
     Surveying,
-    Template,
-    VolumeRequest,
     Where,
-    nothing,
 )
 from moorage.storage.validation import check_image_directory, check_name
 from moorage.units import Mib

@@ -11,9 +11,9 @@ from moorage.errors import BadInput, Failed
 from moorage.model import Disk, Need
 from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
-from moorage.storage.base import (
-    Can,
-    Capabilities,
+from moorage.storage.base import VolumeRequest
+from moorage.storage.capabilities import Can, Capabilities
+from moorage.storage.command import (
     Command,
     Examining,
     Finding,
@@ -23,7 +23,6 @@ from moorage.storage.base import (
     Output,
     Steps,
     Surveying,
-    VolumeRequest,
     Where,
 )
 from moorage.storage.validation import check_name

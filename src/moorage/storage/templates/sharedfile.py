@@ -2,7 +2,7 @@
 """``sharedfile``: raw images on a file system that every node mounts."""
 
 from moorage.model.templates import FACTS
-from moorage.storage.base import Can, Capabilities
+from moorage.storage.capabilities import Can, Capabilities
 
 from .file import PROGRAMS, File
 

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``moorage backup`` and ``restore``: the cluster's state and keys in one file.
+
+A backup is a tar file: ``manifest.json``, which has the SHA-256 of each other member,
+``state.sqlite``, and what is in ``keys``. Who has one can give orders to all nodes.
+"""
+
+import asyncio
+import hashlib
+import io
+import os
+import shutil
+import sqlite3
+import tarfile
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import IO
+
+from msgspec import DecodeError, Struct, json
+
+from moorage import __version__
+from moorage.errors import BadInput, Exists, Failed, WrongState
+from moorage.model import Config, Node
+from moorage.node import durable, enrolment
+from moorage.node.authority import Authority
+from moorage.node.client import HttpNodes
+from moorage.node.copies import read_keys
+from moorage.protocol import GetStanding
+from moorage.store import ConfigStore, Inspection, SqliteStore, inspect, loaded
+
+from . import master, voting
+from .failover import LEAP, moved, raise_term
+from .paths import KEPT, MasterPlaces, NodePlaces
+from .state_directory import claim, give
+
+_MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
+_MOST = 4 * 1024**3
+"""Bytes of a member: the largest state is a hundredth of it."""
+
+
+class Manifest(Struct, frozen=True, kw_only=True):
+    """What is in a backup.
+
+    Attributes
+    ----------
+    time
+        When it was made, in seconds.
+    version, term
+        Of the store.
+    sums
+        SHA-256 of each member, in hex.
+    """
+
+    cluster: str
+    software: str
+    time: float
+    version: int
+    term: int
+    sums: dict[str, str]
+
+    @property
+    def told(self) -> str:
+        """Say what it is."""
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.time))
+        return f"the state of cluster {self.cluster} of {when}, {self.version} commits"
+
+
+# -- making one ------------------------------------------------------------------------
+
+
+def backup(places: MasterPlaces, target: Path) -> Manifest:
+    """Write a backup, whether the master runs or not; it is whole or not there.
+
+    Raises
+    ------
+    Exists
+        If there is a file of the name.
+    WrongState
+        If the store is damaged: a copy of it would be, too.
+    """
+    master.check_cluster(places)
+    if target.exists():
+        raise Exists(f"there is a file {target} already", hint=f"rm {target}")
+    with tempfile.TemporaryDirectory(dir=places.root) as scratch:
+        copy = Path(scratch) / _STORE
+        keys = _taken(places, copy)
+        found = inspect(copy, live=False)
+        if found.faults:
+            raise WrongState(
+                f"{places.store} is damaged: {found.faults[0]}",
+                hint="moorage master check",
+            )
+        members = {_STORE: copy.read_bytes()}
+        members |= {f"{_KEYS}{name}": data for name, data in sorted(keys.items())}
+        manifest = _manifest(found, members)
+        _write(target, {_MANIFEST: json.format(json.encode(manifest)), **members})
+    return manifest
+
+
+def _taken(places: MasterPlaces, copy: Path) -> dict[str, bytes]:
+    """Copy the store as it is at one moment; return the keys of that moment."""
+    while True:
+        keys = read_keys(places.keys)
+        copy.unlink(missing_ok=True)
+        copy.touch(mode=0o600)
+        uri = f"{places.store.absolute().as_uri()}?mode=ro"
+        source, target = sqlite3.connect(uri, uri=True), sqlite3.connect(copy)
+        with closing(source), closing(target):
+            source.backup(target)
+        if read_keys(places.keys) == keys:
+            return keys
+
+
+def _manifest(found: Inspection, members: dict[str, bytes]) -> Manifest:
+    config, _ = loaded(found.records)
+    return Manifest(
+        cluster=config.cluster.cluster_name,
+        software=__version__,
+        time=time.time(),
+        version=found.version,
+        term=found.term,
+        sums={name: _sum(data) for name, data in members.items()},
+    )
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _write(target: Path, members: dict[str, bytes]) -> None:
+    draft = target.with_name(f".{target.name}.draft")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _pack(file, members)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, target)  # and over no file that came meanwhile
+    finally:
+        draft.unlink()
+    durable.sync(target.absolute().parent)
+
+
+def _pack(file: IO[bytes], members: dict[str, bytes]) -> None:
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        for name, data in members.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode, member.mtime = len(data), 0o600, int(time.time())
+            tar.addfile(member, io.BytesIO(data))
+
+
+# -- going on from one -----------------------------------------------------------------
+
+
+def read(source: Path) -> tuple[Manifest, dict[str, bytes]]:
+    """Return what is in a backup.
+
+    Raises
+    ------
+    BadInput
+        If it is none, or not what was written.
+    """
+    try:
+        with tarfile.open(source) as tar:
+            members = {one.name: _member(tar, one) for one in tar}
+        manifest = json.decode(members.pop(_MANIFEST), type=Manifest)
+    except (tarfile.TarError, KeyError, DecodeError) as error:
+        raise BadInput(f"{source} is no backup of a cluster: {error}") from None
+    for name in sorted(manifest.sums.keys() | members.keys()):
+        if manifest.sums.get(name) != _sum(members.get(name, b"")):
+            raise BadInput(
+                f"{source} is damaged: its {name} is not what was written",
+                hint="take another backup",
+            )
+    return manifest, members
+
+
+def _member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = tar.extractfile(member) if member.size <= _MOST else None
+    if file is None:
+        raise KeyError(f"it has a member {member.name!r}")
+    return file.read()
+
+
+def restore(
+    places: MasterPlaces, node: NodePlaces, source: Path, *, force: bool = False
+) -> tuple[Manifest, list[str]]:
+    """Lay a backup where a master finds it; return what it is, and what is to be told.
+
+    Its term becomes higher than any that a node has heard. Where this machine is a node
+    of the cluster, the master is on it from then on.
+
+    Parameters
+    ----------
+    force
+        Though the nodes hear a master, or tell nothing.
+
+    Raises
+    ------
+    Exists
+        If there is a cluster here.
+    WrongState
+        If its master is alive.
+    """
+    if places.store.exists():
+        raise Exists(
+            f"there is a cluster in {places.root}",
+            hint=f"moorage master stop; mv {places.root} {places.root}.old",
+        )
+    manifest, members = read(source)
+    claim(places.root, KEPT)
+    draft = places.root / "draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        for name, data in members.items():
+            durable.write(draft / _named(name), data)
+        told = asyncio.run(_prepared(draft, node, force=force))
+        _settle(places, draft)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return manifest, told
+
+
+def _named(name: str) -> str:
+    """Return the name of a member, if a backup has such one."""
+    head, _, tail = name.rpartition("/")
+    if name != _STORE and (f"{head}/" != _KEYS or tail in ("", ".", "..")):
+        raise BadInput(f"a backup has no member '{name}'")
+    return name
+
+
+def _settle(places: MasterPlaces, draft: Path) -> None:
+    """Let the keys count, and then the store."""
+    shutil.rmtree(places.keys, ignore_errors=True)
+    (draft / "keys").replace(places.keys)
+    (draft / _STORE).replace(places.store)
+    durable.sync(places.root)
+    for path in places.root.iterdir():
+        give(path)
+
+
+async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
+    """Make a store that was put back one that nodes take orders of."""
+    path = draft / _STORE
+    truth, _ = await ConfigStore.open(SqliteStore(path))
+    try:
+        votes = await _heard(truth.config, draft / "keys")
+        if not force:
+            _check(truth.config, votes)
+        own = _own(truth.config, node)
+        if own and truth.config.node(own).uuid != truth.config.cluster.master_node:
+            await truth.commit(moved(truth.config, own))
+    finally:
+        await truth.close()
+    raise_term(path, votes.term + LEAP)
+    return [f"{name} gives no answer ({why})" for name, why in votes.silent.items()]
+
+
+async def _heard(config: Config, keys: Path) -> voting.Votes:
+    nodes = HttpNodes(Authority(keys), leads=False)
+    voters = [one for one in config.named(Node) if not one.offline]
+    try:
+        return await voting.ask(nodes, voters, GetStanding(), 0)
+    finally:
+        await nodes.close()
+
+
+def _check(config: Config, votes: voting.Votes) -> None:
+    alive = [one.name for one in config.named(Node) if votes.hears(one.name)]
+    if alive:
+        raise WrongState(
+            f"the nodes hear a master on {alive[0]}: with a state that was put back "
+            "there would be two",
+            hint=f"on {alive[0]}: moorage master stop; then wait for 20 seconds",
+        )
+    if not votes.said:
+        why = next(iter(votes.silent.values()), "all are marked offline")
+        raise Failed(
+            f"no node tells which masters it has heard ({why}): they may refuse the "
+            "one that starts here",
+            hint="start their agents, or: moorage restore --force FILE",
+        )
+
+
+def _own(config: Config, node: NodePlaces) -> str | None:
+    """Return the name of this machine's node, if the cluster knows it."""
+    if not enrolment.joined(node.keys):
+        return None
+    name = enrolment.name(node.keys)
+    return name if config.knows(Node, name) else None

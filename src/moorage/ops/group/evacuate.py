@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""``gnt-group evacuate``: every instance of a node group goes to others."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, View
+from moorage.jobs.unread import Moot
+from moorage.model import Instance, NodeGroup
+from moorage.ops import placement
+
+
+class GroupEvacuate(Operation, frozen=True, kw_only=True):
+    """Let every instance of a node group go to another one, in a job of its own.
+
+    Attributes
+    ----------
+    target_groups
+        Where they may go; all other groups when empty.
+    sequential
+        Whether one job takes them all, one after the other: it ends at the first that
+        cannot go.
+    """
+
+    op_id = "OP_GROUP_EVACUATE"
+
+    group_name: str
+    target_groups: tuple[str, ...] = ()
+    iallocator: str | None = None
+    early_release: Annotated[bool, Moot("locks are released as early as can be")] = (
+        False
+    )
+    sequential: bool = False
+
+    def group(self, view: View) -> NodeGroup:
+        """Return the group that is emptied."""
+        return view.config.group(self.group_name)
+
+    def leaving(self, view: View) -> list[Instance]:
+        """Return its instances, node by node."""
+        config = view.config
+        nodes = config.nodes_in(self.group(view))
+        return [one for node in nodes for one in config.instances_on(node)]
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Share the group: the jobs take what they need."""
+        yield Lock("group", self.group(view).uuid, shared=True)
+
+    def check(self, view: View) -> None:
+        """Refuse without another group."""
+        group = self.group(view)
+        placement.check_allocator(self.iallocator)
+        targets = [view.config.group(name) for name in self.target_groups]
+        if group in targets:
+            raise BadInput(
+                f"the instances of node group {group.name} cannot go to itself",
+                hint="name another group: --to GROUP",
+            )
+        if view.config.count(NodeGroup) == 1:
+            raise WrongState("there is no other node group", hint="gnt-group list")
+
+    def jobs(self, view: View) -> list[list[dict[str, Any]]]:
+        """Return a job for each instance, or one for all."""
+        asked: dict[str, Any] = {"target_groups": list(self.target_groups)}
+        asked |= {"iallocator": self.iallocator} if self.iallocator else {}
+        moves = [
+            {"OP_ID": "OP_INSTANCE_CHANGE_GROUP", "instance_name": one.name, **asked}
+            for one in self.leaving(view)
+        ]
+        return [moves] if self.sequential and moves else [[one] for one in moves]
+
+    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+        """Return whom the jobs are for, in their order."""
+        del results
+        names = [one.name for one in self.leaving(view)]
+        if self.sequential and names:
+            names = [", ".join(names)]
+        return {"jobs": [], "names": names}

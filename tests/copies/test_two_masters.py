@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The old master lives, and is cut off: two masters never both get an order through."""
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.daemons import failover, succession
+from moorage.daemons.paths import MasterPlaces, NodePlaces
+from moorage.errors import Stale, Unreachable, WrongState
+from moorage.model.commits import Head
+from moorage.protocol import Pause, silent
+from moorage.protocol.sender import ourselves
+from moorage.store import SqliteStore, StoreLost, create
+from moorage.testing.candidates import Town, led
+from moorage.testing.cluster import ClusterBuilder
+from moorage.testing.nodes import SimNodes
+
+
+class Cut:
+    """The way to the nodes of one master; some of them it does not reach.
+
+    Attributes
+    ----------
+    obeyed
+        The terms of the orders that each node took, in their order; all masters share
+        it.
+    """
+
+    def __init__(
+        self, nodes: SimNodes, away: set[str], obeyed: dict[str, list[int]]
+    ) -> None:
+        self.nodes, self.away, self.obeyed = nodes, away, obeyed
+
+    async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
+        if node.name in self.away:
+            raise Unreachable(f"{node.name} is cut off", sent=False, cause="cut off")
+        done = await self.nodes.call(node, call, term, report)
+        if call.heeds_term:
+            self.obeyed.setdefault(node.name, []).append(term)
+        return done
+
+
+class Pair:
+    """An old master on node1, and a candidate on node2 that may follow it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.nodes = SimNodes(directory)
+        self.obeyed: dict[str, list[int]] = {}
+        self.old_way = Cut(self.nodes, set(), self.obeyed)
+        self.new_way = Cut(self.nodes, set(), self.obeyed)
+        self.places = MasterPlaces(directory / "master-node2")
+        self.old: Town
+        self.new: Town | None = None
+
+    async def begin(self) -> None:
+        builder = ClusterBuilder(3)
+        store = SqliteStore(self.directory / "old" / "state.sqlite")
+        await create(store, builder.change())
+        await store.close()
+        for number in range(1, 4):
+            self.nodes.add(f"node{number}")
+        store = SqliteStore(self.directory / "old" / "state.sqlite")
+        self.old = await led(self.directory, self.nodes, store, self.old_way)
+        await self.old.whole("node2", "node3")
+
+    async def follow(self, *, voting: bool = True) -> None:
+        """Let node2 take over, and lead."""
+        root = self.directory / "home"
+        (root / "keys").mkdir(parents=True, exist_ok=True)
+        (root / "keys" / "node.pem").touch()
+        (root / "keys" / "name").write_text("node2")
+        if not (root / "run").exists():
+            (root / "run").symlink_to(self.directory / "node2")
+        await failover.promote(
+            self.new_way,
+            NodePlaces(root),
+            self.places,
+            voting=voting,
+            agreed=lambda _: None,
+        )
+        store = SqliteStore(self.places.store)
+        self.new = await led(self.directory, self.nodes, store, self.new_way)
+
+    async def order(self, town: Town, name: str) -> bool:
+        """Let a master give an order; return whether the node took it."""
+        node = town.truth.config.node(name)
+        try:
+            await town.standing.call(node, Pause(), town.truth.term, silent)
+        except (Stale, Unreachable):
+            return False
+        return True
+
+    async def stop(self) -> None:
+        for town in (self.old, self.new):
+            if town:
+                await town.stop()
+                await town.log.close()
+
+
+@pytest.fixture
+async def pair(tmp_path: Path) -> Any:
+    found = Pair(tmp_path)
+    await found.begin()
+    yield found
+    await found.stop()
+
+
+async def test_once_a_node_obeys_the_new_master_it_never_obeys_the_old(
+    pair: Pair,
+) -> None:
+    chance = random.Random(7)  # noqa: S311
+    pair.old_way.away = {"node2", "node3"}
+    pair.new_way.away = {"node1"}
+    await pair.follow()
+    assert pair.new
+    for turn in range(60):
+        if turn == 30:  # the network heals
+            pair.old_way.away, pair.new_way.away = set(), set()
+        town = chance.choice([pair.old, pair.new])
+        await pair.order(town, chance.choice(["node1", "node2", "node3"]))
+    for terms in pair.obeyed.values():
+        assert terms == sorted(terms)
+        assert {pair.old.truth.term, pair.new.truth.term} <= set(terms)
+    assert not await pair.order(pair.old, "node2")
+    assert await pair.order(pair.new, "node1")
+
+
+async def test_what_the_old_master_commits_after_it_was_followed_is_not_acknowledged(
+    pair: Pair,
+) -> None:
+    await pair.old.commit(1)
+    pair.new_way.away = {"node1"}
+    await pair.follow()
+    assert pair.new
+    with pytest.raises(StoreLost):
+        await pair.old.commit(2)
+    assert pair.old.acknowledged == [1]
+    await pair.new.commit(3)
+    assert await pair.new.log.read("ledger", "") == {"1": b"x" * 50, "3": b"x" * 50}
+
+
+async def test_a_candidate_that_only_few_reach_does_not_follow(pair: Pair) -> None:
+    pair.new_way.away = {"node1", "node3"}
+    with pytest.raises(WrongState, match="1 of 3 nodes answer"):
+        await pair.follow()
+    await pair.old.commit(1)  # nothing was changed
+    assert pair.old.acknowledged == [1]
+
+
+async def test_a_master_that_was_followed_lays_its_store_aside(pair: Pair) -> None:
+    config, term = pair.old.truth.config, pair.old.truth.term
+    assert await succession.follower(pair.old_way, config, term) is None
+    for name in ("node1", "node2", "node3"):
+        agent = pair.nodes.nodes[name].agent
+        agent._leaders.hear(term + 100, ourselves("node2", "10.0.0.2", "test"))
+        agent._fence.pass_term(term + 100)
+    assert await succession.follower(pair.old_way, config, term) == "node2"
+    # One of three is not enough to believe it; nor is a master on the same node.
+    one = Cut(pair.nodes, {"node1", "node3"}, {})
+    assert await succession.follower(one, config, term) is None
+    places = MasterPlaces(pair.directory / "old")
+    said = succession.stand_down(places, Head(812, 5, 0), "node2")
+    assert "on node node2 now" in said.message
+    assert "812 commits, term 5" in said.message
+    assert not places.store.exists()
+    (aside,) = places.root.glob("former-*")
+    assert (aside / "state.sqlite").exists()
+
+
+async def test_a_master_that_lost_a_race_is_refused_and_waits_for_nobody(
+    pair: Pair,
+) -> None:
+    pair.old_way.away = {"node2", "node3"}
+    async with asyncio.timeout(10):
+        await pair.old.commit(1)  # both are behind from here on, and it is told
+    assert {one.state for one in pair.old.copies.status()} == {"behind"}
+    pair.new_way.away = {"node1"}
+    await pair.follow()
+    assert pair.new
+    assert await pair.new.log.read("ledger", "") == {}  # what was behind is not there
+    pair.old_way.away = set()
+    assert not await pair.order(pair.old, "node3")

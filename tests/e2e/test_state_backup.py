@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A backup of the state, made while jobs run, is put back into an empty directory."""
+
+import io
+import json
+import os
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moorage.cli.tour.typist import Typist
+from moorage.daemons import backup, devcluster
+from moorage.daemons.devcluster import Scratch
+from moorage.errors import BadInput
+
+pytestmark = pytest.mark.slow
+
+BIN = Path(sys.executable).parent
+HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
+
+
+@pytest.fixture
+def town(tmp_path: Path) -> Iterator[Scratch]:
+    at = tmp_path / "c"
+    try:
+        HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
+        yield devcluster.read(at)
+    finally:
+        if at.exists():
+            devcluster.down(at)
+
+
+def test_a_cluster_goes_on_from_its_backup(town: Scratch, tmp_path: Path) -> None:
+    node = {"MOORAGE_NODE_DIR": str(town.node("node1").root)}
+    hands = Typist(town.environment() | node, io.StringIO())
+    file = tmp_path / "cluster.backup"
+    hands.type("gnt-disk add --size 1m -t sharedfile --name before")
+    hands.type("gnt-debug delay --submit 600")  # it is under way meanwhile
+    told = hands.type(f"moorage backup {file}")
+    assert "the state of cluster scratch of" in told
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "already" in hands.refused(f"moorage backup {file}")
+    hands.type("gnt-disk add --size 1m -t sharedfile --name after")
+
+    assert "there is a cluster" in hands.refused(f"moorage restore {file}")
+    hands.type("gnt-job cancel 3")
+    hands.type("moorage master stop")
+    shutil.rmtree(town.master.root)
+    told = hands.refused(f"moorage restore {file}")
+    assert "the nodes hear a master on node1" in told  # seconds ago: it may live
+    hands.type(f"moorage restore --force {file}")
+    assert town.master.store.stat().st_mode & 0o777 == 0o600
+    hands.type("moorage master start")
+    assert [one["name"] for one in hands.ask("gnt-disk list -o name")] == ["before"]
+    # Orders get through: the term is higher than any that a node has heard.
+    hands.type("gnt-disk add --size 1m -t sharedfile --name later")
+    rows = hands.ask("gnt-job list -o summary,status")
+    states = [one["status"] for one in rows if "TEST_DELAY" in str(one["summary"])]
+    assert states == ["error"]  # it was under way, and the new master took it up
+    assert json.loads(hands.type("gnt-cluster verify --json"))["errors"] == []
+
+
+def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
+    members = {"state.sqlite": b"x", "keys/ca.key": b"key"}
+    sums = {name: backup._sum(data) for name, data in members.items()}
+    made = backup.Manifest(
+        cluster="c", software="1", time=0.0, version=1, term=1, sums=sums
+    )
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    text = backup.json.encode(made)
+    backup._write(good, {"manifest.json": text, **members})
+    assert backup.read(good)[1] == members
+    backup._write(bad, {"manifest.json": text, **members, "keys/ca.key": b"kex"})
+    with pytest.raises(BadInput, match=r"its keys/ca\.key is not what was written"):
+        backup.read(bad)
+    other = tmp_path / "other"
+    with tarfile.open(other, "w") as tar:
+        tar.add(good, "something")
+    with pytest.raises(BadInput, match="is no backup"):
+        backup.read(other)
+    with pytest.raises(BadInput, match="is no backup"):
+        backup.read(Path(__file__))

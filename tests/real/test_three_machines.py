@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Three fresh Debian systems become a cluster by what the page says, and stay one."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from moorage.node.hypervisors.kvm import Kvm
+from moorage.testing.guest import Guest
+from moorage.testing.guest_image import build, write_image
+from moorage.testing.machines import Machine, Switch
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+import console  # noqa: E402 - beside the docs, not in the package
+
+BUILD = ROOT / ".build"
+DEBS = BUILD / "deb"
+DEBIAN = BUILD / "machines" / "debian"
+SHARED = "/srv/ganeti/shared-file-storage"
+NAMES = ("node1", "node2", "node3")
+LINE = re.compile(r"(all|node\d)# (.*)")
+
+pytestmark = pytest.mark.real
+
+
+# -- pages -----------------------------------------------------------------------------
+
+
+@dataclass
+class Step:
+    """A line to type, where, and what it prints."""
+
+    where: str
+    text: str
+    shown: list[str] = field(default_factory=list)
+
+
+def chapters(page):
+    """Return the steps of a page by their headings."""
+    found = {}
+    inside = False
+    for line in page.read_text().splitlines():
+        if line.startswith("## "):
+            steps = found[line[3:]] = []
+        elif line.startswith("```"):
+            inside = line == "```shell-session"
+        elif inside and (typed := LINE.match(line)):
+            steps.append(Step(*typed.groups()))
+        elif inside and line.startswith("> ") and not steps[-1].shown:
+            steps[-1].text += f"\n{line[2:]}"
+        elif inside:
+            steps[-1].shown.append(line)
+    return found
+
+
+# -- machines --------------------------------------------------------------------------
+
+
+class Three:
+    """Three machines, and somebody who types at them."""
+
+    def __init__(self, machines):
+        self.machines = machines
+        self.master = machines["node1"]
+
+    def __getitem__(self, name):
+        return self.machines[name]
+
+    def each(self, does):
+        with ThreadPoolExecutor(3) as pool:
+            return list(pool.map(does, self.machines.values()))
+
+    def type(self, step):
+        if step.where != "all":
+            printed = [self[step.where].run(step.text)]
+        else:
+            printed = self.each(lambda machine: machine.run(step.text))
+        for one in printed:
+            told = console.tells(step.shown, one.splitlines())
+            assert told, f"{step.where}# {step.text}\nprints\n{one}"
+
+    def follow(self, page, chapter):
+        steps = chapters(ROOT / "docs" / page)[chapter]
+        assert steps, chapter
+        for step in steps:
+            self.type(step)
+
+    def home(self, name):
+        line = f"gnt-instance list --no-headers -o pnode {name}"
+        return self.master.run(line).strip()
+
+    def is_well(self):
+        self.master.wait("gnt-cluster verify | grep 'No problem found'")
+
+    def status(self, name):
+        line = f"gnt-instance list --no-headers -o status {name}"
+        return self.master.run(line).strip()
+
+
+@pytest.fixture(scope="module")
+def three():
+    subprocess.run(["make", "-s", "deb", "debian-root"], cwd=ROOT, check=True)
+    with ExitStack() as stack:
+        at = Path(tempfile.mkdtemp(prefix="three-", dir=BUILD))
+        stack.callback(shutil.rmtree, at)
+        shared = at / "shared"
+        shared.mkdir()
+        build(BUILD / "guest")
+        write_image(shared / "guest.raw", BUILD / "guest")
+        switch = stack.enter_context(Switch())
+        machines = {}
+        for name in NAMES:
+            machine = Machine(name, at / name, DEBIAN, switch, {shared: SHARED})
+            stack.callback(machine.remove)
+            machines[name] = machine
+        found = Three(machines)
+        found.each(Machine.boot)
+        found.each(lambda machine: machine.bring(DEBS, "/root/moorage"))
+        yield found
+
+
+# -- the page --------------------------------------------------------------------------
+
+PAGE = "start/three-machines.md"
+PACKAGES = "how-to/packages.md"
+
+
+@pytest.mark.parametrize(
+    "chapter", ["Names", "A bridge", "Install", "The cluster", "Storage", "A guest"]
+)
+def test_the_page_is_word_for_word_true(three, chapter):
+    three.follow(PAGE, chapter)
+
+
+# -- what happens to it afterwards -----------------------------------------------------
+
+
+def qemu(machine, name):
+    """Return the process of a guest there."""
+    return machine.run(f"pgrep -f '^qemu-system.* -name {name} ' || true").split()
+
+
+def guests(three, *names):
+    """Return clients of guests, each where it runs."""
+    for name in names:
+        line = f"gnt-instance list --no-headers -o uuid,pnode {name}"
+        uuid, node = three.master.run(line).split()
+        # A machine's socket is reached through its file system, whatever its network.
+        run = Path(f"/proc/{three[node].pid}/root/var/lib/moorage-node/run/kvm")
+        yield Guest(Kvm(run, "").channel(uuid))
+
+
+def test_guests_ping_each_other_before_and_after_a_migration(three):
+    async def said(number, command):
+        async with list(guests(three, "web1", "web2"))[number] as guest:
+            return await guest.run(command)
+
+    def ping():
+        return asyncio.run(said(0, "ping -c 2 -W 5 198.51.100.2"))
+
+    for number in (0, 1):
+        address = (
+            f"ip addr add 198.51.100.{number + 1}/24 dev eth0; ip link set eth0 up"
+        )
+        asyncio.run(said(number, address))
+    assert "2 packets received" in ping()
+    three.master.run("gnt-instance migrate -f -n node2 web1")
+    assert "2 packets received" in ping()
+
+
+def test_the_master_runs_without_root_and_without_capabilities(three):
+    node1 = three["node1"]
+    pid = node1.run("systemctl show -P MainPID moorage-master").strip()
+    status = node1.run(f"cat /proc/{pid}/status")
+    assert node1.run(f"stat -c %U /proc/{pid}").strip() == "moorage"
+    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
+    assert node1.run("find /var/lib/moorage ! -user moorage") == ""
+
+
+def test_guests_go_on_when_their_agent_is_restarted_or_killed(three):
+    node = three.home("web1")
+    before = qemu(three[node], "web1")
+    assert len(before) == 1
+    three[node].run("systemctl restart moorage-node")
+    three[node].run("systemctl kill --signal=KILL --kill-whom=main moorage-node")
+    three[node].wait("systemctl is-active moorage-node")
+    assert qemu(three[node], "web1") == before
+    assert three.status("web1") == "running"
+
+
+def test_a_rebooted_node_gets_its_guests_back(three):
+    node = three.home("web1")
+    three[node].reboot()
+    three[node].wait("systemctl is-active moorage-node")
+    three.master.wait(f"gnt-node list --no-headers -o mfree {node} | grep [0-9]")
+    # What the timer starts every five minutes.
+    three.master.run("systemctl start moorage-watcher")
+    assert three.status("web1") == "running"
+    assert len(qemu(three[node], "web1")) == 1
+
+
+def test_a_master_without_power_comes_back_by_itself(three):
+    node1 = three["node1"]
+    begun = node1.run("gnt-job list --no-headers -o id").split()
+    node1.pull_plug()
+    node1.boot()
+    node1.wait("gnt-cluster info")
+    assert set(begun) <= set(node1.run("gnt-job list --no-headers -o id").split())
+    three.is_well()
+
+
+def test_a_node_without_power_loses_no_guest(three):
+    master, lost = three.master, "node3"
+    assert three.home("web2") == lost
+    three[lost].pull_plug()
+    master.run(f"gnt-node modify --offline yes --force {lost}")
+    master.run("gnt-instance failover -f --ignore-consistency -n node1 web2")
+    assert three.status("web2") == "running"
+    three[lost].boot()
+    three[lost].wait("systemctl is-active moorage-node")
+    master.run(f"gnt-node modify --offline no {lost}")
+    three.is_well()
+
+
+def test_the_master_moves_under_running_guests_and_back(three):
+    before = {name: qemu(three[three.home(name)], name) for name in ("web1", "web2")}
+    former = three.master
+    three.follow(PAGE, "Another master")
+    three.master = three["node2"]
+    former.wait("! systemctl is-active moorage-master")
+    three.is_well()
+    assert "node2" in former.run("gnt-instance list", check=False)  # where to go
+    former.wait("gnt-cluster master-failover --yes-do-it")
+    three.master = former
+    three["node2"].wait("! systemctl is-active moorage-master")
+    three.is_well()
+    after = {name: qemu(three[three.home(name)], name) for name in before}
+    assert after == before
+
+
+def next_version(to):
+    """Write the packages once more, as the next version."""
+    to.mkdir()
+    for deb in DEBS.glob("*.deb"):
+        with tempfile.TemporaryDirectory(dir=to) as inside:
+            subprocess.run(["dpkg-deb", "-R", deb, inside], check=True)
+            control = Path(inside, "DEBIAN", "control")
+            text = control.read_text()
+            control.write_text(text.replace("0.1.0", NEXT))
+            built = to / deb.name.replace("0.1.0", NEXT)
+            argv = ["dpkg-deb", "-Zgzip", "-z1", "-b", inside, built]
+            subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+
+
+NEXT = "0.1.1"
+
+
+def test_an_upgrade_exchanges_agent_and_master_under_running_guests(three, tmp_path):
+    next_version(tmp_path / "next")
+    node = three.home("web1")
+    guest = qemu(three[node], "web1")
+    mains = "systemctl show -P MainPID moorage-node"
+    agents = three.each(lambda machine: machine.run(mains))
+    for machine in three.machines.values():
+        machine.bring(tmp_path / "next", "/root/moorage-next")
+    three.follow(PACKAGES, "Upgrade")
+    versions = three.each(lambda one: one.run("dpkg-query -W -f '${Version}' moorage"))
+    assert versions == [NEXT] * 3
+    assert not set(agents) & set(three.each(lambda machine: machine.run(mains)))
+    assert qemu(three[node], "web1") == guest
+    assert three.status("web1") == "running"
+
+
+def test_a_node_that_leaves_keeps_nothing_but_data(three):
+    three.follow(PACKAGES, "Remove a node")
+    node3 = three["node3"]
+    left = node3.run("dpkg-query -W -f '${Package} ${Status}\\n' 'moorage*' || true")
+    assert "installed" not in left
+    assert "config-files" not in left
+    units = node3.run("systemctl list-unit-files 'moorage*' --no-legend; ip -o link")
+    assert "moorage" not in units
+
+
+def test_a_purge_names_the_data_that_it_leaves(three):
+    node2 = three["node2"]
+    said = node2.run("apt-get purge -y 'moorage*'")
+    assert "/var/lib/moorage-node is left" in said
+    assert node2.run("ls /var/lib/moorage-node/keys")
+    assert "moorage" not in node2.run("ls /etc /run /usr/lib /usr/share /usr/bin")
