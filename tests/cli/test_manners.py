@@ -7,8 +7,8 @@ from moorage.errors import NotFound
 
 def test_nothing_that_destroys_is_suggested(typed) -> None:
     for line in (
-        "gnt-instance rename x y",
-        "gnt-instance move x",
+        "gnt-instance removed x",
+        "gnt-group removed x",
         "gnt-disk removed x",
     ):
         screen = typed(line)

@@ -21,7 +21,7 @@ from .help import command_help, program_help
 from .terminal import Terminal
 
 INTERRUPTED = 130
-DESTROYS = frozenset({"remove", "destroy", "down", "shutdown"})
+DESTROYS = frozenset({"remove", "destroy", "down", "shutdown", "reinstall"})
 """Commands that are never suggested, and for which nothing is."""
 
 
