@@ -28,7 +28,7 @@ from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
 from moorage.testing.rbd import POOL as CEPH_POOL
 from moorage.testing.state_snapshot import epochs
-from moorage.testing.storage import GLUSTER_DIR
+from moorage.testing.stored import GLUSTER_DIR
 
 NODES = ("node1", "node2", "node3", "node4")
 INSTANCES = ("web1", "web2", "web3", "web4", "web5")
