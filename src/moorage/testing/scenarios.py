@@ -147,7 +147,7 @@ _SHOP: list[dict[str, Any]] = [
     {"size": 64, "dev_type": "gluster", "name": "bills"},
 ]
 _MADE: dict[str, Any] = {"pnode": "node1", "disk_template": "plain"}
-_SUBNET = {"network": "192.0.2.0/29", "add_reserved_ips": ["192.0.2.6"]}
+_SUBNET = {"network": "198.18.0.0/29", "add_reserved_ips": ["198.18.0.6"]}
 _CARD = {"network": "lan", "ip": "pool"}
 _INSTANCES: tuple[dict[str, Any], ...] = (
     {
@@ -243,12 +243,12 @@ _NETWORKS = (
     _network("new", "ADD", **_SUBNET),
     _network("void", "CONNECT", group_name="default", network_link="br1"),
     _network("dmz", "DISCONNECT", group_name="default"),
-    _network("lan", "SET_PARAMS", gateway="192.0.2.5"),
+    _network("lan", "SET_PARAMS", gateway="198.18.0.5"),
     _network("void", "RENAME", new_name="other"),
     _network("void", "REMOVE"),
 )
 _CARDS = [
-    ["modify", "0", {"ip": "192.0.2.4"}],
+    ["modify", "0", {"ip": "198.18.0.4"}],
     ["add", "-1", _CARD],
     ["add", "0", {"link": "br0", "mac": "aa:00:00:00:00:01"}],
 ]
