@@ -154,6 +154,17 @@ def test_a_plan_is_shown_and_nothing_is_done(types: Types, drifted: str) -> None
     )
 
 
+def test_a_dry_run_shows_the_plan_that_would_be_done(
+    types: Types, drifted: str
+) -> None:
+    assert drifted in types("gnt-storage reconcile --dry-run", status=1)
+    told = types("gnt-storage reconcile --apply --yes --dry-run", status=1)
+    assert f"quarantine disk data1: there is no volume san/{drifted}" in told
+    assert types("gnt-disk list --no-headers -o name,status") == (
+        "data1 detached\ndata2 detached\n"
+    )
+
+
 def test_the_plan_is_done_when_somebody_agrees(types: Types, drifted: str) -> None:
     del drifted
     told = types("gnt-storage reconcile --apply", status=1)

@@ -126,11 +126,14 @@ class Volume(Struct, frozen=True, kw_only=True):
         In whole MiB, rounded up; None where the storage does not tell.
     note
         What else the storage has to say about it.
+    origin
+        Name of the volume that it cannot be read without; empty for none.
     """
 
     logical_id: tuple[Any, ...]
     size: Mib | None = None
     note: str = ""
+    origin: str = ""
 
 
 class Need(Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from moorage.model import (
 )
 
 from . import copies, disk_checks, disk_spec, node_tasks, pairs, placement, policy
+from .dependents import ask_dependents, check_no_dependents
 from .disk.grow import grow_locks
 from .disk_access import (
     ask_candidates,
@@ -71,6 +72,7 @@ class Conversion:
         if owner:
             yield node_tasks.guest_on(owner.primary_node, owner)
         yield from ask_candidates(config, disk)
+        yield from ask_dependents(config, [disk])
         if self.node:
             yield from ask_reach(config, [disk], config.node(self.node))
         yield from disk_spec.ask(config, self.wanted, self._group(config))
@@ -158,6 +160,7 @@ class Conversion:
         """Raise `Refused` unless the disk can be copied to such storage."""
         owner = view.config.owner(self.disk)
         self.check_copy(view)
+        check_no_dependents(view, [self.disk])
         if owner:
             self._check_writable(view, owner)
 

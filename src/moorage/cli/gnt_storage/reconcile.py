@@ -24,15 +24,17 @@ def reconcile(call: Call) -> int:
     asked: dict[str, Any] = {"providers": list(call.option("provider") or ())}
     if call.option("all"):
         asked["everything"] = True
+    only_shown = call.option("dry_run")
+    call.options.dry_run = False  # to look changes nothing, and the plan comes of it
     found = fetch(call, _OP, **asked)
     plan = found["plan"]
-    if call.option("json") and not call.option("apply"):
+    if call.option("json") and (only_shown or not call.option("apply")):
         call.terminal.print(json.dumps(found, indent=2))
         return _status(found)
     if not call.option("json"):
         for line in _lines(found):
             call.terminal.print(line)
-    if not call.option("apply") or not plan:
+    if not call.option("apply") or not plan or only_shown:
         return _status(found)
     many = f"these {len(plan)} steps" if len(plan) > 1 else "this step"
     call.ask(f"Carry out {many}? Nothing is deleted.")

@@ -7,6 +7,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change
 from moorage.ops import copies
+from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk_access import (
     ask_candidates,
     candidates,
@@ -33,7 +34,9 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who can do it."""
-        yield from ask_candidates(view.config, view.config.disk(self.disk))
+        disk = view.config.disk(self.disk)
+        yield from ask_candidates(view.config, disk)
+        yield from ask_dependents(view.config, [disk])
 
     def check(self, view: View) -> None:
         """Refuse while an instance has the disk."""
@@ -48,6 +51,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
                 instance=owner.name,
             )
         worker(view, disk)
+        check_no_dependents(view, [disk])
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which copies stay behind."""

@@ -35,6 +35,7 @@ from moorage.ops import (
     placement,
     pools,
 )
+from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk.attach import attach_tasks, check_free, check_index, inserted
 from moorage.ops.disk.detach import detach_tasks
 from moorage.ops.disk_access import (
@@ -123,6 +124,14 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
                 yield from ask_listed(view.config, disk)
         for disk in self._elsewhere(view):
             yield from ask_candidates(view.config, disk)
+        yield from ask_dependents(view.config, self._destroyed(view))
+
+    def _destroyed(self, view: View) -> list[Disk]:
+        """Return the disks that are removed for good."""
+        if self.keep_disks:
+            return []
+        mods = self.mods(view)
+        return [disk for mod, disk in mods if mod.action == "remove" and disk]
 
     def _elsewhere(self, view: View) -> Iterator[Disk]:
         """Yield the disks that another node than the instance's may have to remove."""
@@ -144,6 +153,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             check_known(view, instance)  # as gnt-disk detach: its node may be off
         else:
             OnInstance.check(self, view)
+        check_no_dependents(view, self._destroyed(view))
         node = view.config.node(instance.primary_node)
         for mod, disk in self.mods(view):
             if disk is None:

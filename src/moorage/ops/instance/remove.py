@@ -9,6 +9,7 @@ from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
 from moorage.ops import copies
+from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk_access import (
     ask_candidates,
     candidates,
@@ -55,6 +56,11 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         yield from OnInstance.questions(self, view)
         for disk in self._elsewhere(view):
             yield from ask_candidates(view.config, disk)
+        yield from ask_dependents(view.config, self._destroyed(view))
+
+    def _destroyed(self, view: View) -> list[Disk]:
+        """Return the disks that go with it."""
+        return [] if self.keep_disks else view.config.disks_of(self.instance(view))
 
     def check(self, view: View) -> None:
         """Refuse on a node that is offline or silent: nothing could be removed."""
@@ -74,12 +80,13 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
                 if again not in refusal.hint:
                     refusal.with_hint(f"{refusal.hint}, or: {again}")
             raise
+        check_no_dependents(view, self._destroyed(view))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which disks stay behind, for no node can remove them."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
-        for disk in () if self.keep_disks else view.config.disks_of(instance):
+        for disk in self._destroyed(view):
             yield from copies.left_behind(view.config, disk)
         for disk in self._elsewhere(view):
             try:

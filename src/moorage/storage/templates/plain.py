@@ -249,13 +249,14 @@ class Plain(Template):
     def volumes(self, params: Mapping[str, Any]) -> Listing:
         """Return the logical volumes of a group, but for those of LVM's own."""
         group = self._group_of(self.site.settings, params)
-        fields = "lv_name,lv_size,lv_layout,lv_tags"
+        fields = "lv_name,lv_size,lv_layout,lv_tags,origin"
         rows = yield from lvm.report("lvs", "", fields, group, whole=True)
         return tuple(
             Volume(
                 logical_id=(group, row["lv_name"]),
                 size=Mib(-(-lvm.size_of(row) // _MIB)),
                 note=row["lv_tags"],
+                origin=row.get("origin", ""),
             )
             for row in rows
             if row["lv_layout"] not in _POOLS

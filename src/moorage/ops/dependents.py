@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Volumes that cannot be read without another one: it is not destroyed before them."""
+
+from collections.abc import Iterable, Iterator
+
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Ask, Question, View
+from moorage.model import Config, Disk
+from moorage.ops.disk_access import able, can
+from moorage.ops.storage.directories import place_of
+from moorage.protocol import Listed, ListVolumes
+from moorage.storage import Can
+
+
+def ask_dependents(config: Config, disks: Iterable[Disk]) -> Iterator[Question]:
+    """Ask the nodes of disks for volumes that may need them."""
+    yield from (question for _, question in _questions(config, disks))
+
+
+def check_no_dependents(view: View, disks: Iterable[Disk]) -> None:
+    """Raise `WrongState` if a disk's volume has snapshots that need it.
+
+    A node that gave no answer proves nothing: its storage looks again, at the end.
+    """
+    for disk, question in _questions(view.config, disks):
+        found = _needing(view, disk, question)
+        if found:
+            raise WrongState(
+                f"disk {disk.label} has snapshots, which cannot be read without it: "
+                f"{', '.join(found)}",
+                hint=f"first: gnt-disk remove {' '.join(found)}",
+                disk=disk.uuid,
+            )
+
+
+def _questions(
+    config: Config, disks: Iterable[Disk]
+) -> Iterator[tuple[Disk, Ask[list[Listed]]]]:
+    for disk in disks:
+        if _lends(disk) and not config.node(disk.nodes[0]).offline:
+            places = (place_of(config, disk),)
+            yield disk, Ask(disk.nodes[0], ListVolumes(places=places))
+
+
+def _lends(disk: Disk) -> bool:
+    """Whether snapshots of a disk need it, and its own node knows them."""
+    if not can(disk, Can.SNAPSHOT) or not can(disk, Can.LIST) or can(disk, Can.CLONE):
+        return False
+    return bool(disk.nodes) and not (able(disk).images or able(disk).provider)
+
+
+def _needing(view: View, disk: Disk, question: Ask[list[Listed]]) -> list[str]:
+    """Return what the snapshots of a disk are called; volumes, where they are none."""
+    try:
+        (listed,) = view.answer(question) or (Listed(),)
+    except MoorageError:
+        return []
+    called = {one.logical_id: one.label for one in view.config.all(Disk)}
+    return sorted(
+        called.get(tuple(one.logical_id), str(one.logical_id[-1]))
+        for one in listed.volumes
+        if one.origin and one.origin == disk.volume
+    )
