@@ -72,7 +72,7 @@ slow-tests: $(INSTALLED) real-packages
 	  --requirements-report $(REPORTS)/slow.json tests
 
 # One after the other: each has the machine's two cores to itself.
-real-tests: $(INSTALLED) guest
+real-tests: $(INSTALLED) guest deb debian-root
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest --timeout 1200 --durations 10 -m real \
 	  --requirements-report $(REPORTS)/real.json tests
