@@ -15,6 +15,7 @@ from .terminal import Terminal
 PROGRAMS = (
     "moorage",
     "gnt_cluster",
+    "gnt_network",
     "gnt_node",
     "gnt_group",
     "gnt_instance",
@@ -24,6 +25,7 @@ PROGRAMS = (
     "gnt_backup",
     "gnt_job",
     "gnt_os",
+    "gnt_filter",
     "gnt_debug",
 )
 """The modules of the programs that have commands, in the order of the reference."""
