@@ -66,13 +66,13 @@ fuzz: $(INSTALLED) ## Type odd command lines at a simulated cluster: SEED=1 LINE
 stateful: $(INSTALLED) ## Do anything to simulated clusters, in any order: SEED=1 STEPS=100000
 	PYTHONHASHSEED=0 $(BIN)/pytest tests/stateful --stateful-seed $(SEED) --stateful-steps $(STEPS)
 
-slow-tests: $(INSTALLED) real-packages
+slow-tests: $(INSTALLED) real-packages wheel
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest -n 2 --timeout 1200 --durations 10 -m "$(SLOW)" \
 	  --requirements-report $(REPORTS)/slow.json tests
 
 # One after the other: each has the machine's two cores to itself.
-real-tests: $(INSTALLED) guest
+real-tests: $(INSTALLED) guest deb debian-root
 	@mkdir -p $(REPORTS)
 	$(BIN)/pytest --timeout 1200 --durations 10 -m real \
 	  --requirements-report $(REPORTS)/real.json tests
