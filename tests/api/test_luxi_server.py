@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.api.luxi import END, NOCHANGE, VERSION, LuxiClient
+from moorage.api.luxi import NOCHANGE, LuxiClient
+from moorage.api.luxi_messages import END, VERSION
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import BadInput, Failed, NotFound, WrongState

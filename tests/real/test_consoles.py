@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
 from moorage.api.luxi import LuxiClient
 from moorage.errors import MoorageError
-from moorage.guest import system
 from moorage.node import tls
 from moorage.node.authority import Authority
+from moorage.testing.guest_image import system
 
 pytestmark = pytest.mark.real
 
