@@ -63,6 +63,10 @@ def test_short_names_work_in_every_place(harbour: Any) -> None:
     harbour.type("gnt-node modify --drained=yes node2")
     harbour.type("gnt-node modify --drained=no NODE2")
     assert "node2.example.com" in harbour.look("gnt-node info node2")
+    said = harbour.refused("gnt-node add --readd node2")
+    assert "can be added with its token only" in said
+    said = harbour.refused("gnt-node add --token x node2.example.com")
+    assert "that is no token of a node" in said
     harbour.type("gnt-cluster verify")
 
 
