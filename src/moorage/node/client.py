@@ -31,6 +31,7 @@ from moorage.protocol import (
 )
 from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import Sender, check, ourselves
+from moorage.protocol.state import OnCopy
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
@@ -41,8 +42,9 @@ R = TypeVar("R")
 
 CONNECT = 5.0
 """Seconds to get a connection."""
-_TRIES = 3
-"""How often a connection is tried: an agent that restarts is back in a second."""
+_TRIES, _PATIENT = 3, 8
+"""How often a connection is tried, and how often for a step of a job where the machine
+is there and its agent is not: one that is upgraded is back in some seconds."""
 _LOOK = 0.2
 """Seconds between two questions whether a node is in, or out."""
 _FIRST_WORDS = 30.0
@@ -163,15 +165,16 @@ class HttpNodes:
     async def _tried(
         self, node: Node, call: Verb[R], term: int, report: Report, way: Way
     ) -> R:
-        for attempt in range(1, _TRIES + 1):
+        for attempt in count(1):
             try:
                 return await self._ask(node, call, term, report, way)
             except Unreachable as error:
-                if error.facts.get("sent") or attempt == _TRIES:
+                tries = _tries(call, error)
+                if error.facts.get("sent") or attempt >= tries:
                     raise
-                text = f"{error.message}; trying again ({attempt} of {_TRIES - 1})"
+                text = f"{error.message}; trying again ({attempt} of {tries - 1})"
                 report(0, 0, "log", text)
-                await asyncio.sleep(0.3 * attempt)
+                await asyncio.sleep(min(0.3 * attempt, 1.0))
         raise AssertionError  # the last attempt returned or raised
 
     async def close(self) -> None:
@@ -271,6 +274,15 @@ class HttpNodes:
         if way.shown is not None and isinstance(result, NodeFacts):
             return cast("R", replace(result, certificate_ends=way.shown.ends))
         return result
+
+
+def _tries(call: Verb[object], error: Unreachable) -> int:
+    """Return how often a node is tried that failed in this way."""
+    if isinstance(call, OnCopy):
+        return 1  # commits wait for it, and it is asked again anyway
+    inner = _inner(error.__cause__) if error.__cause__ else None
+    absent = getattr(inner, "errno", None) == errno.ECONNREFUSED
+    return _PATIENT if absent and not call.reads else _TRIES
 
 
 def _let_in_by(authority: Authority, node: Node) -> str:
