@@ -6,6 +6,9 @@ The master and the agents are processes; the guests are simulated, and say their
 
 import io
 import os
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +23,14 @@ from moorage.errors import MoorageError, WrongState
 
 pytestmark = pytest.mark.slow
 
+BIN = Path(sys.executable).parent
+
 
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return who types in a cluster whose machines have long names."""
     at = tmp_path_factory.mktemp("names") / "c"
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{BIN}:{os.environ['PATH']}"
     hands = Typist({"PATH": path}, io.StringIO())
     try:
         hands.type(f"moorage up {at} --nodes 2 --hypervisor sim --bare")
@@ -63,6 +68,10 @@ def test_short_names_work_in_every_place(harbour: Any) -> None:
     harbour.type("gnt-node modify --drained=yes node2")
     harbour.type("gnt-node modify --drained=no NODE2")
     assert "node2.example.com" in harbour.look("gnt-node info node2")
+    said = harbour.refused("gnt-node add --readd node2")
+    assert "can be added with its token only" in said
+    said = harbour.refused("gnt-node add --token x node2.example.com")
+    assert "that is no token of a node" in said
     harbour.type("gnt-cluster verify")
 
 
@@ -155,3 +164,27 @@ def test_a_node_reaches_its_own_guests_without_the_master(harbour: Any) -> None:
         assert told["node"] == "node2.example.com"
         with line:
             said_by(line, came, b"web2.example.org serial: ")
+
+
+def test_a_screen_is_served_to_viewers_of_this_machine(harbour: Any) -> None:
+    """Each viewer has a line of its own; Ctrl-C ends them all."""
+    words = [BIN / "gnt-instance", "console", "--vnc", "web2.example.org"]
+    environ = {**os.environ, **harbour.scratch.environment()}
+    with subprocess.Popen(
+        words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as serving:
+        try:
+            assert serving.stdout
+            host, _, port = serving.stdout.readline().split()[1].partition("::")
+            assert host == "127.0.0.1"
+            assert len(serving.stdout.readline().split()[1]) == 8  # the ticket
+            viewers = [socket.create_connection((host, int(port))) for _ in range(2)]
+            for viewer in viewers:
+                said_by(viewer, b"", b"web2.example.org vnc: ")
+            viewers[0].close()
+            viewers[1].sendall(b"still here")
+            said_by(viewers[1], b"", b"still here")
+            viewers[1].close()
+        finally:
+            serving.send_signal(signal.SIGINT)
+            assert serving.wait(60) == 130

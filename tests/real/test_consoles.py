@@ -52,7 +52,7 @@ def installer(town: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
     given = f"kvm:boot_order=cdrom,cdrom_image_path={image},vga=std"
     town.type(f"gnt-instance add -t diskless --no-nics -n node2 -H {given} inst1")
     yield town
-    town.type("gnt-instance remove -f inst1")
+    town.type("gnt-instance remove -f --shutdown-timeout=0 inst1")
     image.unlink()
 
 
@@ -169,7 +169,7 @@ def test_a_line_ends_with_a_migration_and_goes_on_at_the_new_node(town: Any) -> 
             line.sendall(b"\necho ans''wered\n")
             until(line, came, b"answered")
     finally:
-        town.type("gnt-instance remove -f plain1")
+        town.type("gnt-instance remove -f --shutdown-timeout=0 plain1")
         town.type(f"gnt-node modify -s {town.scratch.address('node3')} node3")
 
 
@@ -191,8 +191,8 @@ def open_screen(town: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         given = f"kvm:vnc_bind_address=127.0.0.1,{password}{more}"
         town.type(f"gnt-instance add -t diskless --no-nics -n node1 -H {given} {name}")
     yield town
-    town.type("gnt-instance remove -f port1")
-    town.type("gnt-instance remove -f port2")
+    town.type("gnt-instance remove -f --shutdown-timeout=0 port1")
+    town.type("gnt-instance remove -f --shutdown-timeout=0 port2")
 
 
 def port_of(town: Any, name: str) -> int:

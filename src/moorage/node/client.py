@@ -3,12 +3,8 @@
 
 import asyncio
 import errno
-import os
 import secrets
 import socket
-import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import TypeVar, cast
 
@@ -16,9 +12,8 @@ import aiohttp
 from msgspec import DecodeError, json
 from msgspec.structs import replace
 
-from moorage.errors import MoorageError, Stale, Unreachable
+from moorage.errors import Unreachable
 from moorage.model import Node, NodeFacts
-from moorage.model.addresses import place
 from moorage.model.token import from_text
 from moorage.protocol import (
     EnrolNode,
@@ -36,7 +31,8 @@ from moorage.protocol.state import OnCopy
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
 from .lines import LONGEST, Line, WebLine
-from .pins import Mistrusted, Way
+from .pins import Way
+from .unanswered import inner_of, place_of, told_as_the_nodes, unreachable
 
 R = TypeVar("R")
 
@@ -127,7 +123,7 @@ class HttpNodes:
         try:
             link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(node, error, sent=False) from error
+            raise unreachable(node, error, sent=False) from error
         try:
             asked = LineRequest(wanted, term, self._mark, self.sender)
             await self._open_line(node, link, asked)
@@ -144,17 +140,17 @@ class HttpNodes:
             await link.send_bytes(json.encode(asked))
             message = await link.receive(timeout=self._silence)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(node, error, sent=False) from error
+            raise unreachable(node, error, sent=False) from error
         if message.type is not aiohttp.WSMsgType.BINARY:
-            raise _unreachable(node, ConnectionError("it hung up"), sent=False)
-        with _told_as_the_nodes(node, "its console cannot be read"):
+            raise unreachable(node, ConnectionError("it hung up"), sent=False)
+        with told_as_the_nodes(node, "its console cannot be read"):
             answers.check_opened(message.data)
 
     async def _web_socket(
         self, node: Node, way: Way
     ) -> aiohttp.ClientWebSocketResponse:
         return await self._open().ws_connect(
-            f"https://{_place(node)}/line",
+            f"https://{place_of(node)}/line",
             server_hostname=node.name,
             heartbeat=wire.SILENCE,
             max_msg_size=LONGEST,
@@ -258,7 +254,7 @@ class HttpNodes:
         )
         try:
             async with self._open().post(
-                f"https://{_place(node)}/call",
+                f"https://{place_of(node)}/call",
                 data=json.encode(asked),
                 server_hostname=node.name,
                 allow_redirects=False,  # to whatever the master reaches
@@ -268,9 +264,9 @@ class HttpNodes:
                 check(self.sender, _speaker(answer), node.name)
                 result = await _result(node, call, answer, report)
         except _UNSENT as error:
-            raise _unreachable(node, error, sent=False) from error
+            raise unreachable(node, error, sent=False) from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(node, error, sent=True) from error
+            raise unreachable(node, error, sent=True) from error
         if way.shown is not None and isinstance(result, NodeFacts):
             return cast("R", replace(result, certificate_ends=way.shown.ends))
         return result
@@ -280,7 +276,7 @@ def _tries(call: Verb[object], error: Unreachable) -> int:
     """Return how often a node is tried that failed in this way."""
     if isinstance(call, OnCopy):
         return 1  # commits wait for it, and it is asked again anyway
-    inner = _inner(error.__cause__) if error.__cause__ else None
+    inner = inner_of(error.__cause__) if error.__cause__ else None
     absent = getattr(inner, "errno", None) == errno.ECONNREFUSED
     return _PATIENT if absent and not call.reads else _TRIES
 
@@ -296,16 +292,6 @@ def _let_in_by(authority: Authority, node: Node) -> str:
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """There was no connection, so the node cannot have got the request."""
-_SILENT = frozenset(
-    {
-        errno.ECONNREFUSED,
-        errno.EHOSTDOWN,
-        errno.EHOSTUNREACH,
-        errno.ENETUNREACH,
-        errno.ETIMEDOUT,
-    }
-)
-"""Errors of a connection to a machine that may be off."""
 
 
 def _speaker(answer: aiohttp.ClientResponse) -> Sender:
@@ -329,79 +315,5 @@ async def _result(
         The one that the answer ends with, told as the node's: its node may be anybody's
         by now, and what it advises is not what this program does.
     """
-    with _told_as_the_nodes(node, f"HTTP {answer.status}"):
+    with told_as_the_nodes(node, f"HTTP {answer.status}"):
         return await answers.result(call, answer.content.iter_any(), report)
-
-
-@contextmanager
-def _told_as_the_nodes(node: Node, what: str) -> Iterator[None]:
-    try:
-        yield
-    except answers.Unfit as error:
-        raise Unreachable(
-            f"node {node.name} ({_place(node)}) does not answer as an "
-            f"agent does ({what}): {error}",
-            hint=f"gnt-node info {node.name}",
-            node=node.name,
-            cause=str(error),
-            sent=True,
-            silent=False,
-        ) from None
-    except Stale as error:
-        if "term" in error.facts:
-            error.message = f"node {node.name} refuses this master: {error.message}"
-            error.hint = "gnt-cluster verify"  # asks the others, too
-        raise
-    except MoorageError as error:
-        if error.hint:
-            error.with_hint(f"node {node.name} suggests: {error.hint}")
-        raise
-
-
-def _place(node: Node) -> str:
-    return place(node.primary_ip, node.port)
-
-
-def _cause(error: BaseException) -> str:
-    """Return why, in a line."""
-    error = _inner(error)
-    if isinstance(error, ssl.SSLError):  # its number is no system's error
-        words = getattr(error, "verify_message", "") or error.reason or str(error)
-        return f"no trust in its certificate: {' '.join(words.split())}"
-    if isinstance(error, aiohttp.SocketTimeoutError):
-        return "it has fallen silent"
-    number = getattr(error, "errno", None)
-    words = os.strerror(number) if number else str(error)
-    return " ".join(words.split()) or "no answer in time"
-
-
-def _inner(error: BaseException) -> BaseException:
-    """Return what lies behind an error of aiohttp's."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return error.certificate_error
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error
-    return error
-
-
-def _unreachable(node: Node, error: Exception, *, sent: bool) -> Unreachable:
-    inner = _inner(error)
-    timeout = isinstance(error, TimeoutError)
-    found = Unreachable(
-        f"node {node.name} ({_place(node)}) does not answer: {_cause(error)}",
-        node=node.name,
-        cause=_cause(error),
-        sent=sent,
-        silent=timeout or getattr(inner, "errno", None) in _SILENT,
-    )
-    if isinstance(inner, Mistrusted):
-        found.with_hint(inner.hint).facts["expired"] = inner.expired
-    if isinstance(inner, ssl.SSLCertVerificationError):
-        found.facts["foreign"] = True  # it serves, and with another's certificate
-        if not found.hint:
-            again = f"gnt-node add --readd --token-file join-token {node.name}"
-            found.with_hint(
-                "if a new authority shut it out: empty its directory keys, start its "
-                f"agent anew, then: {again}"
-            )
-    return found

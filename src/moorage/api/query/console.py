@@ -3,22 +3,24 @@
 
 from typing import Any
 
-from moorage.model import Instance, hvscreen
+from moorage.model import Instance, NodeFacts, hvscreen
 from moorage.model.hvparams import KVM, parameters
 from moorage.ops import node_tasks
 
-from .field import Field
+from .field import Field, Missing
 from .snapshot import Snapshot
 
 _FIRST_DISPLAY = 5900
 _ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 
-def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | None:
+def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | Missing | None:
     """Return Ganeti's description; None for a guest that does not run."""
-    if instance.uuid not in scene.guests:
-        return None
     node = scene.config.node(instance.primary_node)
+    if instance.uuid not in scene.guests:
+        silent = not isinstance(scene.facts.get(node.uuid), NodeFacts)
+        unknown = Missing.OFFLINE if node.offline else Missing.NODATA
+        return unknown if silent else None
     told: dict[str, Any] = dict.fromkeys(
         ("message", "host", "port", "user", "command", "display")
     )

@@ -95,15 +95,6 @@ def _holders(scene: Snapshot, one: Instance) -> list[str]:
     return sorted(scene.config.node(node).name for node in found)
 
 
-def _console(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
-    """Return how its console is reached, in Ganeti's words; nothing if it is down."""
-    guest = _guest(scene, one)
-    if not isinstance(guest, GuestState):
-        return guest
-    told = f"gnt-instance console {one.name}"
-    return {"instance": one.name, "kind": "msg", "message": told}
-
-
 def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
         guest = _guest(scene, one)
@@ -130,7 +121,6 @@ LIVE = (
         _holders,
         True,
     ),
-    Field("console", "Console", "other", "How its console is reached", _console, True),
     Field("oper_state", "Running", "bool", "Whether it runs", _running, True),
     Field("oper_ram", "Memory", "unit", "Memory it has", _of_guest("memory"), True),
     Field(

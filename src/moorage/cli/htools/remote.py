@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from moorage.api.luxi import LuxiClient
-from moorage.cli.environment import socket_path
+from moorage.cli.environment import agent_socket, socket_path
 from moorage.cli.htools.files import LONGEST, decoded, read_text
 from moorage.cli.htools.values import one_line
 from moorage.errors import BadInput, Failed, MoorageError, Unreachable
@@ -187,7 +187,8 @@ def luxi(path: str, timeout: float = TIMEOUT) -> Fleet:
 
 
 def _asked(path: str, timeout: float) -> dict[str, Any]:
-    with LuxiClient(path or socket_path(os.environ), timeout) as link:
+    other = "" if path else agent_socket(os.environ)
+    with LuxiClient(path or socket_path(os.environ), timeout, other=other) as link:
         return {
             name: _answer(link, method, args)
             for name, (method, args) in luxi_format.CALLS.items()
@@ -210,4 +211,5 @@ def _answer(link: LuxiClient, method: str, args: list[Any]) -> Any:  # noqa: ANN
 
 def connect(path: str) -> LuxiClient:
     """Return a connection to the master; an empty path is the usual socket."""
-    return LuxiClient(path or socket_path(os.environ))
+    other = "" if path else agent_socket(os.environ)
+    return LuxiClient(path or socket_path(os.environ), other=other)

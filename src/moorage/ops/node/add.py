@@ -61,10 +61,15 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
             )
         return from_text(self.token)
 
+    def _is_known(self, view: View) -> bool:
+        """Whether there is such a node; a new one may be what another is for short."""
+        config, name = view.config, self.node_name
+        return config.knows(Node, config.full_name(Node, name) if self.readd else name)
+
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the name, or the node that is added again; and the authority."""
         yield Lock("cluster", view.config.cluster.uuid, shared=True)
-        known = view.config.knows(Node, self.node_name)
+        known = self._is_known(view)
         uuid = view.config.node(self.node_name).uuid if known else self.node_name
         yield Lock("node", uuid)
 
@@ -77,7 +82,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
                 f"'{self.node_name}' is not a node name: lower-case letters, digits, "
                 "dots and dashes"
             )
-        known = view.config.knows(Node, self.node_name)
+        known = self._is_known(view)
         if known and not self.readd:
             raise Exists(
                 f"node {self.node_name} is in the cluster already",
