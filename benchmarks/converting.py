@@ -19,9 +19,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from moorage.guest import build
 from moorage.node.hypervisors.base import Drive
 from moorage.node.verbs.copying import copying
+from moorage.testing.guest_image import build
 from moorage.testing.qemu_pair import Lab
 
 SIZES = (256, 1024)

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build() {
-    "$1" -m moorage.guest build "$2"
+    "$1" -m moorage.testing.guest_image build "$2"
 }
 
 if [ ! -d "$2/kernel" ] && ! build "$@" 2>/dev/null; then

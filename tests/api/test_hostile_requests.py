@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api.luxi import END, LuxiClient, encode_request
+from moorage.api.luxi import LuxiClient
+from moorage.api.luxi_messages import END, encode_request
 from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.errors import BadInput, MoorageError, Refused

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api import luxi
+from moorage.api import luxi, luxi_messages
 from moorage.errors import (
     BadInput,
     CommandFailed,
@@ -31,17 +31,17 @@ JSON = st.recursive(
 
 @given(st.lists(JSON), st.integers(1, 7))
 def test_messages_survive_any_cut(results: list[object], width: int) -> None:
-    stream = b"".join(luxi.encode_result(result) for result in results)
+    stream = b"".join(luxi_messages.encode_result(result) for result in results)
     splitter = luxi.Splitter()
     pieces = [stream[i : i + width] for i in range(0, len(stream), width)]
     messages = [m for piece in pieces for m in splitter.feed(piece)]
-    assert [luxi.decode_answer(m) for m in messages] == results
+    assert [luxi_messages.decode_answer(m) for m in messages] == results
 
 
 @given(st.text(), st.lists(JSON))
 def test_a_request_comes_back(method: str, args: list[object]) -> None:
-    (message,) = luxi.Splitter().feed(luxi.encode_request(method, args))
-    assert luxi.decode_request(message) == (method, args)
+    (message,) = luxi.Splitter().feed(luxi_messages.encode_request(method, args))
+    assert luxi_messages.decode_request(message) == (method, args)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_request_comes_back(method: str, args: list[object]) -> None:
 )
 def test_bad_requests_are_refused(message: bytes, sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        luxi.decode_request(message)
+        luxi_messages.decode_request(message)
 
 
 def test_a_message_without_end_is_refused() -> None:
@@ -66,7 +66,7 @@ def test_a_message_without_end_is_refused() -> None:
 
 def test_refusals_have_ganetis_shape_and_the_details() -> None:
     error = NoCapacity("no room", hint="gnt-storage info", free=12)
-    name, args, details = luxi.error_to_wire(error)
+    name, args, details = luxi_messages.error_to_wire(error)
     assert (name, args) == ("OpPrereqError", ["no room", "insufficient_resources"])
     assert details["facts"] == {"free": 12}
 
@@ -81,7 +81,7 @@ def test_refusals_have_ganetis_shape_and_the_details() -> None:
     ],
 )
 def test_errors_come_back_whole(error: MoorageError) -> None:
-    back = luxi.error_from_wire(luxi.error_to_wire(error))
+    back = luxi_messages.error_from_wire(luxi_messages.error_to_wire(error))
     assert type(back) is type(error)
     assert back.to_json() == error.to_json()
 
@@ -100,7 +100,7 @@ def test_errors_come_back_whole(error: MoorageError) -> None:
 def test_whatever_comes_is_an_error(
     wire: object, kind: type[MoorageError], message: str
 ) -> None:
-    back = luxi.error_from_wire(wire)
+    back = luxi_messages.error_from_wire(wire)
     assert isinstance(back, kind)
     assert back.message == message
 
@@ -141,14 +141,16 @@ def says(answer: bytes) -> Script:
 
 
 def test_call_returns_the_result(path: str) -> None:
-    thread = serve(path, says(luxi.encode_result([1, "a"])))
+    thread = serve(path, says(luxi_messages.encode_result([1, "a"])))
     with luxi.LuxiClient(path) as client:
         assert client.call("QueryConfigValues", ["x"]) == [1, "a"]
     thread.join()
 
 
 def test_call_raises_what_the_master_raised(path: str) -> None:
-    thread = serve(path, says(luxi.encode_error(NotFound("no disk", hint="look"))))
+    thread = serve(
+        path, says(luxi_messages.encode_error(NotFound("no disk", hint="look")))
+    )
     with luxi.LuxiClient(path) as client, pytest.raises(NotFound) as found:
         client.call("Query", "disk", [], None)
     assert found.value.hint == "look"
@@ -160,14 +162,14 @@ def test_values_of_any_kind_reach_the_other_side(path: str) -> None:
 
     def script(link: socket.socket) -> None:
         heard.append(link.recv(65536))
-        link.sendall(luxi.encode_result(7))
+        link.sendall(luxi_messages.encode_result(7))
 
     thread = serve(path, script)
     op = {"OP_ID": "OP_DISK_ADD", "params": {"param1": "ä\x03"}}
     with luxi.LuxiClient(path) as client:
         assert client.submit_job([op]) == 7
     thread.join()
-    assert luxi.decode_request(heard[0][:-1]) == ("SubmitJob", [[op]])
+    assert luxi_messages.decode_request(heard[0][:-1]) == ("SubmitJob", [[op]])
 
 
 def test_no_master_is_one_sentence_with_a_command(path: str) -> None:
@@ -199,7 +201,7 @@ def test_a_silent_master_is_unreachable_and_its_late_answer_is_not_read(
     def silent(_link: socket.socket) -> None:
         done.wait(5)
 
-    thread = serve(path, silent, says(luxi.encode_result("second")))
+    thread = serve(path, silent, says(luxi_messages.encode_result("second")))
     client = luxi.LuxiClient(path, timeout=0.2)
     with pytest.raises(Unreachable, match=r"no answer in 0\.2 s"):
         client.call("WaitForJobChange")
@@ -212,7 +214,7 @@ def test_a_silent_master_is_unreachable_and_its_late_answer_is_not_read(
 def test_query_pairs_status_and_value(path: str) -> None:
     fields = [{"name": "name", "title": "Disk", "kind": "text", "doc": ""}]
     answer = {"fields": fields, "data": [[[0, "a"]], [[3, None]]]}
-    thread = serve(path, says(luxi.encode_result(answer)))
+    thread = serve(path, says(luxi_messages.encode_result(answer)))
     with luxi.LuxiClient(path) as client:
         assert client.query("disk", ["name"]) == (fields, [[(0, "a")], [(3, None)]])
     thread.join()

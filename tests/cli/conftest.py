@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from moorage.api.luxi import (
-    Splitter,
+from moorage.api.luxi import Splitter
+from moorage.api.luxi_messages import (
     decode_request,
     encode_error,
     encode_result,

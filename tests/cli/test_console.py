@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import Any
 
-from moorage.api.luxi import END, encode_result
+from moorage.api.luxi_messages import END, encode_result
 from moorage.cli.gnt_instance.console import connect
 
 

@@ -8,7 +8,7 @@ import pytest
 from moorage.cli import moorage
 from moorage.cli.main import run
 from moorage.cli.tour import guide
-from moorage.guest import usual_place
+from moorage.testing.guest_image import usual_place
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,10 @@ def test_the_guest_is_built_where_it_belongs(tmp_path: Path) -> None:
     assert usual_place({"MOORAGE_GUEST": "/srv/guest", **home}) == Path("/srv/guest")
     place = usual_place(home)
     checkout = Path(moorage.__file__).parents[3]
-    assert place in (checkout / ".build/guest", tmp_path / ".cache/moorage/guest")
+    assert place in (
+        checkout / ".build/guest",
+        tmp_path / ".cache/moorage/guest",
+    )
 
 
 def test_the_last_line_of_the_tour_can_be_typed(

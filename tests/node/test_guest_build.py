@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from moorage.guest import cpio
-from moorage.guest.__main__ import main
-from moorage.guest.build import initramfs_entries
-from moorage.guest.modules import depends, load_order, modules_in
+from moorage.node.hypervisors.kvm import cpio
+from moorage.testing.guest_image.__main__ import main
+from moorage.testing.guest_image.build import initramfs_entries
+from moorage.testing.guest_image.modules import depends, load_order, modules_in
 
 LINK, TRAILER = ("c", 0o120777, b"a/b"), ("TRAILER!!!", 0, b"")
 

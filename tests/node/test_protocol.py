@@ -13,7 +13,7 @@ from moorage.model.apply import apply
 from moorage.model.commits import Head, Write
 from moorage.model.export import Dump, Export, Form
 from moorage.node.verbs import VERBS
-from moorage.ops import node_tasks
+from moorage.ops import guest_tasks
 from moorage.protocol import (
     AtMaster,
     Call,
@@ -100,7 +100,7 @@ def test_what_only_looks_is_waited_for_briefly_and_is_no_step(name: str) -> None
 def test_a_plug_tells_of_the_disk_and_the_guest_and_of_nothing_else() -> None:
     config = apply(Config(), ClusterBuilder().disk("data").instance("web").change())
     web, data = config.instance("web"), config.disk("data")
-    task: Run = node_tasks.plug(web, data, config.node("node1"), 0)
+    task: Run = guest_tasks.plug(web, data, config.node("node1"), 0)
     assert isinstance(web, Instance)
     for call in (task.do, task.undo):
         assert call is not None

@@ -121,6 +121,8 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow:
+        name = "node1"
+
         def hear(self, *_: Any) -> None:
             """Take every master for the one that leads."""
 

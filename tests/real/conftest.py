@@ -21,9 +21,9 @@ from moorage.cli.tour.typist import Typist
 from moorage.daemons import cleanup, process
 from moorage.daemons import devcluster as scratches
 from moorage.daemons.devcluster import Scratch
-from moorage.guest import build, write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
+from moorage.testing.guest_image import build, write_image
 from moorage.testing.node_guests import NodeGuest, NodeGuests
 from moorage.testing.qemu_pair import Lab
 
@@ -225,7 +225,7 @@ class Hamlet(Typist):
         """Make the cluster of all the nodes."""
         with ThreadPoolExecutor() as pool:
             list(pool.map(self._let_wait, self.nodes))
-        given = "--enabled-hypervisors fake --vg-name xenvg -B memory=128M,vcpus=1"
+        given = "--enabled-hypervisors fake --vg-name xenvg -N link= -B memory=128M"
         word = f"--token-file {self.path}"
         self.type(f"gnt-cluster init {given} {word}/node1.token hamlet")
         for node in self.nodes[1:]:

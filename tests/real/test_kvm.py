@@ -13,11 +13,11 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from moorage.errors import Failed, NotSupported
-from moorage.guest import write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.hypervisors.kvm.monitor import conversation
 from moorage.node.hypervisors.kvm.process import gone
 from moorage.node.hypervisors.kvm.sockets import short_path
+from moorage.testing.guest_image import write_image
 
 pytestmark = pytest.mark.real
 

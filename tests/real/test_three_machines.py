@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from moorage.guest import build, write_image
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
+from moorage.testing.guest_image import build, write_image
 from moorage.testing.machines import Machine, Switch
 
 ROOT = Path(__file__).parents[2]

@@ -27,7 +27,8 @@ from typing import Any
 from hostile import Hostile
 from rogue import rogue_server
 
-from moorage.api.luxi import END, LuxiClient, encode_request
+from moorage.api.luxi import LuxiClient
+from moorage.api.luxi_messages import END, encode_request
 from moorage.daemons import devcluster as scratches
 from moorage.daemons import process
 from moorage.daemons.devcluster import Scratch

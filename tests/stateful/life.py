@@ -28,7 +28,7 @@ from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
 from moorage.testing.rbd import POOL as CEPH_POOL
 from moorage.testing.state_snapshot import epochs
-from moorage.testing.storage import GLUSTER_DIR
+from moorage.testing.stored import GLUSTER_DIR
 
 NODES = ("node1", "node2", "node3", "node4")
 INSTANCES = ("web1", "web2", "web3", "web4", "web5")
@@ -134,6 +134,7 @@ class Life(RuleBasedStateMachine):
         whole = replace(builder.objects["cluster"], **given)
         builder.objects["cluster"] = whole
         self.cluster = self.loop.run(SimCluster.start(path, builder))
+        self.cluster.nodes.san.slow_sync = 2
         self.cluster.clock = lambda: 1000.0 + next(ticks) / 1000
         self.loop.run(self.cluster.crash())
         self.loop.run(self.cluster.boot())

@@ -15,7 +15,7 @@ from moorage.model.addresses import is_v6
 from moorage.model.ipolicy import cluster_policy
 from moorage.storage.provider import SEARCH_PATH
 
-from .luxi import VERSION
+from .luxi_messages import VERSION
 
 _OS_API = 20
 _SAME = (

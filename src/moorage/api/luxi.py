@@ -1,36 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""LUXI: the protocol between the command line and the master, over a Unix socket.
+"""LUXI's framing, and the blocking client that the commands use.
 
-A message is JSON followed by one byte, 0x03 (JSON itself never holds that byte). Both
-sides' framing is here, and the blocking client that the commands use. It imports the
-standard library alone, because a command's start-up is what a person waits for.
-
-==========  ==========================================================================
-request     ``{"method": str, "args": [...], "version": int, "software": str}``
-answer      ``{"success": bool, "result": ..., "version": int, "software": str}``
-refusal     ``success`` is false; ``result`` is ``[class, [message, code], details]``
-==========  ==========================================================================
-
-The first two elements of a refusal are Ganeti's (``OpPrereqError`` when nothing was
-changed, ``OpExecError`` when something ran); the third is :meth:`MoorageError.to_json`.
+It imports the standard library alone, because a command's start-up is what a person
+waits for.
 """
 
-import json
 import os
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from moorage import __version__, errors
-from moorage.errors import BadInput, Failed, MoorageError, Refused, Unreachable
+from moorage.errors import BadInput, Refused, Unreachable
 
-VERSION = 3_010_000
-"""Version of the configuration that both sides must share, as Ganeti counts."""
-_OURSELVES = {"version": VERSION, "software": __version__}
-END = b"\x03"
-_AT_ONCE = 256
-"""Rows that are encoded in one go."""
+from .luxi_messages import END, decode_answer, encode_request
+
 LONGEST = 256 * 1024 * 1024
 """Bytes after which a message without an end is taken for a broken peer."""
 ANSWER_TIMEOUT = 180.0
@@ -89,145 +73,6 @@ class Splitter:
         self._held += len(rest)
         if self._held > self._longest:
             raise BadInput(f"a message of more than {self._longest} bytes has no end")
-
-
-def _encode(value: Mapping[str, Any]) -> bytes:
-    return _json(value).encode() + END
-
-
-def _json(value: Any) -> str:  # noqa: ANN401
-    return json.dumps(value, separators=(",", ":"))
-
-
-def _decode(message: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(message)
-    except ValueError as error:
-        raise BadInput(f"a LUXI message is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BadInput("a LUXI message is not a JSON object")
-    return value
-
-
-def encode_request(method: str, args: Sequence[Any]) -> bytes:
-    """Return a request, its end included."""
-    return _encode({"method": method, "args": list(args), **_OURSELVES})
-
-
-def decode_request(message: bytes) -> tuple[str, list[Any]]:
-    """Return the method and the arguments of a request.
-
-    Raises
-    ------
-    BadInput
-        If it is not a request, or of another version.
-    """
-    request = _decode(message)
-    method, args = request.get("method"), request.get("args", [])
-    if not isinstance(method, str) or not isinstance(args, list):
-        raise BadInput("a LUXI request has a 'method' (text) and 'args' (a list)")
-    _check_version(request)
-    return method, args
-
-
-def encode_result(result: Any) -> bytes:  # noqa: ANN401
-    """Return the answer to a request that was carried out, its end included."""
-    return _encode({"success": True, "result": result, **_OURSELVES})
-
-
-def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
-    """Return the same for many rows, some at a time: other threads get their turn.
-
-    Parameters
-    ----------
-    result
-        Rows, or the fields and the data of a query.
-
-    >>> table = {"fields": [], "data": [[[0, "web1"]], [[0, "web2"]]]}
-    >>> encode_long(table) == encode_result(table)
-    True
-    """
-    if isinstance(result, list):
-        body = f"[{_rows(result)}]"
-    else:
-        fields = _json(result["fields"])
-        body = f'{{"fields":{fields},"data":[{_rows(result["data"])}]}}'
-    return f'{{"success":true,"result":{body},"version":{VERSION}}}'.encode() + END
-
-
-def _rows(rows: list[Any]) -> str:
-    parts = (rows[at : at + _AT_ONCE] for at in range(0, len(rows), _AT_ONCE))
-    return ",".join(_json(part)[1:-1] for part in parts)
-
-
-def encode_error(error: MoorageError) -> bytes:
-    """Return the answer to a request that was not, its end included."""
-    return _encode({"success": False, "result": error_to_wire(error), **_OURSELVES})
-
-
-def decode_answer(message: bytes) -> Any:  # noqa: ANN401
-    """Return the result in an answer.
-
-    Raises
-    ------
-    MoorageError
-        The one that the other side raised.
-    BadInput
-        If it is not an answer, or of another version.
-    """
-    answer = _decode(message)
-    if "success" not in answer or "result" not in answer:
-        raise BadInput("a LUXI answer has 'success' and 'result'")
-    if not answer["success"]:
-        raise error_from_wire(answer["result"])
-    _check_version(answer)
-    return answer["result"]
-
-
-def _check_version(message: Mapping[str, Any]) -> None:
-    version = message.get("version", VERSION)
-    if version != VERSION:
-        other = message.get("software", "of another version")
-        behind = "there" if str(version) < str(VERSION) else "here"
-        raise BadInput(
-            f"the other side of the master's socket is Moorage {other} and speaks "
-            f"LUXI {version}, this side is Moorage {__version__} and speaks {VERSION}: "
-            f"upgrade it {behind}",
-            hint="install the same version, then: moorage master stop; moorage master "
-            "start",
-        )
-
-
-# -- errors ----------------------------------------------------------------------------
-
-
-def error_to_wire(error: MoorageError) -> list[Any]:
-    """Return an error as answers and the results of failed jobs carry it."""
-    name = "OpPrereqError" if isinstance(error, Refused) else "OpExecError"
-    args = [error.message, error.ganeti] if isinstance(error, Refused) else []
-    return [name, args or [error.message], error.to_json()]
-
-
-def error_from_wire(wire: Any) -> MoorageError:  # noqa: ANN401
-    """Return the error that came; whatever came, this does not fail."""
-    match wire:
-        case [str(), [*_], dict() as details]:
-            return errors.from_json(details)
-        case [str(name), [*args]]:
-            return _ganeti_error(name, [str(arg) for arg in args])
-        case _:
-            return Failed(str(wire))
-
-
-def _ganeti_error(name: str, args: list[str]) -> MoorageError:
-    """Return the error of a peer that knows Ganeti's two elements only."""
-    message = args[0] if args else name
-    if name != "OpPrereqError":
-        return Failed(message)
-    code = args[1] if len(args) > 1 else ""
-    kinds = (kind for kind in errors.BY_CODE.values() if issubclass(kind, Refused))
-    found = (kind for kind in kinds if kind.ganeti == code and kind is not Refused)
-    return next(found, Refused)(message)
 
 
 # -- the client ------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from moorage.jobs import Job
 from moorage.model.misfit import misfit
 
 from . import job_kill
-from .luxi import NOCHANGE, error_to_wire
+from .luxi import NOCHANGE
 from .luxi_line import ConnectInstance
+from .luxi_messages import error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
 from .opcode_checks import PRIORITIES, check_opcodes

@@ -18,8 +18,8 @@ from moorage.jobs.executor import sentence
 from moorage.node.lines import Line, StreamLine, carry
 from moorage.store import StoreLost
 
-from .luxi import END, decode_request, encode_error, encode_long, encode_result
 from .luxi_line import ConnectInstance, Opener, open_line
+from .luxi_messages import END, decode_request, encode_error, encode_long, encode_result
 from .luxi_method import Method
 from .luxi_methods import method
 from .luxi_texts import check_texts

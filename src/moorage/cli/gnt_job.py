@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.api.luxi import error_from_wire
+from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import BadInput, NotFound, WrongState
 
 from .command import Call, Command, Example, Operand, Option, Program

@@ -63,7 +63,7 @@ def up(call: Call) -> int:
 
 def _built_guest(call: Call) -> str:
     """Return the directory of the tiny guest, built if nobody has yet."""
-    guest = import_module("moorage.guest")
+    guest = import_module("moorage.testing.guest_image")
     directory: Path = guest.usual_place(call.terminal.environ)
     if not (directory / "image.raw").exists():
         call.terminal.talk(f"Building the tiny guest in {directory} ...")

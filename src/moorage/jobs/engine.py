@@ -80,12 +80,7 @@ class Engine:
         self._clock = world.clock
         self._deciding = Deciding(truth, world, self.queue.working)
         self._waiting = Waiting(
-            truth,
-            nodes,
-            self.queue,
-            view=self._deciding.view,
-            ended=self.finished,
-            aside=world.aside,
+            truth, nodes, self.queue, self._deciding.view, self.finished, world.aside
         )
         self.locks, self.slots = self._waiting.locks, self._waiting.slots
         self._asker = Asker(truth, nodes, self.queue, self.slots, world.sleep)

@@ -47,7 +47,6 @@ class Waiting:
         truth: ConfigStore,
         nodes: Nodes,
         queue: Queue,
-        *,
         view: ViewOf,
         ended: Callable[[int], Awaitable[Job]],
         aside: Callable[[Callable[[], Any]], Awaitable[Any]],

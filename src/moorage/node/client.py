@@ -126,14 +126,29 @@ class HttpNodes:
         way = self._way(node, GetFacts())
         try:
             link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
-            asked = LineRequest(wanted, term, self._mark, self.sender)
-            await link.send_bytes(json.encode(asked))
-            answer = await link.receive_bytes(timeout=self._silence)
-        except (aiohttp.ClientError, OSError, TimeoutError, TypeError) as error:
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreachable(node, error, sent=False) from error
-        with _told_as_the_nodes(node, "its console cannot be read"):
-            answers.check_opened(answer)
+        try:
+            asked = LineRequest(wanted, term, self._mark, self.sender)
+            await self._open_line(node, link, asked)
+        except BaseException:
+            await link.close()
+            raise
         return WebLine(link)
+
+    async def _open_line(
+        self, node: Node, link: aiohttp.ClientWebSocketResponse, asked: LineRequest
+    ) -> None:
+        """Ask for a line, and raise what the node says instead."""
+        try:
+            await link.send_bytes(json.encode(asked))
+            message = await link.receive(timeout=self._silence)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _unreachable(node, error, sent=False) from error
+        if message.type is not aiohttp.WSMsgType.BINARY:
+            raise _unreachable(node, ConnectionError("it hung up"), sent=False)
+        with _told_as_the_nodes(node, "its console cannot be read"):
+            answers.check_opened(message.data)
 
     async def _web_socket(
         self, node: Node, way: Way

@@ -41,12 +41,8 @@ from moorage.protocol import (
     ListSystems,
     NetworkOf,
     NoteDisk,
-    PlugDisk,
     RemoveDisk,
-    StartGuest,
-    StopGuest,
     UnmakeDisk,
-    UnplugDisk,
     VerifyDisk,
 )
 from moorage.protocol.disk import EXCLUSIVE
@@ -364,62 +360,4 @@ def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:
         node=node.uuid,
         do=NoteDisk(**of_disk(config, disk), text=text),
         tolerant=True,
-    )
-
-
-# -- tasks on guests -----------------------------------------------------------------
-
-
-def start(config: Config, instance: Instance, disks: list[Disk], node: Node) -> Run:
-    """Start a guest; undone by pulling its plug."""
-    return Run(
-        what=f"start {instance.name} on {node.name}",
-        node=node.uuid,
-        do=StartGuest(**of_whole(config, instance, node), disks=tuple(disks)),
-        undo=StopGuest(**of_guest(instance), disks=tuple(disks)),
-    )
-
-
-def stop(
-    config: Config,
-    instance: Instance,
-    disks: list[Disk],
-    node: Node,
-    patience: float,
-    *,
-    final: bool = False,
-) -> Run:
-    """Power a guest down within `patience` seconds; undone by starting it.
-
-    Parameters
-    ----------
-    final
-        Whether it is stopped for good: once it is down, there is no way back.
-    """
-    return Run(
-        what=f"stop {instance.name} on {node.name}",
-        node=node.uuid,
-        do=StopGuest(**of_guest(instance), disks=tuple(disks), timeout=patience),
-        undo=StartGuest(**of_whole(config, instance, node), disks=tuple(disks)),
-        final=final,
-    )
-
-
-def plug(instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
-    """Hot-plug a disk; undone by unplugging."""
-    return Run(
-        what=f"plug disk {disk.label} into {instance.name} on {node.name}",
-        node=node.uuid,
-        do=PlugDisk(**of_guest(instance), disk=disk, slot=slot),
-        undo=UnplugDisk(**of_guest(instance), disk=disk, slot=slot),
-    )
-
-
-def unplug(instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
-    """Hot-unplug a disk; undone by plugging."""
-    return Run(
-        what=f"unplug disk {disk.label} from {instance.name} on {node.name}",
-        node=node.uuid,
-        do=UnplugDisk(**of_guest(instance), disk=disk, slot=slot),
-        undo=PlugDisk(**of_guest(instance), disk=disk, slot=slot),
     )

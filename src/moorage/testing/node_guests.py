@@ -20,8 +20,8 @@ from typing import Self
 from msgspec import json
 
 from moorage.errors import Failed
-from moorage.guest import ARGUMENTS
 from moorage.node.hypervisors.kvm.accelerator import emulated
+from moorage.testing.guest_image import ARGUMENTS
 
 from .guest import PATIENCE, Guest
 

@@ -13,11 +13,11 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from moorage.errors import Failed
-from moorage.guest import ARGUMENTS
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.images import Images
 from moorage.storage import Where
+from moorage.testing.guest_image import ARGUMENTS
 from moorage.units import Mib
 
 from .guest import Guest

@@ -4,7 +4,7 @@
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from moorage.api.luxi import error_to_wire
+from moorage.api.luxi_messages import error_to_wire
 from moorage.errors import MoorageError, NotFound, from_json
 from moorage.jobs import Job, Op
 from moorage.jobs.secrets import shown

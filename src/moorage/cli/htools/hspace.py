@@ -4,21 +4,16 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan
 from typing import Final
 
 from moorage.cli.declaration import Command, Example, Option, Options, Program
 from moorage.cli.htools import declared, shell_vars, source, start
-from moorage.cli.htools.values import is_yes, verbosity, whole
+from moorage.cli.htools.print_space import PREFIX, Printer
+from moorage.cli.htools.values import whole
 from moorage.errors import BadInput, NoCapacity
-from moorage.htools import reports
-from moorage.htools.cluster_stats import UNKNOWN, Totals
-from moorage.htools.constants import PAIRED, SPELLINGS, Fail, fixed
+from moorage.htools.constants import PAIRED, SPELLINGS, Fail
 from moorage.htools.formats.simulate import size as parse_size
-from moorage.htools.formats.text import shown
-from moorage.htools.inst import NOWHERE, Inst
-from moorage.htools.loader import shared_suffix
-from moorage.htools.metrics import score
+from moorage.htools.inst import Inst
 from moorage.htools.placement.allocate import Asking, targets
 from moorage.htools.placement.space import (
     Filled,
@@ -33,7 +28,6 @@ from moorage.htools.policy import Spec
 from moorage.htools.state import State
 from moorage.htools.survival.n1 import is_redundant
 
-PREFIX: Final = "HTS"
 _SHOWN: Final = 20
 """Reasons that are told; more of them say the same of other nodes."""
 
@@ -60,8 +54,6 @@ class _Run:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.machine = is_yes(options.machine)
-        self.verbose = verbosity(options)
         self.start = source.cluster(options).state
         policy = self.start.policy
         if not policy.templates:
@@ -70,11 +62,11 @@ class _Run:
         self.template = SPELLINGS[wanted] if wanted else policy.templates[0]
         use = options.spindle_use
         self.spindle_use = policy.standard.spindles if use is None else use
-        self.exclusive = any(node.exclusive for node in self.start.nodes)
+        self.out = Printer(options, self.start, self.template)
 
     def run(self) -> int:
         """Fill twice, and tell."""
-        self._introduce()
+        self.out.introduce()
         how = self._how()
         policy = self.start.policy
         asked = self.options.tiered_alloc
@@ -85,15 +77,15 @@ class _Run:
             sizes[0],
             None if how is None else fill_tiered(self.start, models, how),
         )
-        self._print_tiered(tiered)
+        self.out.print_tiered(tiered)
         standard = self.options.standard_alloc or _of_spec(policy.standard)
         filled = self._filled(
             "Standard",
             standard,
             None if how is None else fill(self.start, self._model(standard), how),
         )
-        self._print_results(filled)
-        if self.machine:
+        self.out.print_results(filled)
+        if self.out.machine:
             shell_vars.show(PREFIX, OK=1)
         if self.options.explain:
             self._explain("Tiered", tiered, sizes[0], how)
@@ -106,7 +98,7 @@ class _Run:
         """Draw both fillings; what machines read stays as it is."""
         from moorage.cli.htools.report.write import save_room  # noqa: PLC0415
 
-        out = sys.stderr if self.machine else sys.stdout
+        out = sys.stderr if self.out.machine else sys.stdout
         save_room(self.options, self.start, (tiered, filled), standard, out)
 
     def _explain(
@@ -124,38 +116,12 @@ class _Run:
             )
         told = f"MEM {size.mem}, DSK {size.disk}, CPU {size.cpu}"
         lines = found.sentences(_SHOWN) or ["it does fit"]
-        out = sys.stderr if self.machine else sys.stdout
+        out = sys.stderr if self.out.machine else sys.stdout
         out.write(f"{name}: why not one more of {told}\n")
         out.writelines(f"  - {line}\n" for line in lines)
 
     def _model(self, size: Size) -> Inst:
         return model(self.start, size, self.template, self.spindle_use)
-
-    def _introduce(self) -> None:
-        suffix = shared_suffix(self.start)
-        if suffix and self.verbose > 1:
-            sys.stderr.write(
-                f"Note: Stripping common suffix of '{suffix}' from names\n"
-            )
-        self._show_nodes("Initial cluster", self.start)
-        if self.verbose > 2:
-            now = fixed(score(self.start.nodes), 8)
-            table = reports.metric_table(self.start.nodes)
-            sys.stderr.write(f"Initial coefficients: overall {now}\n{table}")
-        totals = Totals.of(self.start.nodes)
-        if self.machine:
-            shell_vars.show_all(
-                PREFIX, [("CLUSTER_" + k, v) for k, v in totals.sizes(spn=True)]
-            )
-            shell_vars.show(PREFIX, CLUSTER_NODES=len(self.start.nodes))
-            shell_vars.show_all(PREFIX, [("INI_" + k, v) for k, v in totals.report()])
-            return
-        sizes = ", ".join(f"{k} {v}" for k, v in totals.sizes(spn=self.exclusive))
-        print(
-            f"The cluster has {len(self.start.nodes)} nodes and the following "
-            f"resources:\n  {sizes}."
-        )
-        print(f"There are {totals.instances or 'no'} initial instances on the cluster.")
 
     def _how(self) -> Filling | None:
         """Return how to fill; None when the cluster is in no state for it."""
@@ -195,130 +161,13 @@ class _Run:
 
     def _filled(self, name: str, size: Size, filled: Filled | None) -> Filled:
         done = filled or Filled({Fail.N1: 1}, self.start)
-        self._print_spec(name, size)
-        if self.verbose > 1:
-            sys.stderr.write(f"{name} allocation map\n{self._map(done)}")
-        self._show_nodes(f"{name} allocation", done.state)
+        self.out.print_spec(name, size)
+        if self.out.verbose > 1:
+            sys.stderr.write(f"{name} allocation map\n{self.out.map(done)}")
+        self.out.show_nodes(f"{name} allocation", done.state)
         word = name.lower()
         source.save(self.options.save, word, f"after {word} allocation", done.state)
         return done
-
-    def _map(self, done: Filled) -> str:
-        nodes = done.state.nodes
-        rows = [
-            [
-                inst.name,
-                nodes[inst.p].name,
-                "" if inst.s == NOWHERE else nodes[inst.s].name,
-                str(inst.mem),
-                str(inst.dsk),
-                str(inst.vcpus),
-                self._spindles(inst),
-            ]
-            for inst in done.new
-        ]
-        return reports.table(rows, [False] * 3 + [True] * 4) if rows else ""
-
-    def _spindles(self, inst: Inst) -> str:
-        if not self.exclusive:
-            return ""
-        return "?" if inst.total_spindles is None else str(inst.total_spindles)
-
-    def _show_nodes(self, when: str, state: State) -> None:
-        if self.options.print_nodes is not None:
-            shown_nodes = reports.node_table(state.nodes, self.options.print_nodes)
-            sys.stderr.write(f"\n{when} status:\n{shown_nodes}\n")
-
-    def _print_spec(self, name: str, size: Size) -> None:
-        pairs = [("MEM", size.mem), ("DSK", size.disk), ("CPU", size.cpu)]
-        if self.machine:
-            prefix = "TSPEC_INI" if name == "Tiered" else "SPEC"
-            pairs.append(("SPN", size.spindles))
-            shell_vars.show_all(PREFIX, [(f"{prefix}_{k}", v) for k, v in pairs])
-            nodes = 2 if self.template == PAIRED else 1
-            shell_vars.show_all(PREFIX, [(f"{prefix}_RQN", nodes)])
-            shell_vars.show_all(PREFIX, [(f"{prefix}_DISK_TEMPLATE", self.template)])
-            return
-        if self.exclusive:
-            pairs.append(("SPN", size.spindles))
-        kind = "fixed-size" if name == "Standard" else "initial size"
-        print(
-            f"{name} ({kind}) instance spec is:\n  "
-            f"{', '.join(f'{k} {v}' for k, v in pairs)}, using disk template "
-            f"'{self.template}'."
-        )
-
-    def _print_tiered(self, done: Filled) -> None:
-        if self.machine:
-            totals = Totals.of(done.state.nodes)
-            shell_vars.show_all(PREFIX, [("TRL_" + k, v) for k, v in totals.report()])
-            shell_vars.show(
-                PREFIX, TSPEC=" ".join(_run_text(*run) for run in done.sizes)
-            )
-            self._print_usage(totals)
-            return
-        print("Tiered allocation results:")
-        if not done.new:
-            print("  - no instances allocated")
-        for size, count in done.sizes:
-            text = f"MEM {size.mem}, DSK {size.disk}, CPU {size.cpu}"
-            if self.exclusive:
-                text += f", SPN {size.spindles}"
-            print(f"  - {count:3d} instances of spec {text}")
-        self._print_ends(done)
-
-    def _print_usage(self, after: Totals) -> None:
-        before = Totals.of(self.start.nodes)
-        for word, values in before.usage(after).items():
-            columns = zip(("CPU", "NPU", "MEM", "DSK", "SPN"), values, strict=True)
-            pairs = [
-                (f"KM_{word}_{k}", shown(float(v)) if k == "NPU" else v)
-                for k, v in columns
-            ]
-            shell_vars.show_all(PREFIX, pairs)
-
-    def _print_results(self, done: Filled) -> None:
-        if not self.machine:
-            print("Normal (fixed-size) allocation results:")
-            print(f"  - {len(done.new):3d} instances allocated")
-            self._print_ends(done)
-            return
-        totals = Totals.of(done.state.nodes)
-        shell_vars.show_all(PREFIX, [("FIN_" + k, v) for k, v in totals.report()])
-        old = len(self.start.insts)
-        whole = old + len(done.new)
-        usage = fixed(old / whole, 8) if whole else "NaN"
-        shell_vars.show_all(
-            PREFIX,
-            [
-                ("ALLOC_USAGE", usage),
-                ("ALLOC_INSTANCES", len(done.new)),
-                ("ALLOC_FAIL_REASON", done.reasons[0][0].value.upper()),
-                *((f"ALLOC_{fail.value}_CNT", count) for fail, count in done.reasons),
-            ],
-        )
-
-    def _print_ends(self, done: Filled) -> None:
-        print(f"  - most likely failure reason: {done.reasons[0][0].value}")
-        print(f"  - initial cluster score: {fixed(score(self.start.nodes), 8)}")
-        print(f"  -   final cluster score: {fixed(score(done.state.nodes), 8)}")
-        totals = Totals.of(done.state.nodes)
-        shares = [
-            ("memory", totals.mem_share),
-            ("disk", totals.disk_share),
-            ("vcpu", totals.cpu_share),
-        ]
-        if self.exclusive:
-            shares.append(("spindles", totals.spindle_share))
-        width = max(len(word) for word, _ in shares)
-        for word, share in shares:
-            percent = f"{fixed(share * 100, 2):>5}%"
-            told = UNKNOWN if isnan(share) and not totals.room.known else percent
-            print(f"  - {word:>{width}} usage efficiency: {told}")
-
-
-def _run_text(size: Size, count: int) -> str:
-    return f"{size.mem},{size.disk},{size.cpu},{size.spindles}={count}"
 
 
 def _without_groups(state: State, closed: set[int]) -> State:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moorage.daemons import devcluster as scratches
 from moorage.errors import MoorageError
-from moorage.guest import build, usual_place, write_image
+from moorage.testing.guest_image import build, usual_place, write_image
 
 from .claims import BrokenClaim
 from .stage import Stage

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.api.luxi import error_from_wire
+from moorage.api.luxi_messages import error_from_wire
 from moorage.cli.command import Call
 from moorage.cli.errors import show
 from moorage.cli.follow import opcode, outcome

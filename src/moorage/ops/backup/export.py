@@ -12,7 +12,7 @@ from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Unsupported
 from moorage.model import Change, Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
-from moorage.ops import node_tasks, osparams
+from moorage.ops import guest_tasks, node_tasks, osparams
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.base import PATIENCE, OnInstance
@@ -292,12 +292,12 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
     def _stop(self, view: View, home: Node) -> Task:
         instance, disks = self.instance(view), self.disks(view)
         patience = self.shutdown_timeout
-        return node_tasks.stop(view.config, instance, disks, home, patience)
+        return guest_tasks.stop(view.config, instance, disks, home, patience)
 
     def _start(self, view: View, home: Node) -> Task:
         """Return the start of the guest; what fails later does not stop it again."""
         instance, disks = self.instance(view), self.disks(view)
-        return replace(node_tasks.start(view.config, instance, disks, home), undo=None)
+        return replace(guest_tasks.start(view.config, instance, disks, home), undo=None)
 
     def _copies(self, view: View) -> list[Disk]:
         """Return the disks that the snapshots are to be driven as."""

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, successor
-from moorage.ops import copies, node_tasks, pairs, pools
+from moorage.ops import copies, guest_tasks, node_tasks, pairs, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
@@ -76,7 +76,7 @@ def attach_tasks(
         yield from copies.attach(config, mine, node)
     if hot:
         slot = disks.index(disk.uuid)
-        yield node_tasks.plug(owner, mine, node, slot)
+        yield guest_tasks.plug(owner, mine, node, slot)
 
 
 class DiskAttach(Operation, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, Node, successor
-from moorage.ops import copies, node_tasks
+from moorage.ops import copies, guest_tasks, node_tasks
 from moorage.ops.liveness import check_known, last_holder, runs
 
 
@@ -31,7 +31,7 @@ def detach_tasks(
     node = config.node(instance.primary_node)
     slot = instance.disks.index(disk.uuid)
     if hot:
-        yield node_tasks.unplug(instance, disk, node, slot)
+        yield guest_tasks.unplug(instance, disk, node, slot)
     if (hot or instance.disks_active) and not node.offline:
         yield from copies.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)

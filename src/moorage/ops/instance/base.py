@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
-from moorage.ops import copies, node_tasks
+from moorage.ops import copies, guest_tasks, node_tasks
 from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.quarantine import check_sound
 from moorage.ops.silence import rescue
@@ -90,7 +90,7 @@ def put_down(
     """Stop a guest for good, and let go of its disks: from there on only forward."""
     disks = view.config.disks_of(instance)
     if runs(view, instance):
-        yield node_tasks.stop(view.config, instance, disks, node, patience, final=True)
+        yield guest_tasks.stop(view.config, instance, disks, node, patience, final=True)
     for disk in disks:
         yield from copies.let_go(view.config, disk, node)
 

@@ -28,6 +28,7 @@ from moorage.ops import (
     copies,
     disk_checks,
     disk_spec,
+    guest_tasks,
     identity,
     node_tasks,
     pairs,
@@ -218,7 +219,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         what = f"give disk {disk.label} to {instance.name}"
         yield commit(what, change, config.before(change))
         if hot:
-            yield node_tasks.plug(instance, disk, node, index)
+            yield guest_tasks.plug(instance, disk, node, index)
         if self.wait_for_sync and (hot or instance.disks_active):
             yield from copies.wait(config, disk, node)
 

@@ -8,7 +8,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
-from moorage.ops import copies, node_tasks, pairs
+from moorage.ops import copies, guest_tasks, node_tasks, pairs
 from moorage.ops.disk_access import can
 from moorage.ops.instance.base import PATIENCE, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
@@ -70,7 +70,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         if not source.offline:
             if runs(view, instance):
                 patience = self.shutdown_timeout
-                yield node_tasks.stop(config, instance, disks, source, patience)
+                yield guest_tasks.stop(config, instance, disks, source, patience)
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
@@ -92,7 +92,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         for disk in disks:
             seized = self.ignore_consistency
             yield from copies.take_over(view.config, disk, target, seized=seized)
-        yield node_tasks.start(view.config, instance, disks, target)
+        yield guest_tasks.start(view.config, instance, disks, target)
 
     def _waits(self, view: View, target: Node) -> bool:
         """Whether a migration that broke left a guest waiting on the target."""

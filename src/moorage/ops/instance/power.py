@@ -10,7 +10,7 @@ from moorage import backend
 from moorage.jobs import Run, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Instance, hvparams
-from moorage.ops import node_tasks
+from moorage.ops import guest_tasks, node_tasks
 from moorage.ops.instance.base import (
     PATIENCE,
     OnInstance,
@@ -197,13 +197,13 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
             alone = self.ignore_secondaries
             yield from start_tasks(view, instance, node, alone=alone)
         elif self.reboot_type == "full":
-            yield node_tasks.stop(
+            yield guest_tasks.stop(
                 view.config, instance, disks, node, self.shutdown_timeout
             )
             yield from detach_all(view, instance, node)
             alone = self.ignore_secondaries
             yield from attach_all(view, disks, node, alone=alone)
-            yield node_tasks.start(view.config, instance, disks, node)
+            yield guest_tasks.start(view.config, instance, disks, node)
         else:
             yield Run(
                 what=f"reset {instance.name} on {node.name}",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import links, node_tasks
+from moorage.ops import guest_tasks, links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
@@ -83,7 +83,7 @@ def start_tasks(
     disks = view.config.disks_of(instance)
     held = holds(view, instance)
     yield from attach_all(view, disks, node, held=held, alone=alone)
-    yield node_tasks.start(view.config, instance, disks, node)
+    yield guest_tasks.start(view.config, instance, disks, node)
     yield from started(view, view.config.instance(instance.uuid), remember=remember)
 
 

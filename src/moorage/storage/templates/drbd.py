@@ -10,12 +10,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace as with_params
 from typing import Any
 
-from msgspec.structs import replace
-
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, MirrorState, Pair, pair_of
-from moorage.model.addresses import is_v6, place
-from moorage.model.facts import UP_TO_DATE
+from moorage.model import Disk, MirrorState, Pair
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest, nothing
@@ -24,13 +20,21 @@ from moorage.storage.command import (
     Command,
     Examining,
     Finding,
-    Holder,
     Measuring,
     Outcome,
     Output,
     Steps,
     Watching,
     Where,
+)
+from moorage.storage.drbd_side import (
+    Side,
+    aside_of,
+    is_of_another,
+    pair_kept,
+    renamed,
+    resource_name,
+    setup,
 )
 from moorage.storage.drbd_status import Resource, devices
 from moorage.units import Mib
@@ -42,8 +46,6 @@ _PROTOCOL = "C"
 _HMAC = "md5"
 _CONNECTING = 10
 """Seconds that a node waits for the other one before it goes on alone."""
-_OLD = "_replaced"
-"""What the name of a volume ends with whose copy is being made anew."""
 _SOURCE = "0:0:0:1:1"
 """Of metadata: no other copy is known, and the data is consistent and up to date."""
 _ON_ERROR = "detach"
@@ -51,11 +53,6 @@ _ON_ERROR = "detach"
 
 Asking = Generator[Command, Output, MirrorState | None]
 """Yield commands, receive outputs, return what a device is doing."""
-
-
-def _address(address: str, port: int) -> str:
-    """Return where a copy listens, as drbdsetup writes it."""
-    return f"{'ipv6' if is_v6(address) else 'ipv4'}:{place(address, port)}"
 
 
 class Drbd(Template):
@@ -132,7 +129,7 @@ class Drbd(Template):
         """
         resource = yield from self._shown(disk)
         if resource.disk:
-            self._check_own(disk, resource)
+            self._side(disk).check_own(resource)
             return Outcome.UNCHANGED
         made: list[Disk] = []
         try:
@@ -166,29 +163,19 @@ class Drbd(Template):
     def attach(self, disk: Disk) -> Finding:
         """Set the device up, as far as it is not, and seek the other node."""
         data, meta = yield from self._volumes(disk)
-        resource, minor = (yield from self._shown(disk)), self._minor(disk)
-        self._check_own(disk, resource)
+        resource, minor = (yield from self._shown(disk)), self._side(disk).minor
+        self._side(disk).check_own(resource)
         if not resource.known:
-            yield _setup("new-resource", _resource(minor))
+            yield setup("new-resource", resource_name(minor))
         if not resource.device:
-            yield _setup("new-minor", _resource(minor), f"{minor}", "0")
+            yield setup("new-minor", resource_name(minor), f"{minor}", "0")
         if not resource.disk:
-            yield self._meta(disk, "apply-al")  # what a power loss left unfinished
+            yield self._side(disk).meta("apply-al")  # what a power loss left unfinished
             size = f"--size={disk.size * 2048}s"
             how = f"--on-io-error={_ON_ERROR}"
-            yield _setup("attach", f"{minor}", data, meta, "0", size, how)
+            yield setup("attach", f"{minor}", data, meta, "0", size, how)
         yield from self._connected(disk, resource)
         return Where(path=f"/dev/drbd{minor}", block=True)
-
-    def _check_own(self, disk: Disk, resource: Resource) -> None:
-        """Raise `Failed` if the disk's number has been given to something else here."""
-        if _is_of_another(disk, resource):
-            raise Failed(
-                f"minor {self._minor(disk)} of node {self.site.node} is in use: it has "
-                f"{resource.disk}, and not {_path(disk.children[0])} of disk "
-                f"{disk.label}",
-                disk=disk.uuid,
-            )
 
     def _volumes(self, disk: Disk) -> Generator[Command, Output, tuple[str, str]]:
         paths = []
@@ -199,16 +186,16 @@ class Drbd(Template):
 
     def _connected(self, disk: Disk, resource: Resource) -> Steps:
         """Seek the other node where it is said to be, and nowhere else."""
-        mine, other = self._addresses(disk)
+        mine, other = self._side(disk).addresses
         if resource.peer and f"ipv4:{resource.peer}" == other:
             return Outcome.UNCHANGED
-        name = _resource(self._minor(disk))
+        name = resource_name(self._side(disk).minor)
         if resource.peer:
-            yield _setup("disconnect", mine, f"ipv4:{resource.peer}")
-        yield _setup(
+            yield setup("disconnect", mine, f"ipv4:{resource.peer}")
+        yield setup(
             *("connect", name, mine, other, f"--protocol={_PROTOCOL}"),
             f"--cram-hmac-alg={_HMAC}",
-            f"--shared-secret={_pair(disk).secret}",
+            f"--shared-secret={pair_kept(disk).secret}",
             "--after-sb-0pri=discard-zero-changes",
             "--after-sb-1pri=consensus",
         )
@@ -223,11 +210,11 @@ class Drbd(Template):
 
     def _down(self, disk: Disk) -> Steps:
         resource = yield from self._shown(disk)
-        if not resource.known or _is_of_another(disk, resource):
+        if not resource.known or is_of_another(disk, resource):
             return Outcome.UNCHANGED
         if resource.device:
-            yield _setup("secondary", f"{self._minor(disk)}")
-        yield _setup("down", _resource(self._minor(disk)))
+            yield setup("secondary", f"{self._side(disk).minor}")
+        yield setup("down", resource_name(self._side(disk).minor))
         return Outcome.CHANGED
 
     def open(self, disk: Disk, *, exclusive: bool) -> Steps:
@@ -241,7 +228,7 @@ class Drbd(Template):
             yield from self._two(disk, wanted=True)
         if not primary:
             yield from self._met(disk, state)
-            yield _setup("primary", f"{self._minor(disk)}")
+            yield setup("primary", f"{self._side(disk).minor}")
         if exclusive:
             yield from self._two(disk, wanted=False)
         return Outcome.UNCHANGED if primary else Outcome.CHANGED
@@ -250,13 +237,13 @@ class Drbd(Template):
         """Become the node that writes, although this copy may lack what was written."""
         state = yield from self._state(disk)
         yield from self._met(disk, state)
-        yield _setup("primary", f"{self._minor(disk)}", "--force")
+        yield setup("primary", f"{self._side(disk).minor}", "--force")
         yield from self._two(disk, wanted=False)
         return Outcome.CHANGED
 
     def _met(self, disk: Disk, state: MirrorState | None) -> Steps:
         """Wait for the other node: who goes on alone may go on with old data."""
-        if (state and state.connected) or self._other(disk).offline:
+        if (state and state.connected) or self._side(disk).other.offline:
             return nothing()
         return self.meet(disk)
 
@@ -266,7 +253,7 @@ class Drbd(Template):
         if state is None:
             return Outcome.UNCHANGED
         if state.role == "Primary":
-            yield _setup("secondary", f"{self._minor(disk)}")
+            yield setup("secondary", f"{self._side(disk).minor}")
         yield from self._two(disk, wanted=False)
         return Outcome.CHANGED
 
@@ -276,8 +263,8 @@ class Drbd(Template):
         if resource.two == wanted or not resource.peer:
             return Outcome.UNCHANGED
         word = "yes" if wanted else "no"
-        both = self._addresses(disk)
-        yield _setup("net-options", *both, f"--allow-two-primaries={word}")
+        both = self._side(disk).addresses
+        yield setup("net-options", *both, f"--allow-two-primaries={word}")
         return Outcome.CHANGED
 
     def grow(self, disk: Disk, to: Mib) -> Steps:
@@ -289,7 +276,7 @@ class Drbd(Template):
         state = yield from self._state(disk)
         if state is not None and state.role == "Primary":
             size = f"--size={to * 2048}s"
-            yield _setup("resize", f"{self._minor(disk)}", size)
+            yield setup("resize", f"{self._side(disk).minor}", size)
             return Outcome.CHANGED
         return found
 
@@ -310,11 +297,11 @@ class Drbd(Template):
 
     def initialise(self, disk: Disk) -> Steps:
         """Write new metadata: on the first node of the pair, the data there counts."""
-        pair = _pair(disk)
-        yield self._meta(disk, "create-md")
-        if self._here(pair) == pair.nodes[0]:
+        pair = pair_kept(disk)
+        yield self._side(disk).meta("create-md")
+        if self._side(disk).here == pair.nodes[0]:
             generation = pair.secret[:16].upper()
-            yield self._meta(disk, "set-gi", f"{generation}:{_SOURCE}")
+            yield self._side(disk).meta("set-gi", f"{generation}:{_SOURCE}")
         return Outcome.CHANGED
 
     def meet(self, disk: Disk) -> Steps:
@@ -322,7 +309,7 @@ class Drbd(Template):
         limits = ("--wfc-timeout", "--degr-wfc-timeout", "--outdated-wfc-timeout")
         words = [f"{limit}={_CONNECTING}" for limit in limits]
         yield Command(
-            ("drbdsetup", "wait-connect", f"{self._minor(disk)}", *words),
+            ("drbdsetup", "wait-connect", f"{self._side(disk).minor}", *words),
             check=False,
             reads=True,
         )
@@ -335,26 +322,26 @@ class Drbd(Template):
         if kept and resource.disk:
             return Outcome.UNCHANGED
         if resource.disk:
-            yield _setup("detach", f"{self._minor(disk)}")
+            yield setup("detach", f"{self._side(disk).minor}")
         yield from self._swapped(disk)
         for child in disk.children:
             yield from self._plain.create(child)
-        yield self._meta(disk, "create-md")
+        yield self._side(disk).meta("create-md")
         yield from self.attach(disk)
         return Outcome.CHANGED
 
     def _swapped(self, disk: Disk) -> Steps:
         """Keep the volumes that are not kept aside yet; one that is lost cannot be."""
         for child in disk.children:
-            aside = yield from self._plain.there(_aside(child))
+            aside = yield from self._plain.there(aside_of(child))
             found = yield from self._plain.there(child)
             if found and not aside:
-                yield _renamed(child, _aside(child))
+                yield renamed(child, aside_of(child))
         return Outcome.CHANGED
 
     def _are_kept(self, disk: Disk) -> Generator[Command, Output, bool]:
         for child in disk.children:
-            found = yield from self._plain.there(_aside(child))
+            found = yield from self._plain.there(aside_of(child))
             if found:
                 return True
         return False
@@ -364,12 +351,12 @@ class Drbd(Template):
         kept = yield from self._are_kept(disk)
         resource = yield from self._shown(disk)
         if kept and resource.disk:
-            yield _setup("detach", f"{self._minor(disk)}")
+            yield setup("detach", f"{self._side(disk).minor}")
         for child in disk.children if kept else ():
-            aside = yield from self._plain.there(_aside(child))
+            aside = yield from self._plain.there(aside_of(child))
             if aside:
                 yield from self._plain.remove(child)
-                yield _renamed(_aside(child), child)
+                yield renamed(aside_of(child), child)
         if resource.known:
             yield from self.attach(disk)
         return Outcome.CHANGED
@@ -378,20 +365,11 @@ class Drbd(Template):
         """Remove the old volumes, once there is a good copy besides them."""
         found = Outcome.UNCHANGED
         if (yield from self._are_kept(disk)):
-            self._check_replaced(disk, (yield from self._state(disk)))
+            self._side(disk).check_replaced((yield from self._state(disk)))
         for child in disk.children:
-            removed = yield from self._plain.remove(_aside(child))
+            removed = yield from self._plain.remove(aside_of(child))
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
-
-    def _check_replaced(self, disk: Disk, state: MirrorState | None) -> None:
-        if state is None or UP_TO_DATE not in (state.disk, state.peer_disk):
-            raise Failed(
-                f"node {self.site.node} keeps an old copy of disk {disk.label}, and "
-                "sees no good one",
-                hint=f"gnt-disk info {disk.label} shows how the copies are",
-                disk=disk.uuid,
-            )
 
     # -- parts of verbs ----------------------------------------------------------------
 
@@ -401,69 +379,13 @@ class Drbd(Template):
 
     def _state(self, disk: Disk) -> Asking:
         """Return what the device is doing; None if it is not set up."""
-        found, minor = (yield from self.mirrors()), self._minor(disk)
+        found, minor = (yield from self.mirrors()), self._side(disk).minor
         return next((one for one in found if one.minor == minor), None)
 
     def _shown(self, disk: Disk) -> Generator[Command, Output, Resource]:
-        name = _resource(self._minor(disk))
+        name = resource_name(self._side(disk).minor)
         told = yield Command(("drbdsetup", "show", name), check=False, reads=True)
         return Resource() if told.code else Resource.read(told.stdout)
 
-    def _meta(self, disk: Disk, action: str, *more: str) -> Command:
-        minor, device = f"{self._minor(disk)}", _path(disk.children[1])
-        words = ("drbdmeta", "--force", minor, "v08", device, "0", action)
-        return Command((*words, *more))
-
-    def _here(self, pair: Pair) -> str:
-        """Return this node's uuid."""
-        names = [one.name for one in self.site.holders]
-        if self.site.node not in names:
-            raise Failed(f"node {self.site.node} keeps no copy of the disk")
-        return pair.nodes[names.index(self.site.node)]
-
-    def _minor(self, disk: Disk) -> int:
-        pair = _pair(disk)
-        return pair.minor(self._here(pair))
-
-    def _other(self, disk: Disk) -> Holder:
-        pair = _pair(disk)
-        return self.site.holders[1 - pair.nodes.index(self._here(pair))]
-
-    def _addresses(self, disk: Disk) -> tuple[str, str]:
-        pair = _pair(disk)
-        one, other = (_address(at.address, pair.port) for at in self.site.holders)
-        return (one, other) if self._here(pair) == pair.nodes[0] else (other, one)
-
-
-def _pair(disk: Disk) -> Pair:
-    pair = pair_of(disk)
-    if pair is None or len(disk.children) != 2:
-        raise Failed(f"disk {disk.label} is no mirrored disk", disk=disk.uuid)
-    return pair
-
-
-def _is_of_another(disk: Disk, resource: Resource) -> bool:
-    """Whether what is set up under a disk's number has other data."""
-    return bool(resource.disk) and resource.disk != _path(disk.children[0])
-
-
-def _aside(volume: Disk) -> Disk:
-    """Return a volume under the name that it has while it is being replaced."""
-    group, name = volume.logical_id
-    return replace(volume, logical_id=(group, f"{name}{_OLD}"))
-
-
-def _renamed(volume: Disk, to: Disk) -> Command:
-    return Command(("lvrename", *volume.logical_id, to.logical_id[-1]))
-
-
-def _resource(minor: int) -> str:
-    return f"resource{minor}"
-
-
-def _path(volume: Disk) -> str:
-    return "/dev/" + "/".join(map(str, volume.logical_id))
-
-
-def _setup(*words: str) -> Command:
-    return Command(("drbdsetup", *words))
+    def _side(self, disk: Disk) -> Side:
+        return Side(self.site, disk)

@@ -8,7 +8,7 @@ Where there is no kernel, a firmware says a number on a port and halts.
 import gzip
 import struct
 
-from moorage.guest import cpio
+from . import cpio
 
 WORD = "moorage: the kernel runs programs"
 """What the first program says."""

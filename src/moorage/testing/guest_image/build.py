@@ -12,8 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from moorage.errors import CommandFailed, NotFound
+from moorage.node.hypervisors.kvm import cpio
 
-from . import cpio, system
+from . import system
 from .kernel import fetch_kernel, kernel_image
 from .modules import depends, load_order, modules_in
 from .node import NODE
@@ -36,7 +37,7 @@ def usual_place(environ: Mapping[str, str]) -> Path:
     given = environ.get("MOORAGE_GUEST")
     if given:
         return Path(given)
-    checkout = Path(__file__).parents[3]
+    checkout = Path(__file__).parents[4]
     if (checkout / "pyproject.toml").exists():
         return checkout / ".build" / "guest"
     cache = environ.get("XDG_CACHE_HOME") or f"{environ.get('HOME', '/root')}/.cache"

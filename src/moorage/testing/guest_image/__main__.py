@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``python -m moorage.guest``: build the tiny guest, or a disk image that boots it.
+"""Build the tiny guest, or a disk image that boots it.
 
 ``build DIR`` writes ``vmlinuz`` and ``initrd.gz``; ``image FILE`` writes a bootable
 disk image from them.
@@ -16,7 +16,7 @@ from .build import build, write_image
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m moorage.guest")
+    parser = argparse.ArgumentParser(prog="python -m moorage.testing.guest_image")
     verbs = parser.add_subparsers(dest="verb", required=True)
     make = verbs.add_parser("build", help="write vmlinuz and initrd.gz")
     make.add_argument("dir", type=Path)
