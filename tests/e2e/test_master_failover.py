@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from moorage.api.luxi import NOCHANGE, LuxiClient
+from moorage.cli.tour.claims import BrokenClaim
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import devcluster, process
 from moorage.daemons.devcluster import Scratch
@@ -105,7 +106,7 @@ class Account:
 def test_a_killed_master_is_followed_and_nothing_acknowledged_is_lost(
     town: Scratch,
 ) -> None:
-    first, second = on(town, "node1"), on(town, "node2")
+    first = on(town, "node1")
     first.type(
         "gnt-instance add -t sharedfile --disk 0:size=1m --no-install -n node3 web1"
     )
@@ -118,13 +119,14 @@ def test_a_killed_master_is_followed_and_nothing_acknowledged_is_lost(
     account.ended()
 
     # Two of three nodes answer, and that is enough; the third one's agent lives, too.
-    told = second.type("gnt-cluster master-failover --yes-do-it")
-    assert "node node2 is the master" in told
+    name, told = followed(town)
+    second = on(town, name)
+    assert f"node {name} is the master" in told
     assert _ended(second, "TEST_DELAY")  # what was under way was taken up
     disks = {one["name"] for one in second.ask("gnt-disk list -o name")}
     assert len(account.acknowledged) >= 3
     assert set(account.acknowledged) <= disks
-    assert second.type("gnt-cluster getmaster").strip() == "node2"
+    assert second.type("gnt-cluster getmaster").strip() == name
     assert second.ask("gnt-instance list -o name,status")[0]["status"] == "running"
     assert _guest(town) == guest  # it is the same process, and nobody touched it
     second.type("gnt-disk add --size 1m -t sharedfile --name after")
@@ -134,22 +136,36 @@ def test_a_killed_master_is_followed_and_nothing_acknowledged_is_lost(
         ["master", "run", "--restart", "--dir", str(town.master.root)],
         town.master.log,
     )
-    said = "the cluster's master is on node node2 now"
+    said = f"the cluster's master is on node {name} now"
     assert process.wait_until(lambda: said in town.master.log.read_text(), 60)
     assert process.wait_until(lambda: not process.holder(town.master.supervisor), 60)
     assert not town.master.store.exists()
-    assert process.wait_until(lambda: copied(second, "node1", "node3"), 60)
+    assert process.wait_until(lambda: copied(second, "node1"), 60)
     assert json.loads(second.type("gnt-cluster verify --json"))["errors"] == []
 
     # And the way back, while the master lives: it ends by itself.
     back = first.type("gnt-cluster master-failover --yes-do-it")
     assert "node node1 is the master" in back
-    there = places(town, "node2")
+    there = places(town, name)
     assert process.wait_until(lambda: not process.holder(there.lock), 60)
     assert process.wait_until(lambda: not there.store.exists(), 60)
     assert {"after", *account.acknowledged} <= {
         one["name"] for one in first.ask("gnt-disk list -o name")
     }
+
+
+def followed(town: Scratch) -> tuple[str, str]:
+    """Let the candidate take over whose copy is the furthest; return what it says.
+
+    One may have a commit more that the master did not live to acknowledge.
+    """
+    second, third = on(town, "node2"), on(town, "node3")
+    try:
+        return "node2", second.type("gnt-cluster master-failover --yes-do-it")
+    except BrokenClaim as refusal:
+        if "the copy on node3 has 1 commits more" not in str(refusal):
+            raise
+        return "node3", third.type("gnt-cluster master-failover --yes-do-it")
 
 
 def _ended(hands: Typist, summary: str) -> bool:

@@ -8,10 +8,20 @@ would obey, and a result must have the shape that its verb has.
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, json
+from msgspec import (
+    UNSET,
+    DecodeError,
+    Struct,
+    UnsetType,
+    ValidationError,
+    convert,
+    field,
+    json,
+)
 
 from moorage.errors import MoorageError, Unreachable, from_json
 from moorage.protocol import Report, Verb, fitting
+from moorage.protocol.sender import Sender
 
 from .text import clean_all
 
@@ -45,6 +55,14 @@ class _Line(Struct, frozen=True):
     error: _Error | None = None
     result: Any | UnsetType = UNSET
     alive: bool = False
+
+
+def speaker(told: str) -> Sender:
+    """Return who answers; an agent from before that was told speaks version 1."""
+    try:
+        return json.decode(told, type=Sender)
+    except DecodeError:
+        return Sender()
 
 
 async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) -> R:

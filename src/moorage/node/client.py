@@ -9,7 +9,7 @@ from itertools import count
 from typing import TypeVar, cast
 
 import aiohttp
-from msgspec import DecodeError, json
+from msgspec import json
 from msgspec.structs import replace
 
 from moorage.errors import Unreachable
@@ -25,7 +25,7 @@ from moorage.protocol import (
     to_wire,
 )
 from moorage.protocol.line import GuestLine, LineRequest
-from moorage.protocol.sender import Sender, check, ourselves
+from moorage.protocol.sender import check, ourselves
 from moorage.protocol.state import OnCopy
 
 from . import answers, enrolment, key_issuing, tls, wire
@@ -177,7 +177,7 @@ class HttpNodes:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
-            # TLS ends in the background; a loop that ended first would leave it open.
+            # TLS ends in the background: do not end the loop first.
             await asyncio.sleep(0.1)
 
     async def _first_words(self, node: Node, term: int, report: Report) -> NodeFacts:
@@ -261,7 +261,8 @@ class HttpNodes:
                 timeout=limits,
                 ssl=way.context,
             ) as answer:
-                check(self.sender, _speaker(answer), node.name)
+                told = answer.headers.get(wire.SENDER, "{}")
+                check(self.sender, answers.speaker(told), node.name)
                 result = await _result(node, call, answer, report)
         except _UNSENT as error:
             raise unreachable(node, error, sent=False) from error
@@ -292,14 +293,6 @@ def _let_in_by(authority: Authority, node: Node) -> str:
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """There was no connection, so the node cannot have got the request."""
-
-
-def _speaker(answer: aiohttp.ClientResponse) -> Sender:
-    """Return who answers; an agent from before that was told speaks version 1."""
-    try:
-        return json.decode(answer.headers.get(wire.SENDER, "{}"), type=Sender)
-    except DecodeError:
-        return Sender()
 
 
 async def _result(

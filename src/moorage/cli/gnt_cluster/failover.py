@@ -33,6 +33,13 @@ def failover(call: Call) -> int:
     return 0
 
 
+def heard() -> str:
+    """Return the master's node as the node of this machine heard it; empty if not."""
+    node = _daemons("paths").node_places()
+    known = import_module("moorage.node.leader").read(node.run)
+    return str(known.sender.node) if known else ""
+
+
 def ping(call: Call) -> int:
     """Say whether the master answers; the exit status says it, too."""
     (name,) = call.client.call("QueryConfigValues", ["master_node"])

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage import __version__
+from moorage.api.luxi import NoMaster
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command
 from moorage.cli.option_syntax import shown_uids
 from moorage.cli.options import DEBUG, JSON, refused
 from moorage.cli.table import moment
 from moorage.cli.yamlish import Flow, lines
+from moorage.errors import WrongState
 
-from . import renew_crypto
+from . import failover, renew_crypto
 
 POLICY = "Instance policy - limits for instances"
 
@@ -136,8 +138,13 @@ def show_version(call: Call) -> int:
 
 
 def master(call: Call) -> int:
-    """Print the master's name."""
-    (name,) = call.client.call("QueryConfigValues", ["master_node"])
+    """Print the master's name; on another node, the one that it heard last."""
+    try:
+        (name,) = call.client.call("QueryConfigValues", ["master_node"])
+    except (NoMaster, WrongState):
+        name = failover.heard()
+        if not name:
+            raise
     call.terminal.print(str(name))
     return 0
 
