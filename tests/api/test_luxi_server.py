@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from moorage import __version__
 from moorage.api.luxi import NOCHANGE, LuxiClient
 from moorage.api.luxi_messages import END, VERSION
 from moorage.api.luxi_server import LuxiServer
@@ -253,7 +254,8 @@ async def test_malformed_frames_get_one_clear_error_each(side, frame, words):
         "bad-input",
     )
     assert words in message
-    assert second == {"success": True, "result": [], "version": VERSION}
+    assert (second["success"], second["result"]) == (True, [])
+    assert (second["version"], second["software"]) == (VERSION, __version__)
 
 
 async def test_a_message_without_an_end_is_refused(side):

@@ -192,3 +192,21 @@ def test_what_was_found_is_adopted(types: Types, drifted: str) -> None:
     assert shown == "mine 64M web1\n"
     told = types(f"gnt-disk adopt --name other {LOST}", status=1)
     assert "say where the volume is" in told
+
+
+def test_the_secret_of_a_mirror_is_shown_nowhere(types: Types) -> None:
+    told = [
+        types("gnt-disk list -o name,logical_id"),
+        types("gnt-disk info m1"),
+        types("gnt-disk story m1"),
+        types("gnt-instance info web2"),
+    ]
+    assert all("11000" in one for one in (told[0], told[1], told[3]))
+    assert not any(PAIR[-1] in one for one in told)
+
+
+def test_a_mirrored_disk_gets_two_nodes_where_nobody_names_any(types: Types) -> None:
+    types("gnt-disk add -t drbd -s 64 m2")
+    types("gnt-disk add -t drbd -s 64 -n node3 m3")
+    assert types("gnt-disk list --no-headers -o name,nodes m2") == "m2 node1,node2\n"
+    assert types("gnt-disk list --no-headers -o name,nodes m3") == "m3 node3,node1\n"

@@ -15,13 +15,29 @@ from moorage.jobs import Job
 from moorage.model import Disk
 from moorage.model.story import Event, shown
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.scenarios import LOST, Scenario, cellar, harbour, pier
+from moorage.testing.deaths import Death, Watch
+from moorage.testing.scenarios import (
+    LOST,
+    MIRRORS,
+    SCENARIOS,
+    STORED,
+    Scenario,
+    cellar,
+    harbour,
+    pier,
+)
 from moorage.testing.state_snapshot import Picture, epochs, picture
 
 
 @dataclass(frozen=True)
 class Reference:
-    """How a request goes when nothing goes wrong."""
+    """How a request goes when nothing goes wrong.
+
+    Attributes
+    ----------
+    deaths
+        Where a master's death leaves something that no earlier one does.
+    """
 
     scenario: Scenario
     before: Picture
@@ -30,6 +46,7 @@ class Reference:
     calls: list[tuple[str, str]]
     commands: dict[str, int]
     writes: int
+    deaths: list[Death]
 
     def check(self, cluster: SimCluster, job: Job, seen: Picture) -> None:
         """Fail unless the cluster is as before the request, or as after it."""
@@ -99,6 +116,7 @@ class Harbour:
     async def _measured(self, scenario: Scenario) -> Reference:
         cluster = await self.fresh()
         version = cluster.store.version
+        watch = Watch(cluster)
         await cluster.run(scenario.op_id, **scenario.fields)
         machines = {name: node.machine for name, node in cluster.nodes.nodes.items()}
         found = Reference(
@@ -109,6 +127,7 @@ class Harbour:
             cluster.nodes.calls,
             {name: len(machine.ran) for name, machine in machines.items()},
             cluster.store.version - version,
+            list(watch.deaths.values()),
         )
         assert cluster.nodes.san.broken == []
         assert found.after.missing == set()
@@ -202,3 +221,27 @@ def stores(in_memory: Path) -> Harbour:
 def mirrored(in_memory: Path) -> Harbour:
     """Return the cluster with mirrored disks, to be tried on in the same way."""
     return _moored(pier, in_memory / "pier")
+
+
+REQUESTS = [
+    *(("quay", one) for one in SCENARIOS),
+    *(("mirrored", one) for one in MIRRORS),
+    *(("stores", one) for one in STORED),
+]
+"""Every kind of request, with the fixture of the cluster that it is made for."""
+
+
+@pytest.fixture
+def port(request: pytest.FixtureRequest) -> Harbour:
+    """Return the cluster of a request."""
+    found: Harbour = request.getfixturevalue(request.param)
+    return found
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Try each kind of request where a test takes one, on the cluster it is for."""
+    if "port" in metafunc.fixturenames:
+        names = [f"{where}-{one.name.replace(' ', '-')}" for where, one in REQUESTS]
+        metafunc.parametrize(
+            ("port", "scenario"), REQUESTS, indirect=["port"], ids=names
+        )

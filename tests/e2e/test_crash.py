@@ -5,19 +5,14 @@ What the nodes do goes on when it dies, and a new master takes over the same sto
 """
 
 import asyncio
-from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 import pytest
 
-from moorage.store import MemoryStore, Stored, Write
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.scenarios import SCENARIOS, Scenario
-
-each_request = pytest.mark.parametrize(
-    "scenario", SCENARIOS, ids=[one.name.replace(" ", "-") for one in SCENARIOS]
-)
+from moorage.testing.deaths import Death
+from moorage.testing.scenarios import Scenario
 
 
 def one_in(sample: int) -> pytest.MarkDecorator:
@@ -28,112 +23,63 @@ def one_in(sample: int) -> pytest.MarkDecorator:
     )
 
 
-@each_request
-async def test_a_crash_at_every_point(quay: Any, scenario: Scenario) -> None:
-    told = await quay.reference(scenario)
-    for point in range(len(told.points)):
-        cluster = await quay.fresh()
-        cluster.crash_at = point
-        await quay.crashed(cluster, scenario)
-        job = await quay.taken_over(cluster)
-        await quay.checked(cluster, job, told)
-
-
-@one_in(23)
-@each_request
-async def test_a_second_crash_while_the_first_is_mended(
-    quay: Any, scenario: Scenario, step: int
+async def test_a_crash_wherever_it_leaves_something_else(
+    port: Any, scenario: Scenario
 ) -> None:
-    told = await quay.reference(scenario)
-    for point in range(len(told.points)):
+    told = await port.reference(scenario)
+    for death in told.deaths:
+        cluster = await port.fresh()
+        death.await_in(cluster)
+        await port.crashed(cluster, scenario)
+        cluster.crash_at = None
+        if death.durable is not None and death.number + death.durable < 2:
+            cluster._fresh = count(1000)  # it begins anew, and draws the same uuids
+        await cluster.boot()
+        if port.next_job not in cluster.engine.jobs:
+            assert death == Death(0, durable=False)  # never acknowledged
+            await cluster.stop()
+            continue
+        job = await cluster.finished(port.next_job)
+        if death == Death(told.writes - 1, durable=True):
+            assert job.status == "success"
+        await port.checked(cluster, job, told)
+
+
+@one_in(47)
+async def test_a_second_crash_while_the_first_is_mended(
+    port: Any, scenario: Scenario, step: int
+) -> None:
+    told = await port.reference(scenario)
+    for point in [one.number for one in told.deaths if one.durable is None]:
         second = point % step
         while True:
-            cluster = await quay.fresh()
+            cluster = await port.fresh()
             cluster.crash_at = point
-            await quay.crashed(cluster, scenario)
+            await port.crashed(cluster, scenario)
             cluster.crash_at = len(cluster.points) + second
             try:
                 await cluster.boot()
-                job = await cluster.finished(quay.next_job)
+                job = await cluster.finished(port.next_job)
             except Crash:
                 await cluster.crash()
-                job = await quay.taken_over(cluster)
-                await quay.checked(cluster, job, told)
+                job = await port.taken_over(cluster)
+                await port.checked(cluster, job, told)
                 second += step
             else:
-                await quay.checked(cluster, job, told)
+                await port.checked(cluster, job, told)
                 break
-
-
-class DyingStore:
-    """A store whose master dies at one of its writes, before or after it is durable."""
-
-    def __init__(self, cluster: SimCluster, at: int, *, durable: bool) -> None:
-        self._cluster = cluster
-        self._store: MemoryStore = cluster.store
-        self._left = at
-        self._durable = durable
-
-    async def lead(self) -> int:
-        return await self._store.lead()
-
-    async def load(self) -> Stored:
-        return await self._store.load()
-
-    async def commit(self, writes: Sequence[Write], *, expected: int) -> int:
-        self._left -= 1
-        if self._left < 0 and not self._durable:
-            self._die()
-        version = await self._store.commit(writes, expected=expected)
-        if self._left < 0:
-            self._die()
-        return version
-
-    async def close(self) -> None:
-        await self._store.close()
-
-    def _die(self) -> None:
-        self._cluster.die()
-        raise Crash
-
-
-@one_in(3)
-@pytest.mark.parametrize("durable", [False, True], ids=["before", "after"])
-@each_request
-async def test_a_crash_at_every_write(
-    quay: Any, scenario: Scenario, durable: bool, step: int
-) -> None:
-    told = await quay.reference(scenario)
-    for write in range(durable, told.writes, step):
-        cluster = await quay.fresh()
-        cluster.truth._store = DyingStore(cluster, write, durable=durable)
-        await quay.crashed(cluster, scenario)
-        if (
-            write + durable < 2
-        ):  # the request begins anew, so it draws the same uuids again
-            cluster._fresh = count(1000)
-        await cluster.boot()
-        if not durable and write == 0:
-            assert quay.next_job not in cluster.engine.jobs  # never acknowledged
-            await cluster.stop()
-            continue
-        job = await cluster.finished(quay.next_job)
-        if write + 1 == told.writes and durable:
-            assert job.status == "success"
-        await quay.checked(cluster, job, told)
 
 
 @one_in(2)
 @pytest.mark.parametrize("when", ["while it mends", "when it is done"])
-@each_request
 async def test_a_step_of_the_dead_master_arrives_under_the_next_one(
-    quay: Any, scenario: Scenario, when: str, step: int
+    port: Any, scenario: Scenario, when: str, step: int
 ) -> None:
-    told = await quay.reference(scenario)
+    told = await port.reference(scenario)
     named = enumerate(told.points)
     starts = [number for number, name in named if name.startswith("before ")]
     for number in starts[when == "when it is done" :: step]:
-        cluster = await quay.fresh()
+        cluster = await port.fresh()
         if not await _held_back(cluster, scenario, number):
             await cluster.stop()
             continue
@@ -141,9 +87,9 @@ async def test_a_step_of_the_dead_master_arrives_under_the_next_one(
         await cluster.crash()
         if when == "while it mends":
             asyncio.get_running_loop().call_soon(late.set)
-        job = await quay.taken_over(cluster)
+        job = await port.taken_over(cluster)
         late.set()
-        await quay.checked(cluster, job, told)
+        await port.checked(cluster, job, told)
 
 
 async def _held_back(cluster: SimCluster, scenario: Scenario, number: int) -> bool:
@@ -158,7 +104,7 @@ async def _held_back(cluster: SimCluster, scenario: Scenario, number: int) -> bo
     waiting = asyncio.create_task(cluster.finished(job))
     while not waiting.done():
         await asyncio.sleep(0)
-        if cluster.nodes.hold and cluster.nodes._under_way:
+        if cluster.nodes.hold and cluster.nodes.under_way:
             waiting.cancel()
             return True
     return False

@@ -59,7 +59,7 @@ async def busy(cluster: SimCluster, count: int = 20) -> list[int]:
     await until(lambda: len(waiting) == count)
     cluster.nodes.hold = asyncio.Event()
     gate.set()
-    await until(lambda: len(cluster.nodes._under_way) == count)
+    await until(lambda: len(cluster.nodes.under_way) == count)
     await let_others_through(cluster)
     return jobs
 
@@ -121,7 +121,7 @@ async def test_no_more_than_twenty_work_at_once(wide: SimCluster) -> None:
     late = await wide.engine.submit(grow(30))
     await until(lambda: wide.engine.locks.rows()[-1] and status(wide, late) != "queued")
     assert status(wide, late) == "waiting"
-    assert len(wide.nodes._under_way) == 20
+    assert len(wide.nodes.under_way) == 20
     let_go(wide)
     assert (await wide.finished(late)).status == "success"
 
@@ -187,7 +187,7 @@ async def test_a_hung_node_that_is_marked_offline_holds_nobody(
     await wide.run("OP_DISK_ATTACH", disk="d0", instance_name="far")
     wide.extra_point = partial(_hang, wide)
     number = await wide.submit("OP_INSTANCE_STARTUP", instance_name="far")
-    await until(lambda: wide.nodes._under_way and status(wide, number) == "running")
+    await until(lambda: wide.nodes.under_way and status(wide, number) == "running")
     await let_others_through(wide)
     fields = {"node_name": "node2", "offline": True, "force": True}
     await wide.run("OP_NODE_SET_PARAMS", **fields)

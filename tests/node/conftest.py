@@ -3,7 +3,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class Served:
     machine: SlowMachine
     runner: web.AppRunner | None = None
     port: int = 0
+    san: San = field(default_factory=San)
 
     @property
     def node(self) -> Node:
@@ -65,7 +66,7 @@ class Served:
 
     async def start(self, limits: Limits = server.STRANGERS) -> None:
         """Serve, at the same port as before if there was one."""
-        hypervisors = {"kvm": SimHypervisor(self.name, San())}
+        hypervisors = {"kvm": SimHypervisor(self.name, self.san)}
         keys = Keys(self.keys)
         place = self.top / "run"
         agent = Agent(self.name, place, self.machine, hypervisors, keys=keys)

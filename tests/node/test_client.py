@@ -15,7 +15,7 @@ from moorage.errors import BadInput, Unreachable
 from moorage.node import tls
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.protocol import EnrolNode, FindConsole, GetFacts, LeaveCluster
+from moorage.protocol import EnrolNode, FindConsole, GetFacts
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -74,7 +74,7 @@ async def unreachable(nodes: HttpNodes, node: Any) -> Unreachable:
 async def test_an_agent_that_is_down_got_nothing(served: Any, nodes: HttpNodes) -> None:
     await served.stop()
     notes: list[Any] = []
-    call = LeaveCluster()
+    call = GetFacts()
     with pytest.raises(Unreachable) as caught:
         await nodes.call(served.node, call, 1, lambda *told: notes.append(told))
     where = f"node node1 (127.0.0.1:{served.port}) does not answer"

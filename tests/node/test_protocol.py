@@ -41,6 +41,7 @@ GIVEN: dict[Any, Any] = {
     tuple[Write, ...]: ((("node", "x"), b"x"), (("job", "1"), None)),
     dict[str, bytes]: {"ca.pem": b"x"},
     dict[str, str]: {"A": "b"},
+    bool: True,
 }
 EVERY = {name_of(kind): kind for kind in declared()}
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Master and agent tell their versions with every request: those that fit, work."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -9,12 +10,16 @@ from msgspec import json
 from msgspec.structs import replace
 
 from moorage import __version__
+from moorage.copies import CommitLog, Pace
+from moorage.copies.follower import Follower
 from moorage.errors import MoorageError, WrongState
-from moorage.node import leader, server, wire
+from moorage.node import agent, leader, server, wire
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
-from moorage.protocol import GetFacts
+from moorage.protocol import GetFacts, Pause
 from moorage.protocol.sender import NEWEST, Sender, check, ourselves
+from moorage.store import ConfigStore, MemoryStore, create
+from moorage.testing.cluster import ClusterBuilder
 
 
 @pytest.fixture
@@ -29,7 +34,7 @@ async def ask(nodes: HttpNodes, served: Any, term: int = 1) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("master", "agent", "behind"),
+    ("master", "node", "behind"),
     [
         ((1, 1), (1, 1), ""),
         ((1, 2), (1, 1), ""),
@@ -39,10 +44,10 @@ async def ask(nodes: HttpNodes, served: Any, term: int = 1) -> Any:
     ],
 )
 def test_ranges_that_overlap_work_and_others_say_who_is_behind(
-    master: tuple[int, int], agent: tuple[int, int], behind: str
+    master: tuple[int, int], node: tuple[int, int], behind: str
 ) -> None:
     one = Sender(oldest=master[0], newest=master[1], software="1.0")
-    other = Sender(oldest=agent[0], newest=agent[1], software="2.0")
+    other = Sender(oldest=node[0], newest=node[1], software="2.0")
     if not behind:
         check(one, other, "node7")
         return
@@ -103,3 +108,60 @@ async def test_a_node_knows_who_leads_and_forgets_no_later_one(
         "node2",
         "10.0.0.2",
     )
+
+
+async def test_the_agent_of_the_version_before_works_and_keeps_no_copy(
+    served: Any, nodes: HttpNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent from before versions were told, and before copies: it is served on.
+
+    When it is upgraded, and started again, it gets its copy.
+    """
+    store = MemoryStore()
+    builder = ClusterBuilder(1)
+    await create(store, builder.change())
+    log = CommitLog(store)
+    truth, _ = await ConfigStore.open(log)
+    follower = Follower(
+        node=served.node,
+        truth=truth,
+        log=log,
+        nodes=nodes,
+        keys=dict,
+        pace=Pace(beat=0.05, again=0.02),
+    )
+    former = {k: one for k, one in agent.VERBS.items() if not k.startswith("state.")}
+    with monkeypatch.context() as then:
+        then.delitem(server._HEADERS, wire.SENDER)
+        then.setattr(agent, "VERBS", former)
+        life = asyncio.create_task(follower.run())
+        async with asyncio.timeout(30):
+            while not follower.why:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert follower.status().why == "its agent is too old"
+        assert (await ask(nodes, served, truth.term)).version == __version__
+    async with asyncio.timeout(30):
+        while not follower.current:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    life.cancel()
+    await asyncio.gather(life, return_exceptions=True)
+    assert follower.status().commits == 0
+
+
+async def test_a_step_waits_for_an_agent_that_is_being_upgraded(
+    served: Any, nodes: HttpNodes
+) -> None:
+    await served.stop()
+    again = asyncio.Event()
+    notes: list[str] = []
+
+    def report(_done: int, _total: int, _unit: str, note: str) -> None:
+        notes.append(note)
+        if len(notes) == 3:  # whoever only looks has given up by now
+            again.set()
+
+    step = asyncio.create_task(nodes.call(served.node, Pause(), 1, report))
+    await again.wait()
+    await served.start()
+    await step
+    assert all("Connection refused; trying again" in one for one in notes)

@@ -66,7 +66,7 @@ async def test_a_cancel_ends_it(sim):
     number = await started(sim)
     assert (await sim.engine.cancel(number))[0]
     assert (await sim.finished(number)).status == "canceled"
-    sim.nodes._under_way.pop().cancel()
+    sim.nodes.under_way.pop().cancel()
 
 
 @pytest.mark.parametrize("no_locks", [False, True])
@@ -76,4 +76,4 @@ async def test_it_holds_its_nodes_unless_told_otherwise(sim, no_locks):
     assert held == ([] if no_locks else ["node/node2"])
     await sim.engine.cancel(number)
     await sim.finished(number)
-    sim.nodes._under_way.pop().cancel()
+    sim.nodes.under_way.pop().cancel()

@@ -271,7 +271,7 @@ async def test_what_changes_while_nodes_are_asked_is_no_finding(
     job = await cluster.submit(RECONCILE)
     for _ in range(100):
         await asyncio.sleep(0)
-    assert cluster.nodes._under_way
+    assert cluster.nodes.under_way
     cluster.nodes.hold = None
     await cluster.run("OP_DISK_ADD", name="new", **SAN)
     await cluster.run("OP_DISK_REMOVE", disk="s1")

@@ -229,7 +229,7 @@ class Hamlet(Typist):
         """Make the cluster of all the nodes."""
         with ThreadPoolExecutor() as pool:
             list(pool.map(self._let_wait, self.nodes))
-        given = "--enabled-hypervisors fake --vg-name xenvg -B memory=128M,vcpus=1"
+        given = "--enabled-hypervisors fake --vg-name xenvg -N link= -B memory=128M"
         word = f"--token-file {self.path}"
         self.type(f"gnt-cluster init {given} {word}/node1.token hamlet")
         for node in self.nodes[1:]:

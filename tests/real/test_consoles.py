@@ -149,7 +149,9 @@ def test_a_screen_is_seen_with_the_ticket_alone(installer: Any) -> None:
         assert not Viewer(line, came, "ticket42").let_in
 
 
-def test_a_guest_without_a_screen_says_so(town: Any) -> None:
+def test_a_line_ends_with_a_migration_and_goes_on_at_the_new_node(town: Any) -> None:
+    """The guest goes by a secondary address, where no agent listens."""
+    town.type("gnt-node modify -s 127.0.98.3 node3")
     town.guest("plain1", "node1")
     try:
         with pytest.raises(MoorageError, match="instance plain1 has no screen"):
@@ -168,6 +170,7 @@ def test_a_guest_without_a_screen_says_so(town: Any) -> None:
             until(line, came, b"answered")
     finally:
         town.type("gnt-instance remove -f plain1")
+        town.type(f"gnt-node modify -s {town.scratch.address('node3')} node3")
 
 
 @pytest.fixture(scope="module")

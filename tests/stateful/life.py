@@ -134,6 +134,7 @@ class Life(RuleBasedStateMachine):
         whole = replace(builder.objects["cluster"], **given)
         builder.objects["cluster"] = whole
         self.cluster = self.loop.run(SimCluster.start(path, builder))
+        self.cluster.nodes.san.slow_sync = 2
         self.cluster.clock = lambda: 1000.0 + next(ticks) / 1000
         self.loop.run(self.cluster.crash())
         self.loop.run(self.cluster.boot())

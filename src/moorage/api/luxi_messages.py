@@ -4,8 +4,8 @@
 A message is JSON followed by one byte, 0x03 (JSON itself never holds that byte).
 
 ==========  ==========================================================================
-request     ``{"method": str, "args": [...], "version": int}``
-answer      ``{"success": bool, "result": ..., "version": int}``
+request     ``{"method": str, "args": [...], "version": int, "software": str}``
+answer      ``{"success": bool, "result": ..., "version": int, "software": str}``
 refusal     ``success`` is false; ``result`` is ``[class, [message, code], details]``
 ==========  ==========================================================================
 
@@ -17,11 +17,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage import errors
+from moorage import __version__, errors
 from moorage.errors import BadInput, Failed, MoorageError, Refused
 
 VERSION = 3_010_000
 """Version of the configuration that both sides must share, as Ganeti counts."""
+_OURSELVES = {"version": VERSION, "software": __version__}
 END = b"\x03"
 _AT_ONCE = 256
 """Rows that are encoded in one go."""
@@ -47,7 +48,7 @@ def _decode(message: bytes) -> dict[str, Any]:
 
 def encode_request(method: str, args: Sequence[Any]) -> bytes:
     """Return a request, its end included."""
-    return _encode({"method": method, "args": list(args), "version": VERSION})
+    return _encode({"method": method, "args": list(args), **_OURSELVES})
 
 
 def decode_request(message: bytes) -> tuple[str, list[Any]]:
@@ -68,7 +69,7 @@ def decode_request(message: bytes) -> tuple[str, list[Any]]:
 
 def encode_result(result: Any) -> bytes:  # noqa: ANN401
     """Return the answer to a request that was carried out, its end included."""
-    return _encode({"success": True, "result": result, "version": VERSION})
+    return _encode({"success": True, "result": result, **_OURSELVES})
 
 
 def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
@@ -88,7 +89,7 @@ def encode_long(result: list[Any] | Mapping[str, Any]) -> bytes:
     else:
         fields = _json(result["fields"])
         body = f'{{"fields":{fields},"data":[{_rows(result["data"])}]}}'
-    return f'{{"success":true,"result":{body},"version":{VERSION}}}'.encode() + END
+    return f'{{"success":true,"result":{body},{_json(_OURSELVES)[1:]}'.encode() + END
 
 
 def _rows(rows: list[Any]) -> str:
@@ -98,9 +99,7 @@ def _rows(rows: list[Any]) -> str:
 
 def encode_error(error: MoorageError) -> bytes:
     """Return the answer to a request that was not, its end included."""
-    return _encode(
-        {"success": False, "result": error_to_wire(error), "version": VERSION}
-    )
+    return _encode({"success": False, "result": error_to_wire(error), **_OURSELVES})
 
 
 def decode_answer(message: bytes) -> Any:  # noqa: ANN401
@@ -125,9 +124,14 @@ def decode_answer(message: bytes) -> Any:  # noqa: ANN401
 def _check_version(message: Mapping[str, Any]) -> None:
     version = message.get("version", VERSION)
     if version != VERSION:
+        other = message.get("software", "of another version")
+        behind = "there" if str(version) < str(VERSION) else "here"
         raise BadInput(
-            f"the other side speaks LUXI {version}, this side {VERSION}",
-            hint="install the same version on both sides",
+            f"the other side of the master's socket is Moorage {other} and speaks "
+            f"LUXI {version}, this side is Moorage {__version__} and speaks {VERSION}: "
+            f"upgrade it {behind}",
+            hint="install the same version, then: moorage master stop; moorage master "
+            "start",
         )
 
 

@@ -15,6 +15,7 @@ from .terminal import Terminal
 PROGRAMS = (
     "moorage",
     "gnt_cluster",
+    "gnt_network",
     "gnt_node",
     "gnt_group",
     "gnt_instance",

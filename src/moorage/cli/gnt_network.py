@@ -201,12 +201,12 @@ _LIST = LISTING.commands(PREFIX, "free_count < 10")
 
 PROGRAM = Program(
     "gnt-network",
-    "make, connect and look at networks, whose addresses network cards get",
+    "networks, whose addresses network cards get",
     (
         Command(
             "add",
             add,
-            "Make a network: a pool of addresses",
+            "Make a network",
             _NETWORK,
             (
                 Option(("--network",), "its IPv4 addresses", "NETWORK"),
@@ -228,7 +228,7 @@ PROGRAM = Program(
         Command(
             "info",
             info,
-            "Show all about networks, with a map of their addresses",
+            "Show all about networks",
             (Operand("NETWORK", 0, None),),
             (JSON, DEBUG),
             ("show",),
@@ -236,7 +236,7 @@ PROGRAM = Program(
         Command(
             "modify",
             modify,
-            "Change a network's gateway, reserved addresses, and the like",
+            "Change a network",
             _NETWORK,
             (
                 *_WORDS,
@@ -258,7 +258,7 @@ PROGRAM = Program(
         Command(
             "connect",
             connect,
-            "Let cards in a network be on the nodes of groups, or of all",
+            "Connect a network to node groups, or to all",
             _GROUPS,
             (nic_options.DEFAULTS, nic_options.CONFLICTS, *JOB),
             examples=(
@@ -271,7 +271,7 @@ PROGRAM = Program(
         Command(
             "disconnect",
             disconnect,
-            "Let no card in a network be on the nodes of groups any more",
+            "Disconnect a network from node groups",
             _GROUPS,
             JOB,
         ),

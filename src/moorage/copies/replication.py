@@ -20,7 +20,7 @@ from .follower import Follower, Pace
 from .log import CommitLog
 
 _LATER = 60.0
-"""Seconds before nodes that are no candidates are told again."""
+"""Seconds before nodes that are no candidates any more are told again."""
 
 
 class Replication:
@@ -51,7 +51,7 @@ class Replication:
         self._pace = pace
         self._followers: dict[str, Follower] = {}
         self._lives: dict[str, asyncio.Task[None]] = {}
-        self._dropped: set[str] = set()
+        self._former: dict[str, Node] = {}
         self._changed = asyncio.Event()
 
     def status(self) -> list[CopyStatus]:
@@ -108,10 +108,12 @@ class Replication:
         """Begin to follow new candidates, and leave those that are none any more."""
         wanted = {node.uuid: node for node in _keeping(self._truth.config)}
         for uuid in self._followers.keys() - wanted.keys():
-            self._followers.pop(uuid).fall_behind("it is no candidate any more")
+            former = self._followers.pop(uuid)
+            former.fall_behind("it is no candidate any more")
+            self._former[uuid] = former.node
             self._lives.pop(uuid).cancel()
         for uuid, node in wanted.items():
-            self._dropped.discard(uuid)
+            self._former.pop(uuid, None)
             if uuid in self._followers:
                 self._followers[uuid].node = node
                 continue
@@ -127,14 +129,17 @@ class Replication:
             self._lives[uuid] = asyncio.create_task(follower.run())
 
     async def _dismiss(self) -> None:
-        """Let nodes that are no candidates forget what they may have kept as one."""
-        config = self._truth.config
-        for node in config.named(Node):
-            if node.offline or node.uuid in self._followers.keys() | self._dropped:
+        """Let nodes that are no candidates any more forget what they kept as such.
+
+        A new master tells all nodes when it starts (:class:`TidyNode`).
+        """
+        for uuid, node in list(self._former.items()):
+            if uuid not in self._truth.config.objects:
+                del self._former[uuid]  # it left the cluster, and forgot all
                 continue
             with contextlib.suppress(MoorageError):
                 await self._nodes.call(node, DropCopy(), self._truth.term, silent)
-                self._dropped.add(node.uuid)
+                self._former.pop(uuid, None)
 
 
 def _keeping(config: Config) -> Iterator[Node]:

@@ -21,8 +21,11 @@ async def tell_nodes(at: Sources) -> None:
     config = at.truth.config
     known = {disk.uuid for disk in config.all(Disk)}
     known |= set(under_way(at.engine.jobs.values()))
-    call = TidyNode(objects=tuple(sorted(known)))
+    objects = tuple(sorted(known))
     for node in config.named(Node):
+        # The master's own node has the state itself.
+        keeps = node.master_candidate and node.uuid != config.cluster.master_node
+        call = TidyNode(objects=objects, candidate=keeps)
         if not node.offline:
             with suppress(MoorageError):
                 await at.nodes.call(node, call, at.truth.term, _silent)

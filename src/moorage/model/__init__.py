@@ -35,7 +35,7 @@ from .objects import (
     StoragePool,
     successor,
 )
-from .pair import Pair, pair_of
+from .pair import Pair, pair_of, shown_id
 
 __all__ = [
     "DISKLESS",
@@ -73,5 +73,6 @@ __all__ = [
     "load",
     "nice",
     "pair_of",
+    "shown_id",
     "successor",
 ]

@@ -72,8 +72,25 @@ class NicParams(Struct, frozen=True):
 def filled(cluster: Cluster, group: NodeGroup, nic: Nic) -> NicParams:
     """Return how a card is connected in a node group."""
     network = group.networks.get(nic.network, {}) if nic.network else {}
-    given = {**defaults(cluster), **network, **nic.nicparams}
-    return NicParams(**{name: str(given.get(name) or "") for name in NAMES})
+    return over(over(defaults(cluster), network), nic.nicparams).params()
+
+
+class Given(dict[str, str]):
+    """Parameters of cards, as far as they are given."""
+
+    def params(self) -> NicParams:
+        """Return them all."""
+        return NicParams(**{name: self.get(name) or "" for name in NAMES})
+
+
+def over(usual: Mapping[str, Any], own: Mapping[str, Any]) -> Given:
+    """Return parameters that cover others.
+
+    Another mode stands alone: a bridge is no routing table.
+    """
+    same = own.get("mode", usual.get("mode")) == usual.get("mode")
+    kept = usual if same else {}
+    return Given({name: str(one or "") for name, one in {**kept, **own}.items()})
 
 
 def defaults(cluster: Cluster) -> dict[str, Any]:

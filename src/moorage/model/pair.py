@@ -13,6 +13,8 @@ from .templates import FACTS, Mirror
 
 PORTS = range(11000, 15000)
 """Where mirrors listen, as in Ganeti; no two disks of a cluster share one."""
+HIDDEN = "hidden"
+"""What is shown in the place of a secret."""
 META_SIZE = 128
 """MiB of metadata that each copy has beside its data, whatever its size."""
 
@@ -66,3 +68,13 @@ def pair_of(disk: Disk) -> Pair | None:
         return None
     one, other, port, minor, other_minor, secret = disk.logical_id
     return Pair((one, other), int(port), (int(minor), int(other_minor)), str(secret))
+
+
+def shown_id(disk: Disk) -> list[Any]:
+    """Return a disk's ``logical_id`` as anybody may see it: a mirror's secret is none.
+
+    Who knows it and reaches the node's port could take the place of the other copy.
+    """
+    pair = pair_of(disk)
+    told = disk.logical_id if pair is None else (*pair.logical_id[:-1], HIDDEN)
+    return list(told)

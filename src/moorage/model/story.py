@@ -13,6 +13,7 @@ from msgspec import Struct, field, to_builtins
 from .change import Change
 from .config import Config
 from .objects import Disk, Entity, Instance
+from .pair import shown_id
 
 MADE, CHANGED, REMOVED = "made", "changed", "removed"
 """What an event is: the first, one between, or the last."""
@@ -114,9 +115,10 @@ def shown(config: Config, disk: Entity | None) -> dict[str, Any]:
     """Return the fields of a disk that have a value, as stories tell them."""
     if not isinstance(disk, Disk):
         return {}
+    fields = to_builtins(disk) | {"logical_id": shown_id(disk)}
     values = {
         name: _named(config, value) if name in _REFERENCES else value
-        for name, value in to_builtins(disk).items()
+        for name, value in fields.items()
         if name not in _UNTOLD
     }
     owner = config.owner(disk)

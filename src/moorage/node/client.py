@@ -31,6 +31,7 @@ from moorage.protocol import (
 )
 from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import Sender, check, ourselves
+from moorage.protocol.state import OnCopy
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
@@ -41,8 +42,9 @@ R = TypeVar("R")
 
 CONNECT = 5.0
 """Seconds to get a connection."""
-_TRIES = 3
-"""How often a connection is tried: an agent that restarts is back in a second."""
+_TRIES, _PATIENT = 3, 8
+"""How often a connection is tried, and how often for a step of a job where the machine
+is there and its agent is not: one that is upgraded is back in some seconds."""
 _LOOK = 0.2
 """Seconds between two questions whether a node is in, or out."""
 _FIRST_WORDS = 30.0
@@ -124,14 +126,29 @@ class HttpNodes:
         way = self._way(node, GetFacts())
         try:
             link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
-            asked = LineRequest(wanted, term, self._mark, self.sender)
-            await link.send_bytes(json.encode(asked))
-            answer = await link.receive_bytes(timeout=self._silence)
-        except (aiohttp.ClientError, OSError, TimeoutError, TypeError) as error:
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreachable(node, error, sent=False) from error
-        with _told_as_the_nodes(node, "its console cannot be read"):
-            answers.check_opened(answer)
+        try:
+            asked = LineRequest(wanted, term, self._mark, self.sender)
+            await self._open_line(node, link, asked)
+        except BaseException:
+            await link.close()
+            raise
         return WebLine(link)
+
+    async def _open_line(
+        self, node: Node, link: aiohttp.ClientWebSocketResponse, asked: LineRequest
+    ) -> None:
+        """Ask for a line, and raise what the node says instead."""
+        try:
+            await link.send_bytes(json.encode(asked))
+            message = await link.receive(timeout=self._silence)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _unreachable(node, error, sent=False) from error
+        if message.type is not aiohttp.WSMsgType.BINARY:
+            raise _unreachable(node, ConnectionError("it hung up"), sent=False)
+        with _told_as_the_nodes(node, "its console cannot be read"):
+            answers.check_opened(message.data)
 
     async def _web_socket(
         self, node: Node, way: Way
@@ -148,15 +165,16 @@ class HttpNodes:
     async def _tried(
         self, node: Node, call: Verb[R], term: int, report: Report, way: Way
     ) -> R:
-        for attempt in range(1, _TRIES + 1):
+        for attempt in count(1):
             try:
                 return await self._ask(node, call, term, report, way)
             except Unreachable as error:
-                if error.facts.get("sent") or attempt == _TRIES:
+                tries = _tries(call, error)
+                if error.facts.get("sent") or attempt >= tries:
                     raise
-                text = f"{error.message}; trying again ({attempt} of {_TRIES - 1})"
+                text = f"{error.message}; trying again ({attempt} of {tries - 1})"
                 report(0, 0, "log", text)
-                await asyncio.sleep(0.3 * attempt)
+                await asyncio.sleep(min(0.3 * attempt, 1.0))
         raise AssertionError  # the last attempt returned or raised
 
     async def close(self) -> None:
@@ -256,6 +274,15 @@ class HttpNodes:
         if way.shown is not None and isinstance(result, NodeFacts):
             return cast("R", replace(result, certificate_ends=way.shown.ends))
         return result
+
+
+def _tries(call: Verb[object], error: Unreachable) -> int:
+    """Return how often a node is tried that failed in this way."""
+    if isinstance(call, OnCopy):
+        return 1  # commits wait for it, and it is asked again anyway
+    inner = _inner(error.__cause__) if error.__cause__ else None
+    absent = getattr(inner, "errno", None) == errno.ECONNREFUSED
+    return _PATIENT if absent and not call.reads else _TRIES
 
 
 def _let_in_by(authority: Authority, node: Node) -> str:

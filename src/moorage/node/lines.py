@@ -75,7 +75,8 @@ class WebLine:
 
     async def write(self, data: bytes) -> None:
         """Say them."""
-        await self._link.send_bytes(data)
+        for start in range(0, len(data), PIECE):
+            await self._link.send_bytes(data[start : start + PIECE])
 
     async def close(self) -> None:
         """Hang up."""

@@ -14,11 +14,13 @@ from msgspec import Struct, field
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
+from moorage.protocol import NetworkOf
 from moorage.storage import Command, Opened, Output, Progress, Where
 from moorage.storage.provider import FileFact, parse_parameters
 from moorage.storage.validation import check_parameter_name, text
 from moorage.units import Mib
 
+from .network_words import words
 from .providers import company, fact, visible
 
 SEARCH_PATH = (
@@ -78,6 +80,7 @@ class Install(Struct, frozen=True, kw_only=True):
     hypervisor: str = "kvm"
     disks: tuple[OsDisk, ...] = ()
     nics: tuple[Nic, ...] = ()
+    networks: tuple[NetworkOf, ...] = ()
     hvparams: dict[str, Any] = field(default_factory=dict)
     osparams: dict[str, Any] = field(default_factory=dict)
     again: bool = False
@@ -366,6 +369,7 @@ def _of_nic(nic: Nic, install: Install) -> dict[str, str | None]:
         "VLAN": str(nic.nicparams.get("vlan") or ""),
         "FRONTEND_TYPE": _frontend(install, "nic_type"),
         "NETWORK_UUID": nic.network,
+        **words(next((n for n in install.networks if n.uuid == nic.network), None)),
     }
 
 

@@ -16,7 +16,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 
 from aiohttp import web
 from msgspec import DecodeError, Meta, Struct, ValidationError, json
@@ -24,18 +24,15 @@ from msgspec import DecodeError, Meta, Struct, ValidationError, json
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
 from moorage.model.addresses import place
 from moorage.protocol import sender as versions
-from moorage.protocol.line import LineRequest
 from moorage.protocol.sender import Sender
 
 from . import wire
 from .agent import Agent
 from .doorkeeper import Doorkeeper, Limits
 from .keys import Keys
-from .lines import LONGEST, StreamLine, WebLine, carry
+from .line_door import LineDoor
 
 _LOG = logging.getLogger(__name__)
-R = TypeVar("R")
-
 _LARGEST = 64 * 1024 * 1024
 _BACKLOG = 1024
 """Connections that may wait to be accepted."""
@@ -108,43 +105,14 @@ def application(
         await work
         return answer
 
-    async def line(request: web.Request) -> web.WebSocketResponse:
-        peer = request.get_extra_info("peercert")
-        link = web.WebSocketResponse(heartbeat=wire.SILENCE, max_msg_size=LONGEST)
-        await link.prepare(request)
-        await _carry(agent, link, lambda: _check_date(peer, clock()))
-        return link
+    def check(request: web.Request) -> None:
+        _check_date(request.get_extra_info("peercert"), clock())
 
+    door = LineDoor(agent, check)
     app = web.Application(client_max_size=_LARGEST)
-    app.add_routes([web.post("/call", call), web.get("/line", line)])
+    app.add_routes([web.post("/call", call), web.get("/line", door.serve)])
+    app.on_shutdown.append(door.hang_up)
     return app
-
-
-async def _carry(
-    agent: Agent, link: web.WebSocketResponse, check: Callable[[], None]
-) -> None:
-    """Carry a line to a guest, if the master may have it."""
-    try:
-        check()
-        asked = _decoded(await _first(link), LineRequest)
-        versions.check(asked.sender, versions.ourselves(), agent.name)
-        if asked.mark:
-            agent.hear(asked.term, asked.mark, asked.sender)
-        found = await StreamLine.over(await agent.line(asked.line, asked.term))
-    except (MoorageError, OSError) as error:
-        known = error if isinstance(error, MoorageError) else Failed(str(error))
-        await link.send_bytes(json.encode({"error": known.to_json()}))
-        await link.close()
-        return
-    await link.send_bytes(json.encode({"result": None}))
-    await carry(WebLine(link), found)
-
-
-async def _first(link: web.WebSocketResponse) -> bytes:
-    try:
-        return await link.receive_bytes(timeout=wire.SILENCE)
-    except (TypeError, TimeoutError) as error:
-        raise BadInput(f"the request is no line: {error}") from None
 
 
 async def _beat(lines: asyncio.Queue[dict[str, Any] | None], seconds: float) -> None:
@@ -175,7 +143,7 @@ async def _run(
 
     try:
         check()
-        asked = _decoded(body, Request)
+        asked = _decoded(body)
         versions.check(asked.sender, versions.ourselves(), agent.name)
         if asked.mark:
             agent.hear(asked.term, asked.mark, asked.sender)
@@ -193,9 +161,9 @@ async def _run(
         lines.put_nowait(None)
 
 
-def _decoded(body: bytes, kind: type[R]) -> R:
+def _decoded(body: bytes) -> Request:
     try:
-        return json.decode(body, type=kind)
+        return json.decode(body, type=Request)
     except ValidationError as error:
         raise BadInput(f"the request is no call: {error}") from None
     except (DecodeError, UnicodeError, RecursionError) as error:

@@ -18,6 +18,7 @@ from moorage.errors import Failed
 from moorage.model.nicparams import BRIDGED, OPENVSWITCH, ROUTED
 from moorage.node.hypervisors.base import Card
 from moorage.node.links import OVS, setting
+from moorage.node.network_words import words
 from moorage.node.text import clean
 
 Argv = tuple[str, ...]
@@ -90,14 +91,14 @@ def switched(card: Card, interface: str) -> Iterator[Argv]:
     A port outlives its interface, so one of that name may be left of another guest.
     """
     access, trunks = card.wires.access(), card.wires.trunks()
-    words = [f"tag={access}"] if access else []
+    wanted = [f"tag={access}"] if access else []
     if trunks:
-        words.append(f"trunks={','.join(map(str, trunks))}")
+        wanted.append(f"trunks={','.join(map(str, trunks))}")
     if access and trunks:
-        words.append("vlan_mode=native-untagged")
+        wanted.append("vlan_mode=native-untagged")
     yield ("ip", "link", "set", "dev", interface, "up")
     gone = (*_ovs(), "--", "--if-exists", "del-port", interface)
-    yield (*gone, "--", "add-port", card.link, interface, *words)
+    yield (*gone, "--", "add-port", card.link, interface, *wanted)
 
 
 def unswitched(interface: str) -> Argv:
@@ -147,18 +148,7 @@ def environment(
         "VLAN": card.vlan,
         "BRIDGE": card.link if card.mode == BRIDGED else None,
     }
-    network = card.network
-    if network:
-        found |= {
-            "NETWORK_NAME": network.name,
-            "NETWORK_UUID": network.uuid,
-            "NETWORK_SUBNET": network.network,
-            "NETWORK_GATEWAY": network.gateway,
-            "NETWORK_SUBNET6": network.network6,
-            "NETWORK_GATEWAY6": network.gateway6,
-            "NETWORK_MAC_PREFIX": network.mac_prefix,
-            "NETWORK_TAGS": " ".join(network.tags),
-        }
+    found |= words(card.network)
     always = {"PATH", "TAGS"}
     return {name: one or "" for name, one in found.items() if one or name in always}
 
@@ -199,12 +189,12 @@ class Wiring:
 
     async def _join(self, guest: str, card: Card, interface: str) -> None:
         kernels = card.mode != OPENVSWITCH
-        words = (
+        commands = (
             bridged(card, interface, _bridge(card, guest))
             if kernels
             else switched(card, interface)
         )
-        for argv in words:
+        for argv in commands:
             await _run(argv, f"network card {card.index} of {guest} in {card.link}")
 
     async def _route(self, guest: str, card: Card, interface: str) -> None:
@@ -320,8 +310,8 @@ async def _run(argv: Argv, what: str, variables: dict[str, str] | None = None) -
         await child.wait()
         raise Failed(f"{what}: {' '.join(argv)} lasted {_LIMIT:.0f} s") from None
     if child.returncode:
-        words = clean(said.decode(errors="replace"))[-_SAID:].strip()
-        raise Failed(f"{what}: {' '.join(argv)} failed: {words or child.returncode}")
+        last = clean(said.decode(errors="replace"))[-_SAID:].strip()
+        raise Failed(f"{what}: {' '.join(argv)} failed: {last or child.returncode}")
 
 
 _PACKAGES = {

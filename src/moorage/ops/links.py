@@ -12,7 +12,7 @@ from moorage.jobs import View
 from moorage.model import Config, Link, Nic, Node, nicparams
 from moorage.model.nicparams import OPENVSWITCH, NicParams
 
-from . import nics, placement
+from . import cabling, placement
 
 
 class Wanted(NamedTuple):
@@ -77,8 +77,8 @@ def check(view: View, node: Node, cards: Sequence[Nic]) -> None:
         If a routed card has no address.
     """
     config = view.config
-    nics.check_connected(config, config.group(node.group), cards)
-    nics.check_routed(config, node, cards)
+    cabling.check_connected(config, config.group(node.group), cards)
+    cabling.check_routed(config, node, cards)
     wants = list(needed(config, node, cards))
     facts = view.answer(placement.room_on(config, node)) if wants else None
     if facts is None or facts.links is None:

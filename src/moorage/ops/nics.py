@@ -11,12 +11,11 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Exists, NoCapacity, WrongState
-from moorage.jobs import Lock, View
-from moorage.model import Config, Network, Nic, Node, NodeGroup, nicparams
+from moorage.errors import BadInput, Exists, NoCapacity
+from moorage.jobs import View
+from moorage.model import Config, Network, Nic, nicparams
 from moorage.model.misfit import misfit
 from moorage.model.networks import MAC, Address, contains, free, outside
-from moorage.model.nicparams import ROUTED, NicParams
 from moorage.storage.validation import check_name
 
 MOST = 8
@@ -233,7 +232,7 @@ def _params(
         )
     try:
         own = nicparams.checked(given)
-        whole = NicParams(**{**nicparams.defaults(config.cluster), **own})
+        whole = nicparams.over(nicparams.defaults(config.cluster), own).params()
         if not network:
             nicparams.check_whole(whole)
     except BadInput as error:
@@ -357,62 +356,3 @@ def claimed(nics: Iterable[Nic], before: Iterable[Nic] = ()) -> tuple[Address, .
     known = {one for nic in before for one in of_card(nic)}
     found = [one for nic in nics for one in of_card(nic)]
     return tuple(one for one in found if one not in known)
-
-
-def hold(config: Config, nics: Iterable[Nic]) -> Iterator[Lock]:
-    """Share the networks of cards, so that none is disconnected meanwhile."""
-    for uuid in dict.fromkeys(nic.network for nic in nics if nic.network):
-        if uuid in config.objects:
-            yield Lock("network", uuid, shared=True)
-
-
-def hold_named(config: Config, given: Iterable[Mapping[str, Any]]) -> Iterator[Lock]:
-    """Share the networks that a request names."""
-    names = dict.fromkeys(str(one["network"]) for one in given if one.get("network"))
-    for name in names:
-        if name not in _NONE:
-            yield Lock("network", config.network(name).uuid, shared=True)
-
-
-def check_connected(config: Config, group: NodeGroup, nics: Iterable[Nic]) -> None:
-    """Raise `WrongState` unless a group is connected to the networks of cards."""
-    for nic in nics:
-        if nic.network and nic.network not in group.networks:
-            name = config.network(nic.network).name
-            raise WrongState(
-                f"network '{name}' is not connected to node group {group.name}",
-                hint=f"gnt-network connect {name} {group.name}",
-                network=name,
-                group=group.name,
-            )
-
-
-def warnings(view: View, nics: Iterable[Nic]) -> Iterator[str]:
-    """Yield a sentence for each card that is connected to nothing."""
-    cluster = view.config.cluster
-    for number, nic in enumerate(nics):
-        own = {**nicparams.defaults(cluster), **nic.nicparams}
-        if not nic.network and not NicParams(**own).connected:
-            yield (
-                f"network card {number} names no bridge and is connected to nothing; "
-                f"--net {number}:link=BRIDGE names one"
-            )
-
-
-def check_routed(config: Config, node: Node, nics: Iterable[Nic]) -> None:
-    """Raise `BadInput` for a routed card without an address."""
-    group = config.group(node.group)
-    for number, nic in enumerate(nics):
-        params = nicparams.filled(config.cluster, group, nic)
-        if params.mode == ROUTED and not nic.ip:
-            raise BadInput(
-                f"network card {number} is routed, and has no IP address",
-                hint=f"--net {number}:ip=ADDRESS",
-            )
-
-
-def default_cards(config: Config) -> list[dict[str, Any]]:
-    """Return the cards of an instance that nobody described: one, if it has a cable."""
-    connected = NicParams(**nicparams.defaults(config.cluster)).connected
-    routed = nicparams.defaults(config.cluster)["mode"] == ROUTED
-    return [{}] if connected and not routed else []

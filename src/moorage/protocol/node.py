@@ -83,9 +83,12 @@ class TidyNode(Verb[None], frozen=True, kw_only=True, tag="node.tidy"):
     ----------
     objects
         Uuids of those to keep.
+    candidate
+        Whether the node is to keep a copy of the master's state, if it has one.
     """
 
     objects: tuple[str, ...] = ()
+    candidate: bool = True
 
 
 class KillPrograms(Verb[int], frozen=True, kw_only=True, tag="script.kill"):

@@ -78,6 +78,8 @@ class SimNodes:
         number of the call.
     hold
         When set, a verb waits for it before it starts: a step that arrives late.
+    under_way
+        The verbs that nodes work on.
     """
 
     def __init__(self, directory: Path, san: San | None = None) -> None:
@@ -89,7 +91,7 @@ class SimNodes:
         self.hold: asyncio.Event | None = None
         self._numbers = count(1)
         self._directory = directory
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self.under_way: set[asyncio.Task[Any]] = set()
 
     def add(self, name: str) -> SimNode:
         """Add a node."""
@@ -110,7 +112,7 @@ class SimNodes:
             self._deliver(target, call, term, report, next(self._numbers)),
             name=node.name,
         )
-        self._under_way.add(work)
+        self.under_way.add(work)
         work.add_done_callback(self._over)
         await asyncio.wait([work])
         if number in self.cut:
@@ -121,7 +123,7 @@ class SimNodes:
         return work.result()
 
     def _over(self, work: asyncio.Task[Any]) -> None:
-        self._under_way.discard(work)
+        self.under_way.discard(work)
         if not work.cancelled():
             work.exception()  # whoever asked may be gone
 
@@ -136,7 +138,7 @@ class SimNodes:
         self.nodes[name].boot()
 
     def _end_verbs(self, name: str) -> None:
-        for work in self._under_way:
+        for work in self.under_way:
             if work.get_name() == name:
                 work.cancel()
 
@@ -151,5 +153,5 @@ class SimNodes:
 
     async def settle(self) -> None:
         """Wait until no verb is under way."""
-        while self._under_way:
-            await asyncio.gather(*self._under_way, return_exceptions=True)
+        while self.under_way:
+            await asyncio.gather(*self.under_way, return_exceptions=True)

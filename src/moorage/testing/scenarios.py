@@ -110,7 +110,9 @@ _MIRRORED: tuple[dict[str, Any], ...] = (
 async def cellar(directory: Path) -> SimCluster:
     """Return another one: db is down on node1, with a disk of each kind of storage.
 
-    They are a logical volume, an image of Ceph's and one of Gluster's.
+    They are a logical volume, an image of Ceph's and one of Gluster's. shop runs on
+    node1 with an image and a file; *loose* is an image that belongs to nobody, *lump* a
+    logical volume of node1.
     """
     builder = ClusterBuilder(2)
     given: dict[str, Any] = {
@@ -122,6 +124,16 @@ async def cellar(directory: Path) -> SimCluster:
     cluster = await SimCluster.start(directory, builder)
     fields = {"disks": _STORED, "start": False}
     await cluster.run("OP_INSTANCE_CREATE", **_MADE | {"instance_name": "db"} | fields)
+    shop = {"instance_name": "shop", "disks": _SHOP, "start": True}
+    await cluster.run("OP_INSTANCE_CREATE", **_MADE | shop)
+    for name, new in (
+        ("loose", {"disk_template": "rbd"}),
+        ("lump", {"disk_template": "plain", "node": "node1"}),
+    ):
+        await cluster.run("OP_DISK_ADD", name=name, size=64, **new)
+    for records in (cluster.nodes.san.volumes, cluster.nodes.san.logical):
+        for name in records:
+            records[name] = records[name] | {"data": f"written to {name}"}
     return cluster
 
 
@@ -130,8 +142,12 @@ _STORED: list[dict[str, Any]] = [
     {"size": 64, "dev_type": "rbd", "name": "image"},
     {"size": 64, "dev_type": "gluster", "name": "file"},
 ]
+_SHOP: list[dict[str, Any]] = [
+    {"size": 64, "dev_type": "rbd", "name": "goods"},
+    {"size": 64, "dev_type": "gluster", "name": "bills"},
+]
 _MADE: dict[str, Any] = {"pnode": "node1", "disk_template": "plain"}
-_SUBNET = {"network": "192.0.2.0/29", "add_reserved_ips": ["192.0.2.6"]}
+_SUBNET = {"network": "198.18.0.0/29", "add_reserved_ips": ["198.18.0.6"]}
 _CARD = {"network": "lan", "ip": "pool"}
 _INSTANCES: tuple[dict[str, Any], ...] = (
     {
@@ -227,12 +243,12 @@ _NETWORKS = (
     _network("new", "ADD", **_SUBNET),
     _network("void", "CONNECT", group_name="default", network_link="br1"),
     _network("dmz", "DISCONNECT", group_name="default"),
-    _network("lan", "SET_PARAMS", gateway="192.0.2.5"),
+    _network("lan", "SET_PARAMS", gateway="198.18.0.5"),
     _network("void", "RENAME", new_name="other"),
     _network("void", "REMOVE"),
 )
 _CARDS = [
-    ["modify", "0", {"ip": "192.0.2.4"}],
+    ["modify", "0", {"ip": "198.18.0.4"}],
     ["add", "-1", _CARD],
     ["add", "0", {"link": "br0", "mac": "aa:00:00:00:00:01"}],
 ]
@@ -410,5 +426,19 @@ STORED = (
     _on("db", "OP_INSTANCE_REMOVE"),
     *(_at(one["name"], "OP_DISK_GROW", amount=64) for one in _STORED),
     *(_at(one["name"], "OP_DISK_SNAPSHOT", new_name="s") for one in _STORED),
+    _on("shop", "OP_INSTANCE_MIGRATE", target_node="node2"),
+    _on("shop", "OP_INSTANCE_FAILOVER", target_node="node2"),
+    _at("loose", "OP_DISK_ATTACH", "hot attach", instance_name="shop"),
+    _at("loose", "OP_DISK_ATTACH", "cold attach", instance_name="db"),
+    _at("lump", "OP_DISK_ATTACH", "hot attach", instance_name="shop"),
+    _at("goods", "OP_DISK_DETACH", "hot detach"),
+    _at("lv", "OP_DISK_DETACH", "cold detach"),
+    _at("bills", "OP_DISK_DETACH", "hot detach"),
+    _at("goods", "OP_DISK_CONVERT", "convert running", disk_template="plain"),
+    _at("bills", "OP_DISK_CONVERT", "convert running", disk_template="rbd"),
+    _at("lv", "OP_DISK_CONVERT", disk_template="gluster"),
+    _at("loose", "OP_DISK_CONVERT", disk_template="plain", node="node2"),
+    _at("goods", "OP_DISK_CLONE", "clone running", new_name="copy"),
+    _at("lump", "OP_DISK_CLONE", new_name="copy", disk_template="rbd"),
 )
-"""Requests to the second cluster: what its storage makes, grows, copies and removes."""
+"""Requests to the second cluster: all that changes the disks of such storage."""

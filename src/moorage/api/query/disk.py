@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from moorage.model import Disk, Node
+from moorage.model import Disk, Node, shown_id
 from moorage.ops.storage.units import sunit, unit_of
 from moorage.storage import template_named
 
@@ -73,7 +73,13 @@ DISK = Resource(
         attribute("size", "Size", "unit", "Size promised to the guest"),
         attribute("mode", "Mode", "text", "rw or ro"),
         attribute("dev_type", "Template", "text", "How it is stored"),
-        attribute("logical_id", "LogicalID", "other", "Where its data is"),
+        Field(
+            "logical_id",
+            "LogicalID",
+            "other",
+            "Where its data is",
+            lambda _s, disk: shown_id(disk),
+        ),
         attribute("volume", "Volume", "text", "Name of its volume"),
         Field("provider", "Provider", "text", "ExtStorage provider", _provider),
         Field("pool", "Pool", "text", "Storage pool that it is in", _pool),

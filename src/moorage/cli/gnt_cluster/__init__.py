@@ -5,7 +5,17 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import failover, info, life, queue, renew_crypto, settings, upkeep, verify
+from . import (
+    failover,
+    info,
+    life,
+    queue,
+    renew_crypto,
+    settings,
+    upgrade,
+    upkeep,
+    verify,
+)
 
 PROGRAM = Program(
     "gnt-cluster",
@@ -19,6 +29,7 @@ PROGRAM = Program(
         *tags.commands("gnt-cluster"),
         *info.COMMANDS,
         *failover.COMMANDS,
+        upgrade.COMMAND,
         queue.COMMAND,
         *upkeep.COMMANDS,
         life.DESTROY,

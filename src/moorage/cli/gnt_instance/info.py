@@ -99,7 +99,22 @@ def instance(one: Mapping[str, Any]) -> dict[str, Any]:
     }
     if one.get("network_port"):
         shown["Allocated network port"] = one.get("network_port")
+        shown |= _screen(one)
     return {**shown, **_guest(one)}
+
+
+def _screen(one: Mapping[str, Any]) -> dict[str, str]:
+    """Return where a viewer finds the screen, in Ganeti's words."""
+    address = (one.get("hv_actual") or {}).get("vnc_bind_address")
+    if not address or address.startswith("/"):
+        return {}
+    host, port = one["pnode"] if address in _ANY else address, one["network_port"]
+    return {"console connection": f"vnc to {host}:{port} (display {port - _DISPLAYS})"}
+
+
+_DISPLAYS = 5900
+"""The port of VNC's first display."""
+_ANY = frozenset({"0.0.0.0", "::"})  # noqa: S104 - nothing listens here
 
 
 def _standstill(one: Mapping[str, Any]) -> dict[str, str]:

@@ -152,7 +152,7 @@ def they_ping(at: Stage) -> str:
         at.typist.type("gnt-instance migrate -f -n node2 web2")
         sent, back = at.inside("web1").stop_pinging()
         at.typist.say(f"web1 sent web2 {sent} packets, {back} came back")
-        claim(sent - back <= _LOST and back > _LOST, f"{back} of {sent} came back")
+        claim(back > 1 and sent - back <= _LOST, f"{back} of {sent} came back")
         for name in ips:
             at.typist.type(f"gnt-instance modify --net 0:remove {name}")
         at.typist.type("gnt-network disconnect lan")
@@ -160,8 +160,8 @@ def they_ping(at: Stage) -> str:
     return f"{back} of {sent} packets came back, although their target moved"
 
 
-_LOST = 5
-"""Packets that may get lost: a second's, where a guest stands still for less."""
+_LOST = 50
+"""Packets that may get lost: ten seconds', for an emulated guest on a busy machine."""
 
 
 def a_node_dies(at: Stage) -> str:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from moorage.errors import CommandFailed, Failed, MoorageError, NotSupported, WrongState
+from moorage.errors import Failed, MoorageError, NotSupported, WrongState
 from moorage.model import Device, Disk
 from moorage.node.commands import drive
 from moorage.node.creations import DENIED, MADE, REMOVING, Creation
@@ -211,8 +211,7 @@ async def _make(
     try:
         outcome = await _drive(at, steps, report)
     except MoorageError as error:
-        killed = isinstance(error, CommandFailed) and error.facts.get("killed")
-        if not killed:  # else nobody knows how far it came
+        if not error.facts.get("killed"):  # else nobody knows how far it came
             at.makings.end(made, DENIED)
         raise
     at.makings.end(made, MADE)

@@ -226,6 +226,7 @@ def told_of(
         hypervisor=args.hypervisor,
         disks=disks,
         nics=args.nics,
+        networks=args.networks,
         hvparams=hvparams.filled(args.hypervisor, args.hvparams),
         osparams=args.osparams,
     )

@@ -28,6 +28,8 @@ async def tidy(at: NodeContext, args: TidyNode, _report: Report) -> None:
     before = time.time() - _YOUNG
     at.fence.keep(args.objects, before)
     at.makings.keep(args.objects, before)
+    if not args.candidate:
+        await at.copies.run(at.copies.state.drop)
 
 
 async def kill(at: NodeContext, args: KillPrograms, _report: Report) -> int:

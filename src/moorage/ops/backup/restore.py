@@ -15,12 +15,23 @@ from moorage import backend
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, Run, Task, View
 from moorage.jobs.unread import check_unread
-from moorage.model import Claim, Disk, Instance, Nic, Node, hvparams
+from moorage.model import (
+    Claim,
+    Config,
+    Disk,
+    Instance,
+    Network,
+    Nic,
+    Node,
+    hvparams,
+)
 from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
+from moorage.model.networks import outside
 from moorage.ops import disk_spec, node_tasks, osparams, pools
 from moorage.ops.disk_names import hold_names
 from moorage.ops.instance.create import InstanceCreate
+from moorage.ops.nics import POOL
 from moorage.protocol import LoadDisk, RunImportScript, Writing
 
 from . import dumps
@@ -224,7 +235,9 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         taken = {nic.mac for one in view.config.all(Instance) for nic in one.nics}
         found, asked = [], self.nics or []
         for number in range(max(len(known), len(asked))):
-            told = _card(known[number], taken) if number < len(known) else {}
+            told = (
+                _card(view.config, known[number], taken) if number < len(known) else {}
+            )
             given = asked[number] if number < len(asked) else {}
             found.append(told | dict(given))
         return found
@@ -298,8 +311,18 @@ def _kept_hv(view: View, told: Exported) -> dict[str, Any]:
     }
 
 
-def _card(nic: Nic, taken: set[str]) -> dict[str, Any]:
+def _card(config: Config, nic: Nic, taken: set[str]) -> dict[str, Any]:
+    """Return a card as it was, in its network if that is here.
+
+    An address that an instance of the cluster has is made anew.
+    """
     own: Mapping[str, Any] = asdict(nic)
-    mac = None if nic.mac in taken else nic.mac
-    params = {key: one for key, one in nic.nicparams.items() if one}
-    return {**{key: own[key] for key in _OWN}, **params, "mac": mac}
+    found = {key: own[key] for key in _OWN} | {"mac": nic.mac}
+    if nic.mac in taken:
+        found["mac"] = None
+    if nic.network and config.knows(Network, nic.network):
+        network = config.network(nic.network)
+        held = config.addresses_in(network) | outside(network)
+        ip = POOL if nic.ip in held else nic.ip
+        return found | {"network": network.name, "ip": ip}
+    return found | {key: one for key, one in nic.nicparams.items() if one}

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import field
 from msgspec.structs import replace as with_fields
 
-from moorage.errors import BadInput, WrongState
+from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops import (
@@ -98,19 +98,17 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             check_within(config, node, self.group)
             return node
         wanted = self.wish(view)
+        if self._mirrored(view):
+            return self._keepers(view)[0]
         if wanted.kind.capabilities.reach is not Reach.GROUP:
-            raise BadInput(
-                _stays(wanted.template),
-                hint="say which: "
-                + ("-n A:B" if pairs.is_mirrored(wanted.template) else "-n NODE"),
-            )
+            raise BadInput(_stays(wanted.template), hint="say which: -n NODE")
         nodes = self._workers(view)
         offering = (one for one in nodes if disk_checks.offers(view, wanted, one))
         return next(offering, nodes[0])
 
     def peer(self, view: View) -> Node | None:
         """Return the node that is to keep the second copy of a mirrored disk."""
-        if not pairs.is_mirrored(self.wish(view).template):
+        if not self._mirrored(view):
             if ":" in (self.node or ""):
                 raise BadInput(
                     f"a disk of template '{self.disk_template}' has no second copy",
@@ -118,7 +116,34 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
                 )
             return None
         other = (self.node or "").partition(":")[2]
-        return view.config.node(other) if other else None
+        if other:
+            return view.config.node(other)
+        first = self.where(view)
+        others = [one for one in self._keepers(view) if one.uuid != first.uuid]
+        if not others:
+            raise WrongState(
+                f"only node {first.name} of its group could have a copy: a mirrored "
+                "disk needs two",
+                hint="gnt-node list",
+            )
+        return others[0]
+
+    def _mirrored(self, view: View) -> bool:
+        return pairs.is_mirrored(self.wish(view).template)
+
+    def _keepers(self, view: View) -> list[Node]:
+        """Return the nodes that may keep a copy: those with room, by what they keep."""
+        kept, nodes = view.config.holdings, self._workers(view)
+        fit = [node for node in nodes if self._fits(view, node)]
+        return sorted(fit or nodes, key=lambda one: len(kept.get(one.uuid, ())))
+
+    def _fits(self, view: View, node: Node) -> bool:
+        room = (disk_spec.room(view, self.wish(view), node),)
+        try:
+            placement.check_room_for(view, "a disk", node, room)
+        except MoorageError:
+            return False
+        return True
 
     def _pair(self, view: View) -> Pair | None:
         template, peer = self.wish(view).template, self.peer(view)
@@ -133,6 +158,9 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
             If none of the group is online.
         """
         config = view.config
+        if self.node and ":" not in self.node and self._mirrored(view):
+            group = config.group(self.where(view).group)
+            return [node for node in online(config, group) if not node.drained]
         if self.node:
             peer = self.peer(view)
             return [self.where(view), *([peer] if peer else [])]
@@ -221,5 +249,4 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
 def _stays(template: str) -> str:
     """Return the sentence on a template whose disks are where somebody says."""
-    where = "two nodes" if pairs.is_mirrored(template) else "one node"
-    return f"a disk of template '{template}' stays on {where}"
+    return f"a disk of template '{template}' stays on one node"

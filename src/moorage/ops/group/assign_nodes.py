@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Task, View, commit
 from moorage.model import Change, Config, Disk, Node, successor
-from moorage.ops import nics, pools
+from moorage.ops import cabling, pools
 from moorage.ops.disk_access import able
 from moorage.storage import Reach
 
@@ -94,7 +94,7 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
         group = view.config.group(self.group_name)
         for node in self.moving(view.config):
             for instance in view.config.instances_on(node):
-                nics.check_connected(view.config, group, instance.nics)
+                cabling.check_connected(view.config, group, instance.nics)
         for disk in taken_along(view.config, self.moving(view.config)):
             pools.check_used_in(view.config, disk, group)
 

@@ -41,7 +41,8 @@ def _variables(scene: Scene, instance: Instance) -> Iterator[tuple[str, object]]
     yield from _each("HV", node_tasks.hvparams(scene.config, instance))
     yield "INSTANCE_NIC_COUNT", len(instance.nics)
     for number, nic in enumerate(instance.nics):
-        yield from _of_nic(scene, f"INSTANCE_NIC{number}", nic)
+        wired = node_tasks.wired(scene.config, instance, nic)
+        yield from _of_nic(scene, f"INSTANCE_NIC{number}", wired)
     yield "INSTANCE_DISK_COUNT", len(disks)
     for number, disk in enumerate(disks):
         yield from _of_disk(scene, f"INSTANCE_DISK{number}", disk)
@@ -58,8 +59,7 @@ def _template(disks: list[Disk]) -> str:
 
 
 def _of_nic(scene: Scene, prefix: str, nic: Nic) -> Iterator[tuple[str, object]]:
-    usual = scene.config.cluster.nicparams.get("default", {})
-    given = {**usual, **nic.nicparams}
+    given = nic.nicparams
     if nic.name:
         yield f"{prefix}_NAME", nic.name
     yield f"{prefix}_UUID", nic.uuid

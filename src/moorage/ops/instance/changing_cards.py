@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Instance, Nic, Node, successor
-from moorage.ops import links, nics, node_tasks, placement
+from moorage.ops import cabling, links, nics, node_tasks, placement
 from moorage.ops.instance.base import check_usable
 from moorage.ops.instance.changing_disks import ChangingDisks
 from moorage.ops.liveness import guest, runs
@@ -110,7 +110,9 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold what disks need; share the networks."""
         yield from ChangingDisks.locks(self, view)
-        yield from nics.hold_named(view.config, (one[2] for one in parsed(self.nics)))
+        yield from cabling.hold_named(
+            view.config, (one[2] for one in parsed(self.nics))
+        )
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the node for its bridges."""

@@ -18,6 +18,7 @@ from moorage.model import (
     pair_of,
 )
 from moorage.ops import (
+    cabling,
     copies,
     disk_checks,
     disk_spec,
@@ -48,7 +49,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         for node in self.hosts(view):
             yield Lock("node", node.uuid, shared=True)
         yield from disk_spec.hold(self.wishes(view))
-        yield from nics.hold_named(view.config, self.cards_asked(view))
+        yield from cabling.hold_named(view.config, self.cards_asked(view))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask what the nodes and their groups offer."""
@@ -159,7 +160,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         node = self.node(view)
         for wanted in self.wishes(view):
             yield from disk_checks.warnings(view, wanted, node)
-        yield from nics.warnings(view, self.cards(view))
+        yield from cabling.warnings(view, self.cards(view))
         installs = self.os_type and not self.no_install and not self.install_adopted
         if installs and self.adopts():
             yield (

@@ -12,6 +12,7 @@ from moorage.jobs import Operation, View
 from moorage.jobs.unread import Moot, Unsupported
 from moorage.model import DISKLESS, Disk, Instance, Nic, Node, NodeGroup
 from moorage.ops import (
+    cabling,
     disk_checks,
     disk_spec,
     identity,
@@ -263,7 +264,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     def cards_asked(self, view: View) -> list[dict[str, Any]]:
         """Return its network cards as they are asked for."""
-        return nics.default_cards(view.config) if self.nics is None else self.nics
+        return cabling.default_cards(view.config) if self.nics is None else self.nics
 
     def cards(self, view: View) -> tuple[Nic, ...]:
         """Return its network cards, with addresses that nobody has."""

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, Instance, Nic
+from moorage.model import Disk, Instance, Nic, shown_id
 from moorage.model.standstill import remedy, told
 from moorage.ops import node_tasks, osparams
 from moorage.ops.liveness import guest, runs
@@ -124,7 +124,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         return {
             "iv_name": view.config.iv_name(disk),
             "dev_type": disk.dev_type,
-            "logical_id": list(disk.logical_id),
+            "logical_id": shown_id(disk),
             "size": disk.size,
             "mode": disk.mode,
             "name": disk.name,

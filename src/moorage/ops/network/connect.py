@@ -61,7 +61,7 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
             "vlan": self.network_vlan,
         }
         own = nicparams.checked({k: v for k, v in given.items() if v is not None})
-        found = NicParams(**{**nicparams.defaults(view.config.cluster), **own})
+        found = nicparams.over(nicparams.defaults(view.config.cluster), own).params()
         nicparams.check_whole(found)
         if not found.connected:
             raise BadInput(

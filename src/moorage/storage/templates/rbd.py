@@ -167,15 +167,25 @@ class Rbd(Template):
         if (yield from self._look(disk, name)) is None:
             try:
                 yield from self._clone(disk, name, size)
-            except Failed:
-                half = ("rm", "--no-progress", _image(disk, name))
-                yield replace(self._rbd(disk, *half), check=False)
-                drop = ("snap", "rm", "--no-progress", f"{_image(disk)}@{name}")
-                yield replace(self._rbd(disk, *drop), check=False)
+            except Failed as error:
+                yield from self._unmake(disk, name, error)
                 raise
         else:
             yield from self._finish(disk, name, size)
         return Outcome.CHANGED
+
+    def _unmake(self, disk: Disk, name: str, why: Failed) -> _Doing:
+        """Take back a clone that failed; what stays there is said to be in doubt."""
+        half = ("rm", "--no-progress", _image(disk, name))
+        drop = ("snap", "rm", "--no-progress", f"{_image(disk)}@{name}")
+        try:
+            yield replace(self._rbd(disk, *half), check=False)
+            yield replace(self._rbd(disk, *drop), check=False)
+            left = yield from self._look(disk, name)
+        except Failed:
+            left = {}
+        if left is not None:
+            why.facts["killed"] = True
 
     def _clone(self, disk: Disk, name: str, size: Mib) -> _Doing:
         source = f"{_image(disk)}@{name}"

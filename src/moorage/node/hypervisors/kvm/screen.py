@@ -15,7 +15,7 @@ from moorage.model.hvscreen import CARDS, DRIVES, MEDIA, NO_CARD, POINTERS
 X509 = ("ca-cert.pem", "server-cert.pem", "server-key.pem")
 """What QEMU looks for in the directory of its certificates."""
 _TLS = "vnc-tls"
-_CARD_ADDRESS, _USB_ADDRESS, _CD_ADDRESS = "0x2", "0x6", "0x7"
+_CARD_ADDRESS, _USB_ADDRESS, _CD_ADDRESS = "0x2", "0x18", "0x19"
 _FIRST, _SECOND = 1, 2
 
 

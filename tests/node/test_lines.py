@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lines to guests: who gets one, what ends one, and what is believed."""
+
+import asyncio
+import contextlib
+import ssl
+from typing import Any
+
+import aiohttp
+import pytest
+from msgspec import json
+
+from moorage.errors import BadInput, Failed, Stale, Unreachable, WrongState
+from moorage.node import answers, lines
+from moorage.node.client import HttpNodes
+from moorage.protocol import GetFacts
+from moorage.protocol.line import GuestLine
+
+WEB = GuestLine(uuid="web1", name="web1")
+
+
+@pytest.fixture
+async def nodes(served: Any) -> Any:
+    """Return a master's way to a node on which the guest web1 runs."""
+    running = {"uuid": "web1", "name": "web1", "state": "running", "memory": 64}
+    running |= {"vcpus": 1, "disks": [], "ports": {}}
+    served.san.guests[f"{served.name} web1"] = {"state": running}
+    found = HttpNodes(served.authority, connect=2.0)
+    yield found
+    await found.close()
+
+
+async def heard(line: lines.Line, wanted: bytes) -> bytes:
+    came = b""
+    async with asyncio.timeout(20):
+        while wanted not in came:
+            data = await line.read()
+            assert data, came
+            came += data
+    return came
+
+
+async def test_bytes_go_both_ways_and_whole(served: Any, nodes: HttpNodes) -> None:
+    line = await nodes.line(served.node, WEB, 1)
+    said = bytes(range(256)) * 2000
+    await line.write(said)
+    assert (await heard(line, said)).startswith(b"web1 serial: ")
+    await line.close()
+
+
+async def test_a_master_of_the_past_gets_no_line(served: Any, nodes: HttpNodes) -> None:
+    await nodes.call(served.node, GetFacts(), 7, lambda *_: None)
+    with pytest.raises(Stale) as caught:
+        await nodes.line(served.node, WEB, 6)
+    assert "refuses this master" in caught.value.message
+
+
+async def test_a_guest_that_is_not_here_has_no_line(
+    served: Any, nodes: HttpNodes
+) -> None:
+    with pytest.raises(WrongState, match="does not run on node"):
+        await nodes.line(served.node, GuestLine(uuid="x", name="x"), 1)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"\\xff", b'{"line": 7}'])
+async def test_what_is_no_request_for_a_line_is_told(
+    served: Any, nodes: HttpNodes, body: bytes
+) -> None:
+    del nodes
+    async with _link(served, served.authority.asking()) as link:
+        await link.send_bytes(body)
+        found = json.decode(await link.receive_bytes(timeout=20))
+        assert found["error"]["code"] == "bad-input"
+
+
+async def test_a_stranger_gets_no_line(served: Any, nodes: HttpNodes) -> None:
+    """Who shows no certificate of a master's is hung up on before a word is said."""
+    del nodes
+    nobody = ssl.create_default_context()
+    nobody.check_hostname, nobody.verify_mode = False, ssl.CERT_NONE
+    with pytest.raises((aiohttp.ClientError, OSError)):
+        async with _link(served, nobody) as link:
+            await link.receive_bytes(timeout=20)
+
+
+@contextlib.asynccontextmanager
+async def _link(served: Any, context: ssl.SSLContext) -> Any:
+    url = f"https://127.0.0.1:{served.port}/line"
+    async with (
+        aiohttp.ClientSession() as master,
+        master.ws_connect(url, ssl=context, server_hostname=served.name) as link,
+    ):
+        yield link
+
+
+async def test_an_agent_that_ends_hangs_up(served: Any, nodes: HttpNodes) -> None:
+    """Nobody who looks at a console holds up an agent that is to be restarted."""
+    line = await nodes.line(served.node, WEB, 1)
+    await heard(line, b"serial: ")
+    async with asyncio.timeout(20):
+        await served.stop()
+        assert await line.read() == b""
+    with pytest.raises(Unreachable):
+        await nodes.line(served.node, WEB, 1)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{}", b"[]", b'{"progress": 1}', b'{"error": {"code": 1}}', b"\xff"]
+)
+def test_a_node_that_answers_nonsense_is_not_believed(text: bytes) -> None:
+    with pytest.raises(answers.Unfit):
+        answers.check_opened(text)
+
+
+def test_what_a_node_says_is_cleaned() -> None:
+    told = {"code": "failed", "message": "a\x1b[2Jb"}
+    with pytest.raises(Failed) as caught:
+        answers.check_opened(json.encode({"error": told}))
+    assert "\x1b" not in caught.value.message
+    with pytest.raises(BadInput):
+        answers.check_opened(b'{"error": {"code": "bad-input", "message": "x"}}')
+
+
+async def test_both_ends_hang_up_when_one_does() -> None:
+    one, other = _Pipe([b"a", b"b"]), _Pipe([], ends=False)
+    async with asyncio.timeout(20):
+        await lines.carry(one, other)
+    assert other.said == [b"a", b"b"]
+    assert one.closed
+    assert other.closed
+
+
+class _Pipe:
+    """A line that says something, and then ends or says nothing more."""
+
+    def __init__(self, says: list[bytes], *, ends: bool = True) -> None:
+        self._says, self._ends = says, ends
+        self.said: list[bytes] = []
+        self.closed = False
+
+    async def read(self) -> bytes:
+        if self._says:
+            return self._says.pop(0)
+        if not self._ends:
+            await asyncio.Event().wait()
+        return b""
+
+    async def write(self, data: bytes) -> None:
+        self.said.append(data)
+
+    async def close(self) -> None:
+        self.closed = True
