@@ -73,9 +73,10 @@ source /usr/share/bash-completion/completions/moorage
 
 def words(program: Program) -> Iterator[tuple[str, list[str]]]:
     """Yield what may follow each beginning of a command line."""
-    if not program.commands[0].name:
-        yield program.name, _after(program.commands[0])
-        return
+    for command in program.commands:
+        if not command.name:
+            yield program.name, _after(command)
+            return
     yield program.name, sorted({one.name.split()[0] for one in program.commands})
     for command in program.commands:
         for name in command.names:
@@ -86,14 +87,17 @@ def words(program: Program) -> Iterator[tuple[str, list[str]]]:
 
 
 def _after(command: Command) -> list[str]:
-    flags = [flag for option in command.options for flag in option.flags]
+    offered = (option for option in command.options if not option.refused)
+    flags = [flag for option in offered for flag in option.flags]
     return flags + [_kind(operand.name) for operand in command.operands]
 
 
 def _kind(name: str) -> str:
     """Return where the names that a word stands for are looked up."""
     if "|" in name:
-        return " ".join(name.split("|"))
+        parts = name.split("|")
+        known = [f"@{_LISTED[one]}" for one in parts if one in _LISTED]
+        return " ".join(known or parts)
     return f"@{_LISTED[name]}" if name in _LISTED else "@file"
 
 

@@ -30,7 +30,7 @@ def _page(program: Program, section: int) -> str:
         ".SH SYNOPSIS",
         *_synopsis(program),
     ]
-    if program.commands[0].name:
+    if not _is_alone(program):
         lines += [".SH COMMANDS"]
     for command in program.commands:
         lines += _command(command)
@@ -43,8 +43,13 @@ _EXIT = (
 )
 
 
+def _is_alone(program: Program) -> bool:
+    """Whether a program does one thing, and has no commands with names."""
+    return any(not command.name for command in program.commands)
+
+
 def _synopsis(program: Program) -> Iterator[str]:
-    alone = not program.commands[0].name
+    alone = _is_alone(program)
     operands = [one.usage for one in program.commands[0].operands] if alone else []
     rest = [*operands] if alone else ["[NAME]..."]
     words = [*([] if alone else ["COMMAND"]), "[OPTION]...", *rest]

@@ -199,7 +199,9 @@ async def test_what_cannot_move_says_what_can(at: Desk) -> None:
 async def test_another_primary_node_by_decree(at: Desk) -> None:
     said = await at.refused("gnt-instance modify --new-primary node2 web1")
     assert "web1 is running" in said
+    epoch = at.cluster.config.disk("root3").epoch
     out = await at.types("gnt-instance modify --new-primary node2 web3")
+    assert at.cluster.config.disk("root3").epoch > epoch
     assert " - pnode -> node2" in out
     await at.types("gnt-instance startup web3")
     assert at.cluster.config.instance("web3").primary_node == "node2"

@@ -79,6 +79,23 @@ async def test_who_wanted_the_stop_is_recorded(cluster: SimCluster) -> None:
     assert cluster.config.instance("web1").admin_state_source == "admin"
 
 
+async def test_a_start_that_is_paused_waits_for_another(cluster: SimCluster) -> None:
+    uuid = cluster.config.instance("web3").uuid
+
+    def stands() -> tuple[str, str]:
+        found = cluster.nodes.san.guests[f"node3 {uuid}"]["state"]
+        return found["state"], found.get("cause", "")
+
+    await cluster.run(STARTUP, **WEB3, startup_paused=True)
+    assert stands() == ("paused", "prelaunch")
+    await cluster.run(STARTUP, **WEB3, startup_paused=True)
+    assert stands() == ("paused", "prelaunch")
+    await cluster.run(STARTUP, **WEB3)
+    assert stands() == ("running", "")
+    await cluster.run(STARTUP, **WEB3, startup_paused=True)
+    assert stands() == ("running", "")
+
+
 async def test_parameters_for_one_run(cluster: SimCluster) -> None:
     before = cluster.config.instance("web3")
     await cluster.run(STARTUP, **WEB3, beparams={"memory": 333}, hvparams={})
@@ -93,7 +110,6 @@ async def test_parameters_for_one_run(cluster: SimCluster) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"startup_paused": True}, "startup_paused is not supported"),
         ({"beparams": {"memroy": 1}}, "memroy"),
         ({"hvparams": {"nonsense": 1}}, "nonsense"),
     ],

@@ -72,7 +72,6 @@ def test_the_three_ways() -> None:
 @pytest.mark.parametrize(
     ("op_id", "more", "word"),
     [
-        ("OP_INSTANCE_STARTUP", {"startup_paused": True}, "startup_paused"),
         ("OP_INSTANCE_FAILOVER", {"cleanup": True}, "cleanup"),
         ("OP_INSTANCE_CREATE", {"file_driver": "blktap"}, "file_driver"),
     ],

@@ -106,6 +106,19 @@ async def test_a_paused_guest_says_why_it_is_silent_and_is_woken(lab: Lab) -> No
     await lab.one.stop(spec.uuid, 0)
 
 
+async def test_a_guest_is_started_paused_and_let_go(lab: Lab) -> None:
+    spec = lab.spec()
+    still = replace(spec, paused=True)
+    await lab.one.start(still)
+    assert await seen(lab, spec.uuid) == ("paused", "prelaunch")
+    await lab.one.start(still)  # asked for again: it stays as it is
+    assert await seen(lab, spec.uuid) == ("paused", "prelaunch")
+    await lab.one.start(spec)
+    async with lab.inside(lab.one, spec) as inside:
+        await inside.wait_ready()
+    await lab.one.stop(spec.uuid, 0)
+
+
 async def test_a_guest_that_talks_without_end_does_not_fill_its_node(lab: Lab) -> None:
     spec = lab.spec()
     await lab.one.start(spec)

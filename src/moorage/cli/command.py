@@ -25,6 +25,7 @@ PROGRAMS = (
     "gnt_backup",
     "gnt_job",
     "gnt_os",
+    "gnt_filter",
     "gnt_debug",
 )
 """The modules of the programs that have commands, in the order of the reference."""

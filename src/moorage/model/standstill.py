@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 NO_ANSWER = "no-answer"
 """QEMU's monitor said nothing."""
-WAKEABLE = frozenset({"io-error", "paused", "postmigrate"})
+WAKEABLE = frozenset({"io-error", "paused", "postmigrate", "prelaunch"})
 """Causes after which a guest can go on where it stood."""
 
 
@@ -33,6 +33,7 @@ _KNOWN = {
     "postmigrate": Standstill(
         "a migration of it did not succeed", "gnt-instance startup {}"
     ),
+    "prelaunch": Standstill("it was started paused", "gnt-instance startup {}"),
     "shutdown": Standstill(
         "it powered off and left its process", "gnt-instance shutdown {}"
     ),

@@ -8,12 +8,27 @@ from moorage.protocol import PlugDisk, StartGuest, StopGuest, UnplugDisk
 from .node_tasks import of_guest, of_whole
 
 
-def start(config: Config, instance: Instance, disks: list[Disk], node: Node) -> Run:
-    """Start a guest; undone by pulling its plug."""
+def start(
+    config: Config,
+    instance: Instance,
+    disks: list[Disk],
+    node: Node,
+    *,
+    paused: bool = False,
+) -> Run:
+    """Start a guest; undone by pulling its plug.
+
+    Parameters
+    ----------
+    paused
+        Whether it stands still before its first instruction.
+    """
     return Run(
         what=f"start {instance.name} on {node.name}",
         node=node.uuid,
-        do=StartGuest(**of_whole(config, instance, node), disks=tuple(disks)),
+        do=StartGuest(
+            **of_whole(config, instance, node), disks=tuple(disks), paused=paused
+        ),
         undo=StopGuest(**of_guest(instance), disks=tuple(disks)),
     )
 

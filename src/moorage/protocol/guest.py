@@ -91,8 +91,16 @@ class Whole(WithDisks[R_co], Generic[R_co], frozen=True, kw_only=True):
     network_port: Annotated[int, Meta(ge=0, le=65535)] = 0
 
 
-class StartGuest(Whole[None], frozen=True, tag="instance.start"):
-    """Start the guest, its disks attached here."""
+class StartGuest(Whole[None], frozen=True, kw_only=True, tag="instance.start"):
+    """Start the guest, its disks attached here.
+
+    Attributes
+    ----------
+    paused
+        Whether it stands still before its first instruction, until it is started again.
+    """
+
+    paused: bool = False
 
 
 class StopGuest(WithDisks[None], frozen=True, kw_only=True, tag="instance.stop"):

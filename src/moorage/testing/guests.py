@@ -66,10 +66,11 @@ class SimHypervisor:
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone."""
         found = await self.find(spec.uuid)
-        if found is None or found.state != "running":
+        stands = found is not None and found.state == "paused" and spec.paused
+        if found is None or (found.state != "running" and not stands):
             self._san.ended.pop(f"{self._node} {spec.uuid}", None)
             self._put(
-                _state(spec, "running"),
+                _state(spec, "paused" if spec.paused else "running"),
                 drives=_places(spec.drives),
                 wires=_wires(spec.cards),
             )
@@ -362,6 +363,7 @@ def _state(spec: GuestSpec, state: str) -> GuestState:
         state=state,
         memory=spec.memory,
         vcpus=spec.vcpus,
+        cause="prelaunch" if state == "paused" else "",
         disks=tuple(drive.disk for drive in spec.drives),
         cards=spec.seats,
     )

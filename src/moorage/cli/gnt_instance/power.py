@@ -13,7 +13,6 @@ from moorage.cli.options import (
     IGNORE_FAILURES,
     JOB,
     SHUTDOWN_TIMEOUT,
-    refused,
     seconds,
 )
 
@@ -49,6 +48,8 @@ def _ignoring(call: Call) -> dict[str, Any]:
 def startup(call: Call) -> int:
     """Start instances."""
     fields = _said(call, "force", "no_remember", "ignore_capacity") | _ignoring(call)
+    if call.option("paused"):
+        fields["startup_paused"] = True
     if call.option("backend_parameters"):
         fields["beparams"] = call.option("backend_parameters")
     if call.option("hypervisor_parameters"):
@@ -111,7 +112,11 @@ COMMANDS = (
             ),
             NO_REMEMBER,
             IGNORE_OFFLINE,
-            refused("--paused", "a guest begins to run at once"),
+            Option(
+                ("--paused",),
+                "let it stand still before its first instruction; another startup "
+                "lets it go",
+            ),
             IGNORE_CAPACITY,
             *ASKING,
             *JOB,

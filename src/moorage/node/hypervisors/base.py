@@ -119,6 +119,8 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
         The cluster's user-ids, for guests that run as users of their own.
     network_port
         Of its VNC, where that has an address; 0 for none.
+    paused
+        Whether it is to stand still before its first instruction.
     """
 
     uuid: str
@@ -134,6 +136,7 @@ class GuestSpec(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     uid_pool: UidPool = STANDARD
     network_port: int = 0
+    paused: bool = False
 
     @property
     def seats(self) -> dict[str, int] | None:

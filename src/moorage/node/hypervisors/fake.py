@@ -103,7 +103,10 @@ class Fake:
         """Start a guest; one that runs is left alone."""
         record = _read(self._file(spec.uuid))
         if record is None:
-            _write(self._file(spec.uuid), _born(spec, "running"))
+            state = "paused" if spec.paused else "running"
+            _write(self._file(spec.uuid), _born(spec, state))
+        elif record.guest.state == "paused":
+            self._put_state(record, "paused" if spec.paused else "running")
         elif record.guest.state != "running":
             raise Failed(f"guest {spec.name} is {record.guest.state} here")
 

@@ -49,7 +49,7 @@ _LOOK = 0.05
 
 async def start(at: NodeContext, args: StartGuest, _report: Report) -> None:
     """Start the guest, its disks attached here."""
-    spec = _spec(at, args)
+    spec = replace(_spec(at, args), paused=args.paused)
     _use(at, args, args.disks)
     await at.hypervisor(args.hypervisor).start(spec)
 

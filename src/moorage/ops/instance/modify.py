@@ -226,7 +226,8 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             yield osparams.verify(view, self._with_os(view), node)
         if new:
             changed = successor(instance, view.now, **new)
-            change = Change((screens.with_port(view.config, changed),))
+            disks = new_primary.taken_along(view, instance, self.pnode)
+            change = Change((*disks, screens.with_port(view.config, changed)))
             what = f"change {instance.name}"
             yield commit(what, change, view.config.before(change))
 

@@ -5,10 +5,24 @@ from collections.abc import Iterator
 
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Instance, Node
+from moorage.model import Disk, Instance, Node
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.at_rest import check_at_rest
+from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.liveness import ask_elsewhere, check_known, check_nowhere_else, holds
+
+
+def taken_along(view: View, instance: Instance, name: str | None) -> list[Disk]:
+    """Return an instance's disks, one epoch on: late steps of its old node are refused.
+
+    Parameters
+    ----------
+    name
+        Of its new node; None if it stays, and they do.
+    """
+    if name is None:
+        return []
+    return disks_in(moved(view, instance, view.config.node(name), active=False))
 
 
 def lock(node: Node) -> Iterator[Lock]:

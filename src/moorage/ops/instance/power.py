@@ -2,13 +2,12 @@
 """``gnt-instance startup``, ``shutdown`` and ``reboot``."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from moorage import backend
 from moorage.jobs import Run, Task, View
-from moorage.jobs.unread import Unsupported
 from moorage.model import Instance, hvparams
 from moorage.ops import guest_tasks, node_tasks
 from moorage.ops.instance.base import (
@@ -39,6 +38,8 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     ----------
     hvparams, beparams
         For this run of the guest only.
+    startup_paused
+        Let it stand still before its first instruction; starting it again lets it go.
     no_remember
         Leave on record what it was: a guest that ends is not missed.
     ignore_offline_nodes
@@ -53,9 +54,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     op_id = "OP_INSTANCE_STARTUP"
 
     force: bool = False
-    startup_paused: Annotated[bool, Unsupported("a guest begins to run at once")] = (
-        False
-    )
+    startup_paused: bool = False
     hvparams: dict[str, Any] = {}
     beparams: dict[str, Any] = {}
     no_remember: bool = False
@@ -105,11 +104,18 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         if node.offline:
             yield from recorded(view, instance, "up", active=instance.disks_active)
         elif runs(view, instance):
-            yield from wake(view, instance, node)
+            if not self.startup_paused:
+                yield from wake(view, instance, node)
             yield from started(view, instance, remember=not self.no_remember)
         else:
-            now, kept = self.as_it_runs(view), not self.no_remember
-            yield from start_tasks(view, now, node, remember=kept, alone=self.force)
+            yield from start_tasks(
+                view,
+                self.as_it_runs(view),
+                node,
+                remember=not self.no_remember,
+                alone=self.force,
+                paused=self.startup_paused,
+            )
 
 
 class InstanceShutdown(OnInstance, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from moorage.ops.disk_access import able, check_within
 from moorage.ops.disk_spec import DiskSpec
 from moorage.ops.instance.at_rest import check_at_rest
 from moorage.ops.instance.base import OnInstance, find_disk
+from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.liveness import check_known, holds
 from moorage.ops.storage.units import Named, has_room
 from moorage.storage import Reach
@@ -227,11 +228,20 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             replace(old, last_node=step.disk.last_node)
             for step, (_, old) in zip(steps, both, strict=True)
         ]
-        moved = successor(instance, view.now, primary_node=home.uuid)
-        put = (*(new for new, _ in both), *kept)
-        change = Change(put if home.uuid == instance.primary_node else (*put, moved))
+        put = (*(new for new, _ in both), *kept, *self._taken_along(view))
+        change = Change(put)
         what = f"record new volumes of {instance.name}"
         yield commit(what, change, view.config.before(change))
+
+    def _taken_along(self, view: View) -> list[Disk | Instance]:
+        """Return the instance on another node, and its other disks one epoch on."""
+        instance, (home, _) = self.instance(view), self.homes(view)
+        if home.uuid == instance.primary_node:
+            return []
+        new = {disk.uuid for disk, _ in self.chosen(view)}
+        change = moved(view, instance, home, active=False)
+        others = [one for one in disks_in(change) if one.uuid not in new]
+        return [*others, successor(instance, view.now, primary_node=home.uuid)]
 
 
 def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:

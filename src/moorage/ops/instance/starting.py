@@ -68,6 +68,7 @@ def start_tasks(
     *,
     remember: bool = True,
     alone: bool = False,
+    paused: bool = False,
 ) -> Iterator[Task]:
     """Yield the tasks that bring a guest up.
 
@@ -79,11 +80,13 @@ def start_tasks(
         Whether it is to run from now on; or else only until it stops.
     alone
         Whether it is to run although second copies of its disks cannot follow.
+    paused
+        Whether it stands still before its first instruction.
     """
     disks = view.config.disks_of(instance)
     held = holds(view, instance)
     yield from attach_all(view, disks, node, held=held, alone=alone)
-    yield guest_tasks.start(view.config, instance, disks, node)
+    yield guest_tasks.start(view.config, instance, disks, node, paused=paused)
     yield from started(view, view.config.instance(instance.uuid), remember=remember)
 
 

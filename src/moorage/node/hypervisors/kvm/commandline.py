@@ -87,6 +87,7 @@ def arguments(spec: GuestSpec, given: Parameters, launch: Launch) -> list[str]:
         *(word for drive in spec.drives for word in _drive(drive, given, launch)),
         *_cards(spec, given, launch),
         *(("-incoming", "defer") if launch.incoming else ()),
+        *(("-S",) if spec.paused else ()),
         *shlex.split(given.kvm_extra),
     ]
 

@@ -180,6 +180,8 @@ class Kvm:
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone, one that stands still is woken.
 
+        But for one that is to stand still: it is left alone, too.
+
         Raises
         ------
         Failed
@@ -189,10 +191,11 @@ class Kvm:
             If a hypervisor parameter or a URI cannot be honoured.
         """
         if await self._launch(spec, incoming=False):
-            await self._watch(spec)
+            if not spec.paused:
+                await self._watch(spec)
             return
         found = await self.find(spec.uuid)
-        if found and found.state == "paused":
+        if found and found.state == "paused" and not spec.paused:
             await wakeup.wake(self._home(spec.uuid), found)
         if found and found.state in ("incoming", "moved"):
             raise Failed(
