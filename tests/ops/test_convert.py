@@ -2,6 +2,7 @@
 """Other storage for disks: at rest, and while the guest runs."""
 
 import pytest
+from converted import data, disk, ran, volumes
 
 from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
 from moorage.protocol import DetachDisk, RemoveDisk, to_wire
@@ -17,26 +18,6 @@ async def cluster(tmp_path):
         node.machine.ran.clear()
     yield made
     await made.stop()
-
-
-def disk(cluster, name):
-    return cluster.config.disk(name)
-
-
-def data(cluster, name):
-    """Return what the disk's volume holds."""
-    found, san = disk(cluster, name), cluster.nodes.san
-    local = f"{found.nodes[0]}:" if found.nodes else ""
-    places = (
-        san.files.get(local + found.volume),
-        san.volumes.get(found.volume),
-        san.devices.get(found.volume),
-    )
-    return next(place for place in places if place)["data"]
-
-
-def volumes(cluster):
-    return {*cluster.nodes.san.volumes, *cluster.nodes.san.files}
 
 
 async def convert(cluster, name, **fields):
@@ -326,71 +307,6 @@ async def test_what_one_disk_cannot_is_refused_beforehand_and_names_it(cluster):
     told = await cluster.refused("OP_DISK_SNAPSHOT", disk="root3", new_name="s")
     assert "plainsan" in told.message
     assert dict(cluster.config.objects) == before
-
-
-# -- clones ----------------------------------------------------------------------------
-
-
-async def clone(cluster, name, **fields):
-    for node in cluster.nodes.nodes.values():
-        node.machine.ran.clear()
-    uuid = await cluster.run("OP_DISK_CLONE", disk=name, new_name="copy", **fields)
-    made = cluster.config.disk(uuid)
-    assert (made.name, made.epoch) == ("copy", 0)
-    assert cluster.config.owner(made) is None
-    assert data(cluster, "copy") == data(cluster, name)
-    return made
-
-
-def ran(cluster, word):
-    """Say whether some node ran a program."""
-    nodes = cluster.nodes.nodes.values()
-    return any(
-        word in (one.argv[0].rpartition("/")[2], *one.argv[1:2])
-        for n in nodes
-        for one in n.machine.ran
-    )
-
-
-@pytest.mark.parametrize("name", ["spare", "data1"])
-async def test_a_provider_makes_clones_by_its_snapshots(cluster, name):
-    made = await clone(cluster, name)
-    assert made.volume.endswith(".snap")
-    assert ran(cluster, "snapshot")
-    assert not ran(cluster, "convert")
-
-
-@pytest.mark.parametrize(
-    ("name", "copied"), [("root3", True), ("root1", False), ("user", False)]
-)
-async def test_what_makes_no_snapshots_of_one_moment_is_copied(cluster, name, copied):
-    made = await clone(cluster, name)
-    assert made.dev_type == disk(cluster, name).dev_type
-    assert ran(cluster, "convert") == copied
-    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web3")
-    assert cluster.nodes.san.broken == []
-
-
-@pytest.mark.parametrize("name", ["spare", "root1", "root3", "data1"])
-async def test_a_clone_goes_to_any_storage(cluster, name):
-    made = await clone(cluster, name, disk_template="file", node=HOME.get(name))
-    assert made.nodes == (HOME.get(name, "node1"),)
-    guest = cluster.nodes.san.guests["node1 " + cluster.config.instance("web1").uuid]
-    assert guest["state"]["state"] == "running"
-    assert not any(guest.get("mirrors", {}).values())
-
-
-HOME = {"root3": "node3"}
-
-
-async def test_a_name_that_is_taken_is_refused(cluster):
-    before = volumes(cluster)
-    told = await cluster.refused("OP_DISK_CLONE", disk="spare", new_name="data1")
-    assert "exists already" in told.message
-    told = await cluster.refused(
-        "OP_DISK_CLONE", disk="root1", new_name="data1", provider="san"
-    )
-    assert volumes(cluster) == before
 
 
 # -- mirrored disks --------------------------------------------------------------------

@@ -27,6 +27,10 @@ from moorage.testing.guest_image import build, write_image
 from moorage.testing.node_guests import NodeGuest, NodeGuests
 from moorage.testing.qemu_pair import Lab
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from provided import Storage, storage
+
 BUILT = Path(__file__).parents[2] / ".build" / "guest"
 BIN = Path(sys.executable).parent
 
@@ -258,3 +262,19 @@ def hamlet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hamlet]:
         finally:
             for pid in list(cleanup.processes(path)):
                 process.end(pid, patience=2.0)
+
+
+@pytest.fixture
+def qsd() -> Iterator[Storage]:
+    yield from storage("qsd", "userspace")
+
+
+@pytest.fixture
+def loop() -> Iterator[Storage]:
+    yield from storage("loop")
+
+
+@pytest.fixture(params=["qsd", "loop"])
+def either(request) -> Iterator[Storage]:
+    access = {"qsd": "userspace", "loop": "kernelspace"}[request.param]
+    yield from storage(request.param, access)
