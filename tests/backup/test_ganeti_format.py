@@ -112,6 +112,8 @@ async def test_an_export_of_ganetis_becomes_an_instance(cluster: SimCluster) -> 
     new = cluster.config.instance("old1.example.com")
     assert (new.primary_node, new.os, new.tags) == ("node2", "tiny", ("a", "b"))
     assert new.beparams["vcpus"] == 2
+    assert (new.hvparams["vnc_bind_address"], new.hvparams["vga"]) == ("", "std")
+    assert any("has no port here" in str(entry[3]) for entry in job.ops[0].log)
     assert new.nics[0].mac == "aa:00:00:11:22:33"
     (disk,) = cluster.config.disks_of(new)
     assert (disk.dev_type, disk.size) == ("sharedfile", 128)

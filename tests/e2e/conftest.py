@@ -240,7 +240,7 @@ def port(request: pytest.FixtureRequest) -> Harbour:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Try each kind of request where a test takes one, on the cluster it is for."""
-    if "port" in metafunc.fixturenames:
+    if {"port", "scenario"} <= set(metafunc.fixturenames):
         names = [f"{where}-{one.name.replace(' ', '-')}" for where, one in REQUESTS]
         metafunc.parametrize(
             ("port", "scenario"), REQUESTS, indirect=["port"], ids=names

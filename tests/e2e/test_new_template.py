@@ -30,7 +30,7 @@ from moorage.storage import (
     Where,
     nothing,
 )
-from moorage.testing import storage
+from moorage.testing import storage, tools
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.units import Mib
 
@@ -110,7 +110,7 @@ def declare(monkeypatch: pytest.MonkeyPatch, mirror: Mirror, reach: Reach) -> No
     monkeypatch.setitem(FACTS, "tape", found)
     allowed = [*DEFAULT["disk-templates"], "tape"]  # derived from the line's rank
     monkeypatch.setitem(DEFAULT, "disk-templates", allowed)
-    monkeypatch.setitem(storage._TOOLS, "mtx", mtx)
+    monkeypatch.setitem(tools.TOOLS, "mtx", mtx)
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ async def test_columns_and_names_are_chosen(sim):
 
 
 async def test_systems_that_every_node_has_are_valid(sim):
-    ((name, valid, variants, parameters, nodes),) = await sim.run("OP_OS_DIAGNOSE")
+    ((name, valid, variants, parameters, nodes, *_),) = await sim.run("OP_OS_DIAGNOSE")
     assert (name, valid, variants, parameters) == ("tiny", True, [], [])
     assert nodes["node1"] == [["/sim/os/tiny", True, "", [], []]]
     sim.nodes.nodes["node1"].lose_power()

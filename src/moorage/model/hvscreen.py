@@ -99,13 +99,20 @@ def port_address(given: Screen) -> str:
         ) from None
 
 
+def is_open(given: Screen) -> bool:
+    """Whether strangers reach a guest's screen without a password."""
+    address = port_address(given)
+    if not address or given.vnc_password_file:
+        return False
+    return not ip_address(address).is_loopback
+
+
 def check_open(given: Screen) -> None:
     """Raise `BadInput` for a port that strangers reach, and no password."""
-    address = port_address(given)
-    if address and not ip_address(address).is_loopback and not given.vnc_password_file:
+    if is_open(given):
         raise BadInput(
-            f"vnc_bind_address={address} lets everybody who reaches the node see the "
-            "guest and type: it needs vnc_password_file",
+            f"vnc_bind_address={given.vnc_bind_address} lets everybody who reaches the "
+            "node see the guest and type: it needs vnc_password_file",
             hint="vnc_bind_address=127.0.0.1, or vga=std and gnt-instance console "
             "--vnc",
             parameter="vnc_bind_address",

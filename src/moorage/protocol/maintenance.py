@@ -66,8 +66,6 @@ class RunScript(Verb[Said], frozen=True, kw_only=True, tag="script.run"):
         Words that it gets.
     """
 
-    limit = 300.0
-
     directory: str
     script: str
     arguments: tuple[str, ...] = ()

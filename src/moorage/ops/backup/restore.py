@@ -24,6 +24,7 @@ from moorage.model import (
     Nic,
     Node,
     hvparams,
+    hvscreen,
 )
 from moorage.model.export import Dump, Export, Exported, Form
 from moorage.model.hvparams import KVM
@@ -265,6 +266,12 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
                 "its dumps are what was exported"
             )
         known = whole.export.instance
+        told = known.hvparams if known else {}
+        if told.get("vnc_bind_address") and whole.hvparams == _CLOSED | whole.hvparams:
+            yield (
+                "its screen was open to whoever reached the node: it has no port here, "
+                f"and shows by: gnt-instance console --vnc {self.instance_name}"
+            )
         cards = known.nics if known and not self.no_nics else ()
         for number, nic in enumerate(cards):
             if (whole.nics or [])[number].get("mac") is None:
@@ -299,16 +306,30 @@ def _kept_be(view: View, told: Exported) -> dict[str, Any]:
     }
 
 
+_CLOSED = {"vnc_bind_address": "", "vga": "std"}
+"""A screen without a port."""
+
+
 def _kept_hv(view: View, told: Exported) -> dict[str, Any]:
-    """Return hypervisor parameters that kvm has here, and that the cluster lacks."""
+    """Return hypervisor parameters that kvm has here, and that the cluster lacks.
+
+    A screen that was open to everybody, as Ganeti allows, is one without a port here.
+    """
     known = hvparams.filled(KVM, view.config.cluster.hvparams.get(KVM, {}))
     if told.hypervisor != KVM:
         return {}
-    return {
+    kept = {
         name: value
         for name, value in told.hvparams.items()
         if name in known and value not in (known[name], "", None)
     }
+    screen = hvparams.Parameters(
+        vnc_bind_address=str(kept.get("vnc_bind_address", "")),
+        vnc_password_file=str(kept.get("vnc_password_file", "")),
+    )
+    if hvscreen.is_open(screen):
+        kept |= _CLOSED
+    return kept
 
 
 def _card(config: Config, nic: Nic, taken: set[str]) -> dict[str, Any]:

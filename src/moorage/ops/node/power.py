@@ -105,7 +105,8 @@ class OobCommand(Operation, frozen=True, kw_only=True):
         if self.command == "power-off" and not (node.offline or self.ignore_status):
             raise WrongState(
                 f"node {node.name} is not marked offline",
-                hint=f"gnt-node modify --offline=yes {node.name}, or --ignore-status",
+                hint=f"gnt-node modify --offline=yes {node.name}; or: gnt-node power "
+                f"--ignore-status off {node.name}",
             )
 
     def tasks(self, view: View) -> Iterator[Task]:
