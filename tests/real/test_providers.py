@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The two bundled providers and the bundled OS definition, for real."""
 
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC221 - a test may block
+# ruff: noqa: ASYNC220, ASYNC221 - a test may block
 
 import asyncio
 import hashlib
@@ -26,6 +26,7 @@ from provided import (
     write,
 )
 from qemu.qmp import QMPClient
+from qemu.qmp.protocol import ConnectError
 
 from moorage.errors import CommandFailed
 from moorage.node import oses
@@ -298,6 +299,20 @@ async def test_export_and_import_carry_the_data(either: Storage) -> None:
     assert holds(where, 0x22, "0", "4M")
 
 
+async def connected(
+    client: QMPClient, machine: "subprocess.Popen[bytes]", monitor: Path
+) -> None:
+    """Connect to a QEMU that has just been started."""
+    while True:
+        try:
+            await client.connect(str(monitor))
+        except ConnectError:  # it is not there yet, or does not listen yet
+            assert machine.poll() is None
+            await asyncio.sleep(0.02)
+        else:
+            return
+
+
 @pytest.mark.requirement("S0-27", "S0-65")
 async def test_a_machine_moves_over_to_the_grown_volume(qsd: Storage) -> None:
     disk, node = qsd.disk(), qsd.node("n1")
@@ -311,9 +326,7 @@ async def test_a_machine_moves_over_to_the_grown_volume(qsd: Storage) -> None:
     machine = subprocess.Popen(argv, **quiet)
     client = QMPClient("machine")
     try:
-        while not monitor.exists():
-            await asyncio.sleep(0.02)
-        await client.connect(str(monitor))
+        await connected(client, machine, monitor)
         await client.execute("blockdev-add", nbd("old", old))
         await client.execute("blockdev-add", raw("disk", "old"))
         guest = {"driver": "virtio-blk-pci", "drive": "disk", "id": "d0"}
