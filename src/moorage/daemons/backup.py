@@ -211,9 +211,10 @@ def restore(
             hint=f"moorage master stop; mv {places.root} {places.root}.old",
         )
     manifest, members = read(source)
-    claim(places.root, KEPT)
+    claim(places.root, KEPT, given=True)
     draft = places.root / "draft"
     shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
     try:
         for name, data in members.items():
             durable.write(draft / _named(name), data)
