@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.daemons import failover, succession
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Stale, Unreachable, WrongState
 from moorage.model.commits import Head
-from moorage.protocol import Pause, silent
+from moorage.protocol import Pause, Standing, silent
 from moorage.protocol.sender import ourselves
 from moorage.store import SqliteStore, StoreLost, create
 from moorage.testing.candidates import Town, led
@@ -28,17 +29,22 @@ class Cut:
     obeyed
         The terms of the orders that each node took, in their order; all masters share
         it.
+    said
+        What a node says of itself that is not so.
     """
 
     def __init__(
         self, nodes: SimNodes, away: set[str], obeyed: dict[str, list[int]]
     ) -> None:
         self.nodes, self.away, self.obeyed = nodes, away, obeyed
+        self.said: dict[str, dict[str, Any]] = {}
 
     async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
         if node.name in self.away:
             raise Unreachable(f"{node.name} is cut off", sent=False, cause="cut off")
         done = await self.nodes.call(node, call, term, report)
+        if isinstance(done, Standing):
+            done = replace(done, **self.said.get(node.name, {}))
         if call.heeds_term:
             self.obeyed.setdefault(node.name, []).append(term)
         return done
@@ -142,6 +148,18 @@ async def test_what_the_old_master_commits_after_it_was_followed_is_not_acknowle
     assert pair.old.acknowledged == [1]
     await pair.new.commit(3)
     assert await pair.new.log.read("ledger", "") == {"1": b"x" * 50, "3": b"x" * 50}
+
+
+async def test_a_node_that_lies_about_its_term_shuts_no_later_master_out(
+    pair: Pair,
+) -> None:
+    """No node takes an order of a term beyond what fits into a request."""
+    most = (1 << 53) - 1
+    pair.new_way.said["node3"] = {"term": most - failover.LEAP}
+    await pair.follow()
+    assert pair.new
+    assert pair.new.truth.term < pair.old.truth.term + 2 * failover.LEAP
+    assert await pair.order(pair.new, "node3")
 
 
 async def test_a_candidate_that_only_few_reach_does_not_follow(pair: Pair) -> None:

@@ -256,7 +256,7 @@ async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
             await truth.commit(moved(truth.config, own))
     finally:
         await truth.close()
-    raise_term(path, votes.term + LEAP)
+    raise_term(path, votes.highest(truth.term) + LEAP)
     return [f"{name} gives no answer ({why})" for name, why in votes.silent.items()]
 
 

@@ -18,6 +18,8 @@ _PATIENCE = 10.0
 """Seconds that a node may take to answer."""
 _ALIVE = 15.0
 """Seconds; a master that was heard so shortly ago is taken to be alive."""
+_FARTHEST = 1 << 32
+"""Terms that a node may be ahead of a store: no cluster has had so many masters."""
 
 
 @dataclass(slots=True)
@@ -43,10 +45,14 @@ class Votes:
         """Whether more than half of the nodes answered."""
         return len(self.said) * 2 > self.asked
 
-    @property
-    def term(self) -> int:
-        """The highest term that a node has heard."""
-        return max((one.term for one in self.said.values()), default=0)
+    def highest(self, known: int) -> int:
+        """Return the highest term that a node has heard, or else the one of a store.
+
+        A term that no master can have counted is a lie: the next one would have to
+        count further than any node believes.
+        """
+        told = (one.term for one in self.said.values())
+        return max((one for one in told if one - known < _FARTHEST), default=known)
 
     def later(self, term: int) -> list[Standing]:
         """Return what those said who have heard a later master than that of a term."""
