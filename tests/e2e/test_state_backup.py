@@ -2,6 +2,7 @@
 """A backup of the state, made while jobs run, is put back into an empty directory."""
 
 import asyncio
+import gzip
 import io
 import json
 import os
@@ -120,3 +121,9 @@ def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
         backup.read(other)
     with pytest.raises(BadInput, match="is no backup"):
         backup.read(Path(__file__))
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(good.read_bytes()))
+    assert backup.read(packed)[1] == members
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(BadInput, match="is no backup"):
+        backup.read(packed)

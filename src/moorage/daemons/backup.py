@@ -8,12 +8,14 @@ A backup is a tar file: ``manifest.json``, which has the SHA-256 of each other m
 import asyncio
 import hashlib
 import io
+import lzma
 import os
 import shutil
 import sqlite3
 import tarfile
 import tempfile
 import time
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import IO
@@ -38,6 +40,8 @@ from .state_directory import claim, give
 _MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
 _MOST = 4 * 1024**3
 """Bytes of a member: the largest state is a hundredth of it."""
+_CUT_OFF = (EOFError, zlib.error, lzma.LZMAError)
+"""What is said of a file that somebody compressed, and that is not whole."""
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
@@ -167,7 +171,7 @@ def read(source: Path) -> tuple[Manifest, dict[str, bytes]]:
         with tarfile.open(source) as tar:
             members = {one.name: _member(tar, one) for one in tar}
         manifest = json.decode(members.pop(_MANIFEST), type=Manifest)
-    except (tarfile.TarError, KeyError, DecodeError) as error:
+    except (tarfile.TarError, KeyError, DecodeError, *_CUT_OFF) as error:
         raise BadInput(f"{source} is no backup of a cluster: {error}") from None
     for name in sorted(manifest.sums.keys() | members.keys()):
         if manifest.sums.get(name) != _sum(members.get(name, b"")):
