@@ -124,6 +124,6 @@ def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
     packed = tmp_path / "packed"
     packed.write_bytes(gzip.compress(good.read_bytes()))
     assert backup.read(packed)[1] == members
-    packed.write_bytes(packed.read_bytes()[:-20])
+    packed.write_bytes(packed.read_bytes()[:100])
     with pytest.raises(BadInput, match="is no backup"):
         backup.read(packed)

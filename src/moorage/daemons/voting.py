@@ -99,11 +99,23 @@ class Votes:
 
 
 async def ask(
-    nodes: Nodes, whom: Iterable[Node], call: Verb[Standing], term: int
+    nodes: Nodes,
+    whom: Iterable[Node],
+    call: Verb[Standing],
+    term: int,
+    patience: float = _PATIENCE,
 ) -> Votes:
-    """Ask nodes where they stand, all at the same time."""
+    """Ask nodes where they stand, all at the same time.
+
+    Parameters
+    ----------
+    patience
+        Seconds that each may take; the others count all the same.
+    """
     found = list(whom)
-    answers = await asyncio.gather(*(_ask(nodes, node, call, term) for node in found))
+    answers = await asyncio.gather(
+        *(_ask(nodes, node, call, term, patience) for node in found)
+    )
     votes = Votes()
     for node, said in zip(found, answers, strict=True):
         if isinstance(said, Standing):
@@ -114,10 +126,10 @@ async def ask(
 
 
 async def _ask(
-    nodes: Nodes, node: Node, call: Verb[Standing], term: int
+    nodes: Nodes, node: Node, call: Verb[Standing], term: int, patience: float
 ) -> Standing | MoorageError:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(patience):
             return await nodes.call(node, call, term, silent)
     except TimeoutError:
         return Unreachable(f"node {node.name} said nothing", cause="it says nothing")
