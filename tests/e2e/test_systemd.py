@@ -111,10 +111,13 @@ def test_what_a_link_leads_to_is_not_given(tmp_path):
     (directory / "link").symlink_to(tmp_path / "roots")
     (directory / "keys" / "deep").symlink_to(tmp_path / "roots")
     (directory / "keys" / "own").touch()
+    with socket.socket(socket.AF_UNIX) as left:  # by a master that was killed
+        left.bind(str(directory / "sock"))
     os.chown(directory, 65534, 65534)
     for one in directory.iterdir():
         give(one)
     assert (tmp_path / "roots").stat().st_uid == 0
     assert (tmp_path / "roots" / "shadow").stat().st_uid == 0
     assert (directory / "keys" / "own").stat().st_uid == 65534
+    assert (directory / "sock").stat().st_uid == 65534
     assert (directory / "keys" / "deep").lstat().st_uid == 65534

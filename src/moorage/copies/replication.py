@@ -78,6 +78,11 @@ class Replication:
         if any(one.refused for one in self._followers.values()):
             await self._judge()
 
+    async def begun(self) -> None:
+        """Wait, after :meth:`run` was begun, until each candidate was asked."""
+        await asyncio.sleep(0)  # it appoints them in its first turn
+        await self._first_words()
+
     async def _first_words(self) -> None:
         """Wait until each candidate was asked: one may have heard a later master.
 

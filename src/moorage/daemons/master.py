@@ -196,8 +196,9 @@ async def _serve(
     standing = Standing(nodes)
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
-    # Jobs go on at once, and what they commit waits for the candidates' first words.
+    # Jobs go on at once, and none may if a candidate has heard a later master.
     chores = [asyncio.create_task(copies.run())]
+    await copies.begun()
     await engine.start(records)
     pauses.keep_short()
     sources = server.sources = Sources(

@@ -98,6 +98,6 @@ def give(path: Path) -> None:
     owner = path.parent.stat()
     whose = owner.st_uid, owner.st_gid
     os.chown(path, *whose, follow_symlinks=False)
-    for _, directories, files, handle in os.fwalk(path):
+    for _, directories, files, handle in os.fwalk(path) if path.is_dir() else ():
         for name in (*directories, *files):
             os.chown(name, *whose, dir_fd=handle, follow_symlinks=False)
