@@ -106,6 +106,28 @@ async def test_a_damaged_copy_is_found_and_sent_anew(town: Town) -> None:
     assert on_disk(town, "node2")[1] == town.store.records
 
 
+async def test_a_copy_that_no_commit_can_be_written_to_is_sent_anew(
+    town: Town,
+) -> None:
+    copies = town.nodes.nodes["node2"].agent._station.copies
+    path = copies.state.path
+    assert path
+    await copies.run(copies.state.close)  # as an agent that was started again
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = database.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'records'"
+        ).fetchone()
+        (size,) = database.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    assert await copies.run(copies.state.head)  # that can still be read
+    await town.commit(1)
+    await town.whole("node2")
+    assert on_disk(town, "node2")[1] == town.store.records
+
+
 async def test_a_copy_of_another_history_is_sent_anew(town: Town) -> None:
     await town.stop()
     # As after a restore: the store is another one, of the same version.

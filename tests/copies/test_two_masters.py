@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.daemons import failover, succession
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Stale, Unreachable, WrongState
 from moorage.model.commits import Head
-from moorage.protocol import Pause, silent
+from moorage.protocol import Pause, Standing, silent
 from moorage.protocol.sender import ourselves
 from moorage.store import SqliteStore, StoreLost, create
 from moorage.testing.candidates import Town, led
@@ -28,17 +29,26 @@ class Cut:
     obeyed
         The terms of the orders that each node took, in their order; all masters share
         it.
+    said
+        What a node says of itself that is not so.
+    pause
+        Seconds before a call gets to a node.
     """
 
     def __init__(
         self, nodes: SimNodes, away: set[str], obeyed: dict[str, list[int]]
     ) -> None:
         self.nodes, self.away, self.obeyed = nodes, away, obeyed
+        self.said: dict[str, dict[str, Any]] = {}
+        self.pause: dict[str, float] = {}
 
     async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
         if node.name in self.away:
             raise Unreachable(f"{node.name} is cut off", sent=False, cause="cut off")
+        await asyncio.sleep(self.pause.get(node.name, 0.0))
         done = await self.nodes.call(node, call, term, report)
+        if isinstance(done, Standing):
+            done = replace(done, **self.said.get(node.name, {}))
         if call.heeds_term:
             self.obeyed.setdefault(node.name, []).append(term)
         return done
@@ -144,6 +154,35 @@ async def test_what_the_old_master_commits_after_it_was_followed_is_not_acknowle
     assert await pair.new.log.read("ledger", "") == {"1": b"x" * 50, "3": b"x" * 50}
 
 
+async def test_an_old_master_that_starts_again_acknowledges_nothing_unasked(
+    pair: Pair,
+) -> None:
+    """Too few nodes tell it that it was followed; the first candidate's word does."""
+    pair.old_way.away = {"node2", "node3"}
+    pair.new_way.away = {"node1"}
+    await pair.follow()
+    await pair.old.stop()
+    await pair.old.log.close()
+    pair.old_way.away, pair.old_way.pause = {"node3"}, {"node2": 0.1}
+    store = SqliteStore(pair.directory / "old" / "state.sqlite")
+    pair.old = await led(pair.directory, pair.nodes, store, pair.old_way)
+    with pytest.raises(StoreLost):
+        await pair.old.commit(1)
+    assert pair.old.acknowledged == []
+
+
+async def test_a_node_that_lies_about_its_term_shuts_no_later_master_out(
+    pair: Pair,
+) -> None:
+    """No node takes an order of a term beyond what fits into a request."""
+    most = (1 << 53) - 1
+    pair.new_way.said["node3"] = {"term": most - failover.LEAP}
+    await pair.follow()
+    assert pair.new
+    assert pair.new.truth.term < pair.old.truth.term + 2 * failover.LEAP
+    assert await pair.order(pair.new, "node3")
+
+
 async def test_a_candidate_that_only_few_reach_does_not_follow(pair: Pair) -> None:
     pair.new_way.away = {"node1", "node3"}
     with pytest.raises(WrongState, match="1 of 3 nodes answer"):
@@ -160,6 +199,11 @@ async def test_a_master_that_was_followed_lays_its_store_aside(pair: Pair) -> No
         agent._leaders.hear(term + 100, ourselves("node2", "10.0.0.2", "test"))
         agent._fence.pass_term(term + 100)
     assert await succession.follower(pair.old_way, config, term) == "node2"
+    # One that hangs does not keep the others from being heard.
+    hung = Cut(pair.nodes, set(), {})
+    hung.pause = {"node1": 60.0}
+    found = await succession.follower(hung, config, term, patience=0.3)
+    assert found == "node2"
     # One of three is not enough to believe it; nor is a master on the same node.
     one = Cut(pair.nodes, {"node1", "node3"}, {})
     assert await succession.follower(one, config, term) is None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A backup of the state, made while jobs run, is put back into an empty directory."""
 
+import asyncio
+import gzip
 import io
 import json
 import os
@@ -15,7 +17,11 @@ import pytest
 from moorage.cli.tour.typist import Typist
 from moorage.daemons import backup, devcluster
 from moorage.daemons.devcluster import Scratch
+from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import BadInput
+from moorage.node.authority import Authority
+from moorage.store import SqliteStore, create
+from moorage.testing.cluster import ClusterBuilder
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +70,37 @@ def test_a_cluster_goes_on_from_its_backup(town: Scratch, tmp_path: Path) -> Non
     assert json.loads(hands.type("gnt-cluster verify --json"))["errors"] == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_backup_is_put_back_where_the_package_made_the_directory(
+    tmp_path: Path,
+) -> None:
+    """It belongs to the master's user, and root puts back what that user is to use."""
+    made = MasterPlaces(tmp_path / "made")
+    keys = made.keys
+    keys.mkdir(parents=True)
+    Authority.make(keys, "cluster")
+    builder = ClusterBuilder(1)
+    asyncio.run(_stored(made.store, builder))
+    file = tmp_path / "cluster.backup"
+    backup.backup(made, file)
+    places = MasterPlaces(tmp_path / "var")
+    places.root.mkdir(mode=0o700)
+    os.chown(places.root, 65534, 65534)
+    backup.restore(places, NodePlaces(tmp_path / "node"), file, force=True)
+    found = [places.root, *places.root.rglob("*")]
+    assert {one.lstat().st_uid for one in found} == {65534}
+    assert places.store.exists()
+    assert (places.keys / "ca.key").exists()
+
+
+async def _stored(path: Path, builder: ClusterBuilder) -> None:
+    store = SqliteStore(path)
+    try:
+        await create(store, builder.change())
+    finally:
+        await store.close()
+
+
 def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
     members = {"state.sqlite": b"x", "keys/ca.key": b"key"}
     sums = {name: backup._sum(data) for name, data in members.items()}
@@ -84,3 +121,9 @@ def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
         backup.read(other)
     with pytest.raises(BadInput, match="is no backup"):
         backup.read(Path(__file__))
+    packed = tmp_path / "packed"
+    packed.write_bytes(gzip.compress(good.read_bytes()))
+    assert backup.read(packed)[1] == members
+    packed.write_bytes(packed.read_bytes()[:100])
+    with pytest.raises(BadInput, match="is no backup"):
+        backup.read(packed)

@@ -99,3 +99,25 @@ def test_a_directory_that_root_gave_to_a_daemon_may_be_filled_and_given(tmp_path
     directory.chmod(0o770)
     with pytest.raises(WrongState, match="belongs to"):
         claim(directory, "a store", given=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_what_a_link_leads_to_is_not_given(tmp_path):
+    """The daemon's user may have put it there, and would have root's files then."""
+    directory = tmp_path / "moorage"
+    (directory / "keys").mkdir(parents=True)
+    (tmp_path / "roots").mkdir()
+    (tmp_path / "roots" / "shadow").touch()
+    (directory / "link").symlink_to(tmp_path / "roots")
+    (directory / "keys" / "deep").symlink_to(tmp_path / "roots")
+    (directory / "keys" / "own").touch()
+    with socket.socket(socket.AF_UNIX) as left:  # by a master that was killed
+        left.bind(str(directory / "sock"))
+    os.chown(directory, 65534, 65534)
+    for one in directory.iterdir():
+        give(one)
+    assert (tmp_path / "roots").stat().st_uid == 0
+    assert (tmp_path / "roots" / "shadow").stat().st_uid == 0
+    assert (directory / "keys" / "own").stat().st_uid == 65534
+    assert (directory / "sock").stat().st_uid == 65534
+    assert (directory / "keys" / "deep").lstat().st_uid == 65534

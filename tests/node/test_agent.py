@@ -302,6 +302,33 @@ async def test_who_arrived_can_tell(tmp_path: Path, node: Node) -> None:
     assert node.held() == []
 
 
+async def test_a_transfer_that_cannot_be_followed_is_given_up_before_it_has_failed(
+    node: Node,
+) -> None:
+    """The guest may be about to run elsewhere: nobody is told that it stays."""
+    await running(node)
+    hypervisor = node.agent._station.hypervisor("kvm")
+    asked: list[str] = []
+
+    async def migrate(*_: Any, **__: Any) -> Any:
+        raise Failed("the monitor of guest web says nothing")
+
+    async def moved(uuid: str) -> None:
+        asked.append(uuid)
+        raise Failed("guest web has moved")
+
+    async def stays(uuid: str) -> None:
+        asked.append(uuid)
+
+    hypervisor.migrate = migrate  # type: ignore[method-assign]
+    door = {"port": 1, "key": "ab" * 32, "ports": {}}
+    for resume, kind in ((moved, Failed), (stays, WrongState)):
+        hypervisor.resume = resume  # type: ignore[method-assign]
+        with pytest.raises(kind, match="the monitor of guest web says nothing"):
+            await node.guest("migration.run", DISK, door=door, address="")
+    assert asked == ["g1", "g1"]
+
+
 async def test_the_simulator_notices_two_writers(tmp_path: Path, node: Node) -> None:
     other = Node(tmp_path, "node2", node.san)
     await running(node)

@@ -67,6 +67,7 @@ def modified(name: str, *mods: list) -> dict[str, Any]:
         (LAN | {"gateway": "192.0.3.1"}, "not in 192.0.2.0/29"),
         (LAN | {"gateway6": "2001:db8::1"}, "needs an IPv6 network"),
         (LAN | {"network6": "2001:db8::/64", "gateway6": "2001:db9::1"}, "not in"),
+        (LAN | {"network6": "2001:db8::/64", "gateway6": "2001:db8::1%x;y"}, "not in"),
         (LAN | {"mac_prefix": "01:00:00"}, "MAC prefix"),
         (LAN | {"add_reserved_ips": ["192.0.2.9"]}, "not in"),
         (LAN | {"add_reserved_ips": ["192.0.2.3-192.0.2.2"]}, "ends before"),

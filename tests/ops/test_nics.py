@@ -51,6 +51,7 @@ async def refused(cluster: SimCluster, *nics: dict):
         ({"mode": "bridged"}, BadInput, "bridge"),
         ({"bogus": "1"}, BadInput, "bogus"),
         ({"ip": "999.1.1.1"}, BadInput, "999.1.1.1"),
+        ({"ip": "fe80::1%tap0;reboot"}, BadInput, "names an interface"),
         ({"ip": "pool"}, BadInput, "pool"),
         ({"network": "nosuch"}, NotFound, "nosuch"),
         ({"vlan": "5000", "link": "br1"}, BadInput, "1 to 4094"),

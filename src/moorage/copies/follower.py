@@ -75,6 +75,8 @@ class Follower:
         Whether it has heard a later master.
     why
         Why it is behind.
+    asked
+        Set when it has taken an order of this master, or was seen to take none.
     """
 
     node: Node
@@ -87,6 +89,7 @@ class Follower:
     head: Head | None = None
     refused: bool = False
     why: str = ""
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
     _kept: Mapping[str, bytes] | None = None
     _waiting: list[tuple[int, asyncio.Future[None]]] = field(default_factory=list)
 
@@ -110,6 +113,7 @@ class Follower:
                 "the copy of the state on %s is behind: %s", self.node.name, why
             )
         self.current, self.why = False, why
+        self.asked.set()
         self._tell()
 
     def status(self) -> CopyStatus:
@@ -157,6 +161,7 @@ class Follower:
         checked = asyncio.get_running_loop().time()
         while True:
             await self._keep_keys()
+            self.asked.set()
             commits = None if self.head is None else self.log.after(self.head)
             if self.head is None or commits is None:
                 await self._fill()

@@ -66,6 +66,7 @@ class Replication:
         StoreLost
             If another master leads: nobody may be told of the commit.
         """
+        await self._first_words()
         late = [one for one in self._followers.values() if one.lacks(version)]
         if late:
             waits = [one.reached(version) for one in late]
@@ -76,6 +77,27 @@ class Replication:
                     one.fall_behind(text)
         if any(one.refused for one in self._followers.values()):
             await self._judge()
+
+    async def begun(self) -> None:
+        """Wait, after :meth:`run` was begun, until each candidate was asked."""
+        await asyncio.sleep(0)  # it appoints them in its first turn
+        await self._first_words()
+
+    async def _first_words(self) -> None:
+        """Wait until each candidate was asked: one may have heard a later master.
+
+        A master that starts knows of none that refuses it; so it acknowledges nothing
+        before it could.
+        """
+        new = [one for one in self._followers.values() if not one.asked.is_set()]
+        if not new:
+            return
+        waits = [asyncio.create_task(one.asked.wait()) for one in new]
+        _, left = await asyncio.wait(waits, timeout=self._pace.patience)
+        for wait in left:
+            wait.cancel()
+        for one in new:
+            one.asked.set()  # one that hangs holds a commit up once
 
     async def _judge(self) -> None:
         """Find out whether a candidate that has heard a later master is right."""

@@ -8,12 +8,14 @@ A backup is a tar file: ``manifest.json``, which has the SHA-256 of each other m
 import asyncio
 import hashlib
 import io
+import lzma
 import os
 import shutil
 import sqlite3
 import tarfile
 import tempfile
 import time
+import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import IO
@@ -38,6 +40,8 @@ from .state_directory import claim, give
 _MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
 _MOST = 4 * 1024**3
 """Bytes of a member: the largest state is a hundredth of it."""
+_CUT_OFF = (EOFError, zlib.error, lzma.LZMAError)
+"""What is said of a file that somebody compressed, and that is not whole."""
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
@@ -167,7 +171,7 @@ def read(source: Path) -> tuple[Manifest, dict[str, bytes]]:
         with tarfile.open(source) as tar:
             members = {one.name: _member(tar, one) for one in tar}
         manifest = json.decode(members.pop(_MANIFEST), type=Manifest)
-    except (tarfile.TarError, KeyError, DecodeError) as error:
+    except (tarfile.TarError, KeyError, DecodeError, *_CUT_OFF) as error:
         raise BadInput(f"{source} is no backup of a cluster: {error}") from None
     for name in sorted(manifest.sums.keys() | members.keys()):
         if manifest.sums.get(name) != _sum(members.get(name, b"")):
@@ -211,9 +215,10 @@ def restore(
             hint=f"moorage master stop; mv {places.root} {places.root}.old",
         )
     manifest, members = read(source)
-    claim(places.root, KEPT)
+    claim(places.root, KEPT, given=True)
     draft = places.root / "draft"
     shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
     try:
         for name, data in members.items():
             durable.write(draft / _named(name), data)
@@ -255,7 +260,7 @@ async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
             await truth.commit(moved(truth.config, own))
     finally:
         await truth.close()
-    raise_term(path, votes.term + LEAP)
+    raise_term(path, votes.highest(truth.term) + LEAP)
     return [f"{name} gives no answer ({why})" for name, why in votes.silent.items()]
 
 

@@ -169,7 +169,7 @@ async def promote(
     votes = await _ask(nodes, heritage, GetStanding(), 0)
     check(heritage, votes, voting=voting)
     agreed(list(warnings(heritage, votes)))
-    term = max(votes.term, heritage.head.term) + LEAP
+    term = max(votes.highest(heritage.head.term), heritage.head.term) + LEAP
     fenced = await _ask(nodes, heritage, HeedTerm(), term)
     heritage = read(node)  # now that no earlier master changes it any more
     check(heritage, fenced, voting=voting)

@@ -196,14 +196,16 @@ async def _serve(
     standing = Standing(nodes)
     copies = _replication(places, log, truth, standing)
     engine = Engine(truth, standing, ops.parse, hooks=hooks.of)
+    # Jobs go on at once, and none may if a candidate has heard a later master.
+    chores = [asyncio.create_task(copies.run())]
+    await copies.begun()
     await engine.start(records)
     pauses.keep_short()
     sources = server.sources = Sources(
         truth, standing, engine, copies=copies.status, lines=nodes.line
     )
     watches = (_tidy, key_renewal.watch, standing.watch)
-    chores = [asyncio.create_task(one(sources)) for one in watches]
-    chores.append(asyncio.create_task(copies.run()))
+    chores += [asyncio.create_task(one(sources)) for one in watches]
     _LOG.info("master of term %s serves at %s", truth.term, places.socket)
     await _first(stopped, truth.lost, standing.over)
     for chore in chores:

@@ -92,8 +92,12 @@ def _check(directory: Path, what: str) -> None:
 def give(path: Path) -> None:
     """Give a file or a tree to the owner of the directory that it lies in.
 
-    A command of root's may write what a daemon with a user of its own is to use.
+    A command of root's may write what a daemon with a user of its own is to use. That
+    user may have put a link there: what it leads to is not given.
     """
     owner = path.parent.stat()
-    for one in (path, *path.rglob("*")):
-        os.chown(one, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    whose = owner.st_uid, owner.st_gid
+    os.chown(path, *whose, follow_symlinks=False)
+    for _, directories, files, handle in os.fwalk(path) if path.is_dir() else ():
+        for name in (*directories, *files):
+            os.chown(name, *whose, dir_fd=handle, follow_symlinks=False)

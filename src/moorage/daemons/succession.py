@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A master that was followed by another one becomes a node, and says so."""
 
-import asyncio
 import time
 from collections import Counter
 from pathlib import Path
@@ -22,11 +21,18 @@ _PATIENCE = 3.0
 """Seconds that they may take."""
 
 
-async def follower(nodes: Nodes, config: Config, term: int) -> str | None:
+async def follower(
+    nodes: Nodes, config: Config, term: int, patience: float = _PATIENCE
+) -> str | None:
     """Return the node of the master that has followed the one of a term, if one has.
 
     More than half of those that are asked must have heard it. Where too few answer, as
     after a power cut, nobody is taken to have followed: fences keep nodes from harm.
+
+    Parameters
+    ----------
+    patience
+        Seconds that a node may take to answer.
     """
     own = config.node(config.cluster.master_node)
     others = [one for one in config.named(Node) if not one.offline and one != own]
@@ -34,11 +40,7 @@ async def follower(nodes: Nodes, config: Config, term: int) -> str | None:
     if not others:
         return None
     whom = [own, *others][:_ASKED]
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            votes = await voting.ask(nodes, whom, GetStanding(), 0)
-    except TimeoutError:
-        return None
+    votes = await voting.ask(nodes, whom, GetStanding(), 0, patience)
     later = votes.later(term)
     leaders = Counter(one.leader for one in later if one.leader != own.name)
     name = leaders.most_common(1)[0][0] if leaders else ""

@@ -18,6 +18,8 @@ _PATIENCE = 10.0
 """Seconds that a node may take to answer."""
 _ALIVE = 15.0
 """Seconds; a master that was heard so shortly ago is taken to be alive."""
+_FARTHEST = 1 << 32
+"""Terms that a node may be ahead of a store: no cluster has had so many masters."""
 
 
 @dataclass(slots=True)
@@ -43,10 +45,14 @@ class Votes:
         """Whether more than half of the nodes answered."""
         return len(self.said) * 2 > self.asked
 
-    @property
-    def term(self) -> int:
-        """The highest term that a node has heard."""
-        return max((one.term for one in self.said.values()), default=0)
+    def highest(self, known: int) -> int:
+        """Return the highest term that a node has heard, or else the one of a store.
+
+        A term that no master can have counted is a lie: the next one would have to
+        count further than any node believes.
+        """
+        told = (one.term for one in self.said.values())
+        return max((one for one in told if one - known < _FARTHEST), default=known)
 
     def later(self, term: int) -> list[Standing]:
         """Return what those said who have heard a later master than that of a term."""
@@ -93,11 +99,23 @@ class Votes:
 
 
 async def ask(
-    nodes: Nodes, whom: Iterable[Node], call: Verb[Standing], term: int
+    nodes: Nodes,
+    whom: Iterable[Node],
+    call: Verb[Standing],
+    term: int,
+    patience: float = _PATIENCE,
 ) -> Votes:
-    """Ask nodes where they stand, all at the same time."""
+    """Ask nodes where they stand, all at the same time.
+
+    Parameters
+    ----------
+    patience
+        Seconds that each may take; the others count all the same.
+    """
     found = list(whom)
-    answers = await asyncio.gather(*(_ask(nodes, node, call, term) for node in found))
+    answers = await asyncio.gather(
+        *(_ask(nodes, node, call, term, patience) for node in found)
+    )
     votes = Votes()
     for node, said in zip(found, answers, strict=True):
         if isinstance(said, Standing):
@@ -108,10 +126,10 @@ async def ask(
 
 
 async def _ask(
-    nodes: Nodes, node: Node, call: Verb[Standing], term: int
+    nodes: Nodes, node: Node, call: Verb[Standing], term: int, patience: float
 ) -> Standing | MoorageError:
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(patience):
             return await nodes.call(node, call, term, silent)
     except TimeoutError:
         return Unreachable(f"node {node.name} said nothing", cause="it says nothing")

@@ -138,5 +138,5 @@ def _check_in(address: str, net: IPv4Network | IPv6Network, what: str) -> None:
         found = ip_address(address)
     except ValueError:
         raise BadInput(f"the {what} '{address}' is not an IP address") from None
-    if found not in net:
+    if found not in net or "%" in address:
         raise BadInput(f"the {what} {address} is not in {net}")

@@ -64,17 +64,21 @@ class StateCopy:
         """Make the copy follow some commits; return where it stands then.
 
         It is unchanged if it does not stand at `after`, or if what comes of a commit
-        is not what the master has.
+        is not what the master has. One that is damaged stands nowhere.
         """
-        database = self._database()
-        if database is None or not head_of(database)[0].holds(after):
-            return self.head()
         try:
-            with at_once(database):
-                for commit in commits:
-                    _follow(database, commit)
+            database = self._database()
+            if database is not None and head_of(database)[0].holds(after):
+                with at_once(database):
+                    for commit in commits:
+                        _follow(database, commit)
         except _OtherError:
             pass
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:  # of the disk, not the data
+                raise
+            self.close()
+            return None
         return self.head()
 
     def begin(self, number: int) -> None:

@@ -29,7 +29,7 @@ def check(word: str, what: str, option: str) -> None:
         raise BadInput(f"the {what} IP is an address, not '{word}'") from None
     if found.is_unspecified or found.is_multicast:
         raise BadInput(f"no node is reached at {word}: give its address with {option}")
-    if found.version > 4 and found.is_link_local:
+    if found.version > 4 and (found.is_link_local or "%" in word):
         raise BadInput(
             f"the {what} IP {word} needs the name of an interface: give one that is "
             f"valid everywhere, with {option}"

@@ -283,9 +283,12 @@ def _ip(
 
 def _address(what: str, word: str) -> str:
     try:
-        return str(ip_address(word))
+        found = ip_address(word)
     except ValueError:
         raise BadInput(f"{what}: '{word}' is not an IP address") from None
+    if "%" in word:  # what follows may be anything, and scripts are told of it
+        raise BadInput(f"{what}: '{word}' names an interface, and is to be an address")
+    return str(found)
 
 
 def _check_conflict(making: Making, what: str, address: str) -> None:

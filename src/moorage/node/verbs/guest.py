@@ -11,7 +11,7 @@ from moorage.errors import BadInput, Failed, MoorageError, Refused, WrongState
 from moorage.model import Disk, Nic, hvparams
 from moorage.model.nicparams import BRIDGED, NAMES
 from moorage.node import oses
-from moorage.node.hypervisors.base import Card, GuestSpec
+from moorage.node.hypervisors.base import Card, GuestSpec, Hypervisor
 from moorage.protocol import (
     AbortGuest,
     AwaitGuest,
@@ -134,12 +134,24 @@ async def migrate(at: NodeContext, args: RunMigration, report: Report) -> Moved:
     except Refused:
         raise
     except MoorageError as error:
-        here = await hypervisor.find(args.uuid)
-        if here is None or here.state != "running":
+        if not await _stays(hypervisor, args.uuid):
             raise
         raise WrongState(
             f"guest {args.name} stays on node {at.name}: {error.message}"
         ) from error
+
+
+async def _stays(hypervisor: Hypervisor, uuid: str) -> bool:
+    """Whether a guest runs here for good: a transfer under way is given up first.
+
+    One that could not be followed for a moment may be about to succeed.
+    """
+    try:
+        await hypervisor.resume(uuid)
+        here = await hypervisor.find(uuid)
+    except MoorageError:
+        return False
+    return here is not None and here.state == "running"
 
 
 async def resume(at: NodeContext, args: ResumeGuest, _report: Report) -> None:

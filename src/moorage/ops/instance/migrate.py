@@ -31,7 +31,7 @@ from moorage.protocol import (
 )
 from moorage.storage import Can
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds that a guest may take from its last byte to its first step elsewhere."""
 
 

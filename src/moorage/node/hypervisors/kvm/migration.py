@@ -41,6 +41,8 @@ SETUP = 30.0
 _SAID = 2000
 """Characters of QEMU's reason."""
 _POLL = 0.05
+_SETTLED = 5.0
+"""Seconds that QEMU may take to bring a guest out of a migration that ended."""
 _MIB = 20
 _PORTS, _TRIES = 1 << 16, 256
 _NAME = "migration"
@@ -261,7 +263,16 @@ def _stays(monitor: Monitor, way: Way, cause: str) -> Failed:
 
 
 async def run_again(monitor: Monitor) -> None:
-    """Let a guest whose migration failed run; QEMU mostly does so by itself."""
+    """Let a guest whose migration failed run; QEMU mostly does so by itself.
+
+    QEMU says that a migration failed a moment before the guest is out of it: what it
+    does then is not what it is going to do.
+    """
+    for _ in range(round(_SETTLED / _POLL)):
+        status = (await monitor.read(shapes.Status, "query-status")).status
+        if status != "finish-migrate" or await _is_under_way(monitor):
+            break
+        await asyncio.sleep(_POLL)
     if await state(monitor) == "paused":
         await monitor.ask("cont")
 
