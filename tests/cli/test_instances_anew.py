@@ -221,7 +221,7 @@ async def test_another_group(tmp_path: Path) -> None:
         assert "no other node group" in said
         await at.types("gnt-group add far")
         await at.types("gnt-group assign-nodes --force far node3")
-        await at.types("gnt-instance change-group -f --to far web1")
+        await at.types("gnt-instance change-group --to far web1")  # as in scripts
         home = cluster.config.instance("web1").primary_node
         assert cluster.config.node(home).name == "node3"
         assert "is in node group far already" in await at.refused(
