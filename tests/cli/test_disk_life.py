@@ -55,6 +55,24 @@ def test_every_verb_on_a_disk_that_no_instance_has(types: Types) -> None:
     assert types("gnt-disk list --no-headers -o name") == "m1\n"
 
 
+@pytest.mark.requirement("S3-30", "S3-31", "S3-32")
+def test_an_instances_template_is_that_of_its_disks(types: Types) -> None:
+    def shown() -> str:
+        line = "gnt-instance list --no-headers -o disk_template"
+        told = types(f"{line} web1").strip()
+        found = types(f"{line} -F 'disk_template == \"{told}\"' ")
+        assert found.split().count(told) == len(found.split())
+        return told
+
+    assert shown() == "diskless"
+    types("gnt-instance modify --disk add:size=64M,dev_type=file web1")
+    assert shown() == "file"
+    types("gnt-instance modify --disk add:size=64M,dev_type=sharedfile web1")
+    assert shown() == "mixed"
+    types("gnt-instance modify --disk 0:detach web1")
+    assert shown() == "sharedfile"
+
+
 @pytest.mark.requirement("S3-14")
 def test_an_attached_disk_is_not_removed(types: Types) -> None:
     types("gnt-disk add -t ext -p san -s 1G data1")
