@@ -185,6 +185,18 @@ async def test_an_instance_with_plain_disks_moves(pairs: Desk) -> None:
     await pairs.types("gnt-instance startup web3")
 
 
+async def test_a_guest_that_cannot_move_runs_on(pairs: Desk) -> None:
+    await pairs.types("gnt-instance grow-disk web3 0 700G")
+    await pairs.types("gnt-instance startup web3")
+    new = "-t plain -s 600G -o none --no-install --no-nics --no-start"
+    await pairs.types(f"gnt-instance add {new} -n node4 full")
+    said = await pairs.refused("gnt-instance move -f -n node4 web3")
+    assert "node4" in said
+    assert "nothing was changed" in said
+    shown = "gnt-instance list --no-headers -o status,disk_template,pnode web3"
+    assert (await pairs.types(shown)).split() == ["running", "plain", "node2"]
+
+
 async def test_what_cannot_move_says_what_can(at: Desk) -> None:
     await at.types("gnt-instance add -t file -s 64M -n node1 --no-start web9")
     said = await at.refused("gnt-instance move -f -n node2 web9")
