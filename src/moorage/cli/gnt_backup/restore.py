@@ -134,7 +134,7 @@ def _restore_disk(call: Call, name: str) -> int:
     return 0
 
 
-_WHERE = "an instance is imported where its export lies, or on the node of -n"
+_WHERE = "an instance is imported where its export lies, and -n is a node that sees it"
 
 COMMAND = Command(
     "import",
