@@ -2,6 +2,7 @@
 """What an administrator types now and then, at a real master, on simulated nodes."""
 
 import asyncio
+import json
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -329,6 +330,32 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     at.types("gnt-cluster epo --yes --on --groups default")
     assert ("power-on", "node3") in asked
     assert "name nodes, or --all" in at.refuses("gnt-cluster epo")
+    at.types("gnt-cluster epo --yes --on --all")
+    assert ("power-on", "node1") not in asked  # the master's node is on
+
+
+def test_nothing_is_shut_down_for_nodes_that_cannot_be_switched_off(
+    at: Harbour,
+) -> None:
+    at.types("gnt-instance startup web2")
+    told = at.refuses("gnt-cluster epo --yes node3")
+    assert "nobody knows how to switch the power of node node3" in told
+    assert at.types("gnt-instance list --no-headers -o status web2") == "running\n"
+    told = at.refuses("gnt-cluster epo --yes --groups nosuch")
+    assert "node group 'nosuch' is not known" in told
+
+
+def test_what_a_job_did_before_it_was_refused_is_not_denied(
+    at: Harbour, tmp_path: Path
+) -> None:
+    tag = {"OP_ID": "OP_TAGS_SET", "kind": "cluster", "tags": ["blue"]}
+    wrong = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "nosuch"}
+    (tmp_path / "job").write_text(json.dumps([tag, wrong]))
+    told = at.refuses(f"gnt-debug submit-job {tmp_path}/job")
+    assert "instance 'nosuch' is not known" in told
+    assert "nothing was changed" not in told
+    assert "says what was done before" in told
+    assert at.types("gnt-cluster list-tags") == "blue\n"
 
 
 # -- what is shown ---------------------------------------------------------------------

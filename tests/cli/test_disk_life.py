@@ -55,6 +55,35 @@ def test_every_verb_on_a_disk_that_no_instance_has(types: Types) -> None:
     assert types("gnt-disk list --no-headers -o name") == "m1\n"
 
 
+@pytest.mark.requirement("S3-30", "S3-31", "S3-32")
+def test_an_instances_template_is_that_of_its_disks(types: Types) -> None:
+    def shown() -> str:
+        line = "gnt-instance list --no-headers -o disk_template"
+        told = types(f"{line} web1").strip()
+        found = types(f"{line} -F 'disk_template == \"{told}\"' ")
+        assert found.split().count(told) == len(found.split())
+        return told
+
+    assert shown() == "diskless"
+    types("gnt-instance modify --disk add:size=64M,dev_type=file web1")
+    assert shown() == "file"
+    types("gnt-instance modify --disk add:size=64M,dev_type=sharedfile web1")
+    assert shown() == "mixed"
+    types("gnt-instance modify --disk 0:detach web1")
+    assert shown() == "sharedfile"
+
+
+def test_nothing_is_plugged_into_a_guest_that_does_not_run(types: Types) -> None:
+    new = "--disk add:size=64M,dev_type=file"
+    told = types(f"gnt-instance modify --hotplug {new} web1", status=1)
+    assert "web1 is not running: nothing can be plugged in" in told
+    types(f"gnt-instance modify --hotplug-if-possible {new} web1")
+    types("gnt-instance startup web1")
+    types(f"gnt-instance modify --hotplug {new} web1")
+    shown = types("gnt-instance list --no-headers -o disk.count,oper_state web1")
+    assert shown.split() == ["2", "Y"]
+
+
 @pytest.mark.requirement("S3-14")
 def test_an_attached_disk_is_not_removed(types: Types) -> None:
     types("gnt-disk add -t ext -p san -s 1G data1")

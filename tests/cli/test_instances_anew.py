@@ -185,6 +185,18 @@ async def test_an_instance_with_plain_disks_moves(pairs: Desk) -> None:
     await pairs.types("gnt-instance startup web3")
 
 
+async def test_a_guest_that_cannot_move_runs_on(pairs: Desk) -> None:
+    await pairs.types("gnt-instance grow-disk web3 0 700G")
+    await pairs.types("gnt-instance startup web3")
+    new = "-t plain -s 600G -o none --no-install --no-nics --no-start"
+    await pairs.types(f"gnt-instance add {new} -n node4 full")
+    said = await pairs.refused("gnt-instance move -f -n node4 web3")
+    assert "node4" in said
+    assert "nothing was changed" in said
+    shown = "gnt-instance list --no-headers -o status,disk_template,pnode web3"
+    assert (await pairs.types(shown)).split() == ["running", "plain", "node2"]
+
+
 async def test_what_cannot_move_says_what_can(at: Desk) -> None:
     await at.types("gnt-instance add -t file -s 64M -n node1 --no-start web9")
     said = await at.refused("gnt-instance move -f -n node2 web9")
@@ -221,7 +233,7 @@ async def test_another_group(tmp_path: Path) -> None:
         assert "no other node group" in said
         await at.types("gnt-group add far")
         await at.types("gnt-group assign-nodes --force far node3")
-        await at.types("gnt-instance change-group -f --to far web1")
+        await at.types("gnt-instance change-group --to far web1")  # as in scripts
         home = cluster.config.instance("web1").primary_node
         assert cluster.config.node(home).name == "node3"
         assert "is in node group far already" in await at.refused(

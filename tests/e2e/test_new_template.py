@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from moorage.errors import BadInput, NoCapacity, NotSupported
+from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
 from moorage.model import Disk, Unit
 from moorage.model.ipolicy import DEFAULT
 from moorage.model.templates import FACTS, Mirror, Parameter, Reach, TemplateFacts
@@ -57,6 +57,8 @@ class Tape(Template):
 
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
+        if born.pair:
+            return born.pair.logical_id
         return ("robot", f"{born.unique}.tape.disk{born.index}")
 
     @classmethod
@@ -120,13 +122,16 @@ async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
     await found.stop()
 
 
-async def add(cluster: SimCluster, name: str, size: int = 1024, **more: Any) -> Any:
+async def add(
+    cluster: SimCluster, name: str, size: int = 1024, *nodes: str, **more: Any
+) -> Any:
     fields: dict[str, Any] = {
         "instance_name": name,
         "disk_template": "tape",
         "disks": [{"size": size, **more}],
     }
-    return await cluster.run("OP_INSTANCE_CREATE", **fields)
+    at = dict(zip(("pnode", "snode"), nodes, strict=False))
+    return await cluster.run("OP_INSTANCE_CREATE", **fields, **at)
 
 
 async def test_its_whole_life_where_every_node_reaches_it(
@@ -178,3 +183,22 @@ async def test_with_its_data_on_one_node_it_stays(
     await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
     with pytest.raises(NotSupported, match="'tape' does not allow migrations"):
         await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
+
+
+async def test_with_its_copies_on_two_nodes_it_has_a_secondary(
+    cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(monkeypatch, Mirror.INTERNAL, Reach.PAIR)
+    with pytest.raises(BadInput, match="mirrored disks need a second node"):
+        await add(cluster, "web", 1024, "node1")
+    await add(cluster, "web", 1024, "node1", "node2")
+    web = cluster.config.instance("web")
+    (disk,) = cluster.config.disks_of(web)
+    assert disk.nodes == ("node1", "node2")
+    to = {"instance_name": "web", "target_node": "node3"}
+    with pytest.raises(WrongState, match="its secondary node node2"):
+        await cluster.run("OP_INSTANCE_FAILOVER", **to)
+    await cluster.run("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert cluster.config.instance("web").primary_node == "node2"
+    await cluster.run("OP_INSTANCE_REMOVE", instance_name="web")
+    assert cluster.nodes.san.volumes == {}

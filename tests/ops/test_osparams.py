@@ -34,6 +34,14 @@ async def test_unknown_ones_are_refused_at_birth(cluster: SimCluster) -> None:
     assert not cluster.config.knows(Instance, "new")
 
 
+async def test_who_gave_one_that_is_unknown_is_told(cluster: SimCluster) -> None:
+    bogus = {"tiny": {"bogus": "1"}}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", osparams=bogus)
+    with pytest.raises(BadInput, match="has no parameter 'bogus'") as caught:
+        await create(cluster)
+    assert caught.value.hint.endswith("gnt-os modify -O bogus=default tiny")
+
+
 async def test_the_os_looks_at_them_before_a_disk_is_made(cluster: SimCluster) -> None:
     cluster.nodes.calls.clear()
     await create(cluster)

@@ -42,6 +42,17 @@ async def test_a_provider_is_valid_where_every_node_of_a_group_has_it(sim):
     assert groups == {"default": False, "far": True}
 
 
+@pytest.mark.requirement("S0-23")
+async def test_a_provider_is_never_copied_to_a_node_that_lacks_it(sim):
+    sim.nodes.nodes["node2"].machine.installed = []
+    sim.nodes.calls.clear()
+    await sim.run("OP_CLUSTER_REDIST_CONF")
+    assert sim.nodes.calls == []
+    nodes, groups, _ = (await diagnose(sim, names=["san"]))["san"]
+    assert nodes["node2"] == []
+    assert groups == {"default": False, "far": True}
+
+
 @pytest.mark.requirement("S0-24")
 async def test_a_broken_provider_says_what_is_wrong(sim):
     machine = sim.nodes.nodes["far1"].machine

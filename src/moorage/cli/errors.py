@@ -39,7 +39,9 @@ def lines(error: MoorageError) -> Iterator[str]:
 
 
 def _state(error: MoorageError) -> str:
-    if isinstance(error, Refused):
-        return " · nothing was changed"
     job = error.facts.get("job")
+    if isinstance(error, Refused):
+        if error.facts.get("done_before"):
+            return f" · gnt-job info {job} says what was done before"
+        return " · nothing was changed"
     return f" · gnt-job info {job} says what was undone" if job else ""

@@ -337,6 +337,7 @@ def outcome(client: LuxiClient, job: int) -> list[Any]:
     for state, result in zip(states, results, strict=True):
         if state == "error":
             error = error_from_wire(result)
-            error.facts = {**error.facts, "job": job}
+            before = states.count("success")
+            error.facts = {**error.facts, "job": job, "done_before": before}
             raise error
     raise Failed(f"job {job} ended as '{status}'", job=job)

@@ -107,7 +107,7 @@ def assign(call: Call) -> int:
 def evacuate(call: Call) -> int:
     """Let every instance of a group go to other groups."""
     (name,) = call.words
-    call.ask(f"Let every instance of node group {name} go to other groups?")
+    call.warn(f"Let every instance of node group {name} go to other groups?")
     fields: dict[str, Any] = call.given(iallocator="iallocator")
     if call.option("to"):
         fields["target_groups"] = call.option("to")

@@ -60,8 +60,10 @@ def check(view: View, node: Node, os: str, own: Parameters) -> None:
     for parameter in sorted(filled(view.config, os, own)) if one.verifies else ():
         if parameter not in one.parameters:
             told = ", ".join(sorted(one.parameters)) or "none"
+            drop = f"the cluster gives it: gnt-os modify -O {parameter}=default {os}"
             raise BadInput(
                 f"OS '{name}' has no parameter '{parameter}': it has {told}",
+                hint="" if parameter in own else drop,
                 parameter=parameter,
             )
 

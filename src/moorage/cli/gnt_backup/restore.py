@@ -18,7 +18,7 @@ from .export import RATE
 _AS_ADD = (
     *("os_parameters_private", "os_parameters_secret", "force_variant"),
     *("opportunistic_locking", "helper_startup_timeout", "helper_shutdown_timeout"),
-    *("disk_template", "disk", "node", "iallocator", "os_type", "os_parameters"),
+    *("disk_template", "disk", "node", "os_type", "os_parameters"),
     *("hypervisor_parameters", "backend_parameters", "net", "tags"),
     *("ignore_ipolicy", "ignore_capacity", "no_ip_check", "no_name_check"),
     *("no_conflicts_check", "no_wait_for_sync", "file_storage_dir", "file_driver"),
@@ -98,7 +98,7 @@ _MOST = 99
 
 
 _INSTANCE_ALONE = (
-    *("start", "iallocator", "os_type", "os_parameters", "hypervisor_parameters"),
+    *("start", "os_type", "os_parameters", "hypervisor_parameters"),
     *("backend_parameters", "net", "tags", "ignore_ipolicy", "no_wait_for_sync"),
     *("file_storage_dir", "file_driver", "force_params", "os_size", "no_nics"),
 )
@@ -134,7 +134,7 @@ def _restore_disk(call: Call, name: str) -> int:
     return 0
 
 
-_WHERE = "an instance is imported where its export lies, or on the node of -n"
+_WHERE = "an instance is imported where its export lies, and -n is a node that sees it"
 
 COMMAND = Command(
     "import",
@@ -159,6 +159,7 @@ COMMAND = Command(
         ),
         moot("--compress", "a dump says itself how it is compressed", "WAY"),
         refused("--node-group", _WHERE, "GROUP", short="-g"),
+        refused("--iallocator", _WHERE, "NAME", short="-I"),
         *(one for one in ADD.options if one.name in _AS_ADD),
     ),
     examples=(

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.details import look_up
-from moorage.cli.follow import follow_many, perform
+from moorage.cli.follow import follow, follow_many, perform
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
 from moorage.cli.show_policy import flags
@@ -72,11 +72,13 @@ def epo(call: Call) -> int:
     """Shut instances down and switch nodes off; or on again."""
     nodes = _chosen(call)
     names = ", ".join(node["name"] for node in nodes)
+    leaving = [one for one in nodes if not one["master"]]
     if call.option("on"):
         call.ask(f"Switch on {names}?")
-        _switch(call, nodes, "power-on")
+        _switch(call, leaving, "power-on")
         call.terminal.print("The watcher starts what should run")
         return 0
+    _check(call, leaving)
     call.ask(f"Shut down every instance of {names}, then switch them off?")
     running = [name for node in nodes for name in node["pinst_list"] or ()]
     timeout = call.option("shutdown_timeout")
@@ -88,15 +90,25 @@ def epo(call: Call) -> int:
     if status:
         call.terminal.talk("not every instance is down: no node is switched off")
         return status
-    _switch(call, [one for one in nodes if not one["master"]], "power-off")
+    _switch(call, leaving, "power-off")
     return 0
 
 
+def _check(call: Call, nodes: list[dict[str, Any]]) -> None:
+    """Refuse before anything is shut down, if a node could not be switched off."""
+    op = {"OP_ID": "OP_OOB_COMMAND", "dry_run": True} | _command(nodes, "power-off")
+    if nodes:
+        follow(call, call.client.submit_job([op]))
+
+
 def _switch(call: Call, nodes: list[dict[str, Any]], command: str) -> None:
+    if nodes:
+        perform(call, "OP_OOB_COMMAND", **_command(nodes, command))
+
+
+def _command(nodes: list[dict[str, Any]], command: str) -> dict[str, Any]:
     names = [node["name"] for node in nodes]
-    fields = {"command": command, "node_names": names, "ignore_status": True}
-    if names:
-        perform(call, "OP_OOB_COMMAND", **fields)
+    return {"command": command, "node_names": names, "ignore_status": True}
 
 
 def _chosen(call: Call) -> list[dict[str, Any]]:
@@ -105,6 +117,7 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
     fields = ["name", "group", "pinst_list", "master"]
     groups = call.words if call.option("groups") else None
     if groups:
+        look_up(call, "group", ["name"])  # one that is not known is refused
         call.words = []
     found = look_up(call, "node", fields)
     return [one for one in found if groups is None or one["group"] in groups]

@@ -4,10 +4,12 @@
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import (
-    ASKING,
     JOB,
+    NO_INPUT,
     NO_WAIT_FOR_SYNC,
     OVERRIDES,
+    YES,
+    moot,
     overridden,
     unwaited,
 )
@@ -51,6 +53,7 @@ def deactivate(call: Call) -> int:
     return 0
 
 
+_KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
@@ -81,6 +84,6 @@ COMMANDS = (
         deactivate,
         "Take that back",
         (Operand("INSTANCE"),),
-        (*ASKING, *JOB),
+        (moot("--force", _KEPT, short="-f"), YES, NO_INPUT, *JOB),
     ),
 )

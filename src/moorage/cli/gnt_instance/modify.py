@@ -9,7 +9,6 @@ from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, key_values, text_values
 from moorage.cli.options import (
-    FORCE,
     FORCE_PARAMS,
     JOB,
     NO_WAIT_FOR_SYNC,
@@ -180,7 +179,7 @@ COMMAND = Command(
         refused("--iallocator", "-n names the second node", "NAME", short="-I"),
         refused("--runtime-memory", _FULL, "SIZE", short="-m"),
         refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
-        FORCE,
+        moot("--force", "nobody is asked", short="-f"),
         YES,
         *JOB,
     ),

@@ -37,7 +37,7 @@ def move(call: Call) -> int:
 def change_group(call: Call) -> int:
     """Send an instance to a node of another node group."""
     (name,) = call.words
-    call.ask(f"Instance {name} will go to another node group. Continue?")
+    call.warn(f"Instance {name} will go to another node group. Continue?")
     fields = call.given(iallocator="iallocator")
     if call.option("to"):
         fields["target_groups"] = call.option("to")

@@ -45,6 +45,8 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         OS parameters that are shown to nobody.
     pnode
         Another primary node for an instance that is down; nothing is moved there.
+    hotplug
+        Refuse if no guest runs; what can be plugged is plugged at once in any case.
     ignore_ipolicy
         Whether the policy of the node group does not count.
     """
@@ -59,7 +61,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
     os_name: str | None = None
     offline: bool | None = None
     pnode: str | None = None
-    hotplug: Annotated[bool, Moot("what can be plugged is plugged at once")] = False
+    hotplug: bool = False
     hotplug_if_possible: Annotated[
         bool, Moot("what can be plugged is plugged at once")
     ] = False
@@ -104,6 +106,11 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if self.disks:
             self.check_disks(view)
         self.check_cards(view)
+        if self.hotplug and not runs(view, instance):
+            raise WrongState(
+                f"instance {instance.name} is not running: nothing can be plugged in",
+                hint="leave --hotplug out: what is changed is there at its next start",
+            )
         if self.offline and runs(view, instance):
             raise WrongState(
                 f"instance {instance.name} is running: it cannot be marked offline",

@@ -13,11 +13,12 @@ from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Node
-from moorage.ops import disk_spec
+from moorage.ops import disk_spec, links, placement
 from moorage.ops.disk_access import able
 from moorage.ops.instance.base import PATIENCE, OnInstance
 from moorage.ops.instance.mirroring import is_in_place
 from moorage.ops.liveness import runs
+from moorage.ops.storage.units import occupied, unit_of
 from moorage.storage import TEMPLATES, Mirror, Reach
 
 Opcode = dict[str, Any]
@@ -49,8 +50,10 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         return view.config.node(self.target_node)
 
     def questions(self, view: View) -> Iterator[Question]:
-        """Ask whether it runs."""
+        """Ask whether it runs, and the other node for its room."""
         yield from OnInstance.questions(self, view)
+        if not self.target(view).offline:
+            yield placement.room_on(view.config, self.target(view))
 
     def check(self, view: View) -> None:
         """Refuse what has no way there; the steps refuse the rest."""
@@ -60,7 +63,22 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             raise WrongState(f"instance {instance.name} is on node {node.name} already")
         if node.offline or node.drained or not node.vm_capable:
             raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
-        self._ways(view)
+        if self._ways(view):
+            self._check_room(view)
+
+    def _check_room(self, view: View) -> None:
+        """Refuse before the guest is shut down what would not fit on the other node."""
+        instance, node, config = self.instance(view), self.target(view), view.config
+        view.answer(placement.room_on(config, node))
+        made = mirrored_template()
+        rooms = [
+            (unit_of(config.cluster, one), occupied(made, one.size))
+            for one in config.disks_of(instance)
+        ]
+        what = f"the disks of instance {instance.name}"
+        placement.check_room_for(view, what, node, rooms)
+        placement.check_move(view, instance, node)
+        links.check(view, node, instance.nics)
 
     def _ways(self, view: View) -> str:
         """Return the template of the local disks; empty where there are none."""
