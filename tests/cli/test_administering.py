@@ -329,6 +329,17 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     at.types("gnt-cluster epo --yes --on --groups default")
     assert ("power-on", "node3") in asked
     assert "name nodes, or --all" in at.refuses("gnt-cluster epo")
+    said = at.refuses("gnt-cluster epo --yes --groups rack2")
+    assert "node group 'rack2' is not known" in said
+    at.types("gnt-group add rack2")
+    said = at.refuses("gnt-cluster epo --yes --groups rack2")
+    assert "no node is in rack2" in said
+
+
+def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:
+    at.types("gnt-network add --network=192.0.2.0/24 lan")
+    said = at.refuses("gnt-network connect -N link=br0,mtu=9 lan default")
+    assert "a connection has no parameter 'mtu': it has mode, link, vlan" in said
 
 
 # -- what is shown ---------------------------------------------------------------------

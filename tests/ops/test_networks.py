@@ -90,6 +90,11 @@ async def test_its_own_addresses_and_reserved_ones_are_given_to_nobody(cluster) 
         "OP_NETWORK_SET_PARAMS", network_name="lan", remove_reserved_ips=["192.0.2.2"]
     )
     assert "not reserved" in error.message
+    await cluster.run("OP_NETWORK_SET_PARAMS", network_name="lan", gateway="192.0.2.1")
+    error = await cluster.refused(
+        "OP_NETWORK_SET_PARAMS", network_name="lan", remove_reserved_ips=["192.0.2.1"]
+    )
+    assert "is the gateway" in error.message
 
 
 async def test_addresses_of_the_clusters_nodes_are_reserved(cluster) -> None:
@@ -270,6 +275,12 @@ async def test_a_bridge_that_a_node_lacks_is_told_and_refused(lan) -> None:
     lan.nodes.nodes["node1"].machine.bridges = ()
     error = await lan.refused("OP_INSTANCE_STARTUP", instance_name="web1")
     assert "ip link add br0 type bridge" in error.hint
+
+
+async def test_a_bridge_that_is_there_is_told_to_keep_vlans_apart(lan) -> None:
+    lan.nodes.nodes["node1"].machine.bridges = (Link(name="br0"),)
+    error = await refused(lan, {"mode": "bridged", "link": "br0", "vlan": ".5"})
+    assert error.hint == "on node1: ip link set br0 type bridge vlan_filtering 1"
 
 
 # -- cards that change ----------------------------------------------------------------

@@ -23,6 +23,7 @@ _INFO = (
     *("mac_prefix", "free_count", "reserved_count", "map", "external_reservations"),
     *("group_list", "inst_list"),
 )
+_CONNECTION = ("mode", "link", "vlan")
 _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
 
@@ -88,7 +89,7 @@ def rename(call: Call) -> int:
 def connect(call: Call) -> int:
     """Let cards in a network be on the nodes of groups."""
     name, *groups = call.words
-    fields = {f"network_{key}": one for key, one in nic_options.params(call).items()}
+    fields = {f"network_{key}": one for key, one in _connection(call).items()}
     for group in groups or _all_groups(call):
         perform(
             call,
@@ -109,6 +110,15 @@ def disconnect(call: Call) -> int:
         perform(call, "OP_NETWORK_DISCONNECT", network_name=name, group_name=group)
         call.terminal.print(f"Disconnected network {name} from {group}")
     return 0
+
+
+def _connection(call: Call) -> dict[str, Any]:
+    given = nic_options.params(call)
+    for name in given:
+        if name not in _CONNECTION:
+            told = ", ".join(_CONNECTION)
+            raise BadInput(f"a connection has no parameter '{name}': it has {told}")
+    return given
 
 
 def _all_groups(call: Call) -> list[str]:

@@ -11,7 +11,7 @@ from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
 from moorage.cli.show_policy import flags
 from moorage.cli.table import moment
-from moorage.errors import BadInput
+from moorage.errors import BadInput, WrongState
 
 # -- the watcher -----------------------------------------------------------------------
 
@@ -103,11 +103,14 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
     if bool(call.words) == bool(call.option("all")):
         raise BadInput("name nodes, or --all", hint="gnt-cluster epo --all")
     fields = ["name", "group", "pinst_list", "master"]
-    groups = call.words if call.option("groups") else None
-    if groups:
-        call.words = []
-    found = look_up(call, "node", fields)
-    return [one for one in found if groups is None or one["group"] in groups]
+    if not call.option("groups"):
+        return look_up(call, "node", fields)
+    groups = {one["name"] for one in look_up(call, "group", ["name"])}
+    told, call.words = ", ".join(call.words), []
+    found = [one for one in look_up(call, "node", fields) if one["group"] in groups]
+    if not found:
+        raise WrongState(f"no node is in {told}", hint="gnt-group list -o name,nodes")
+    return found
 
 
 COMMANDS = (
