@@ -318,6 +318,8 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
         asked.append(words)
         return Said(output="")
 
+    said = at.types("gnt-cluster epo --yes node3")  # instances go down all the same
+    assert "node node3 has no oob_program: switch it by hand" in said
     at.cluster.nodes.nodes["node1"].machine.admin_scripts["oob/ipmi"] = program
     at.types("gnt-cluster modify --node-parameters oob_program=ipmi")
     at.types("gnt-instance startup web2")

@@ -67,6 +67,8 @@ def show_policy(call: Call) -> int:
 
 # -- a power cut -----------------------------------------------------------------------
 
+_PROGRAM = "ndp/oob_program"
+
 
 def epo(call: Call) -> int:
     """Shut instances down and switch nodes off; or on again."""
@@ -93,7 +95,12 @@ def epo(call: Call) -> int:
 
 
 def _switch(call: Call, nodes: list[dict[str, Any]], command: str) -> None:
-    names = [node["name"] for node in nodes]
+    """Switch nodes, and tell of those whose power nobody knows how to switch."""
+    for node in nodes:
+        if not node[_PROGRAM]:
+            told = f"node {node['name']} has no oob_program: switch it by hand"
+            call.terminal.print(told)
+    names = [node["name"] for node in nodes if node[_PROGRAM]]
     fields = {"command": command, "node_names": names, "ignore_status": True}
     if names:
         perform(call, "OP_OOB_COMMAND", **fields)
@@ -102,7 +109,7 @@ def _switch(call: Call, nodes: list[dict[str, Any]], command: str) -> None:
 def _chosen(call: Call) -> list[dict[str, Any]]:
     if bool(call.words) == bool(call.option("all")):
         raise BadInput("name nodes, or --all", hint="gnt-cluster epo --all")
-    fields = ["name", "group", "pinst_list", "master"]
+    fields = ["name", "group", "pinst_list", "master", _PROGRAM]
     if not call.option("groups"):
         return look_up(call, "node", fields)
     groups = {one["name"] for one in look_up(call, "group", ["name"])}
