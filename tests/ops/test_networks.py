@@ -261,6 +261,16 @@ async def test_a_connection_looks_for_conflicts(cluster) -> None:
     await connected(cluster, conflicts_check=False)
 
 
+async def test_networks_in_one_bridge_share_no_addresses(lan) -> None:
+    await lan.run("OP_NETWORK_ADD", network_name="more", network="192.0.2.0/24")
+    where = {"network_name": "more", "group_name": "default", "network_link": "br0"}
+    error = await lan.refused("OP_NETWORK_CONNECT", **where)
+    assert "shares addresses with network 'lan'" in error.message
+    await lan.run("OP_NETWORK_CONNECT", **where | {"network_link": "br7"})
+    await lan.run("OP_NETWORK_ADD", network_name="next", network="192.0.3.0/24")
+    await connected(lan, network_name="next")
+
+
 async def test_a_bridge_that_a_node_lacks_is_told_and_refused(lan) -> None:
     await made(lan, CARD)
     lan.nodes.nodes["node2"].machine.bridges = (Link(name="br7"),)
