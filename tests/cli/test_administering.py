@@ -342,6 +342,8 @@ def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> Non
     at.types("gnt-network add --network=192.0.2.0/24 lan")
     said = at.refuses("gnt-network connect -N link=br0,mtu=9 lan default")
     assert "a connection has no parameter 'mtu': it has mode, link, vlan" in said
+    said = at.refuses("gnt-network modify --network=192.0.2.0/25 lan")
+    assert "--network is not supported: a network keeps its addresses" in said
 
 
 # -- what is shown ---------------------------------------------------------------------

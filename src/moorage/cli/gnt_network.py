@@ -12,7 +12,7 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
-from .options import ASKING, DEBUG, JOB, JSON, names
+from .options import ASKING, DEBUG, JOB, JSON, names, refused
 
 PREFIX = "gnt-network"
 LISTING = Listing(
@@ -250,6 +250,7 @@ PROGRAM = Program(
             _NETWORK,
             (
                 *_WORDS,
+                refused("--network", "a network keeps its addresses", "NETWORK"),
                 Option(
                     ("--remove-reserved-ips",),
                     "addresses that cards may get again, or ranges A-B, with commas",
@@ -270,7 +271,13 @@ PROGRAM = Program(
             connect,
             "Connect a network to node groups, or to all",
             _GROUPS,
-            (nic_options.DEFAULTS, nic_options.CONFLICTS, *JOB),
+            (
+                nic_options.DEFAULTS,
+                nic_options.CONFLICTS._replace(
+                    help="let cards, or a network in the same link, have its addresses"
+                ),
+                *JOB,
+            ),
             examples=(
                 Example(
                     "gnt-network connect -N mode=bridged,link=br0 lan default",

@@ -67,7 +67,8 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
         if not found.connected:
             raise BadInput(
                 f"network '{self.network_name}' is {found.mode}: name its bridge",
-                hint=f"gnt-network connect -N link=br0 {self.network_name}",
+                hint="gnt-network connect -N link=br0 "
+                f"{self.network_name} {self.group_name}",
             )
         return found
 
