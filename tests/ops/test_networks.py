@@ -356,6 +356,7 @@ async def test_a_card_may_take_the_address_that_another_gives_back(lan) -> None:
         ([["remove", 0, {}], ["modify", 0, {"name": "x"}]], "named twice"),
         ([["add", -1, {}]] * 7, "at most 8"),
         ([["modify", 1, {"name": "front"}]], "called 'front'"),
+        ([["modify", 1, {"name": "0"}]], "cannot be called '0'"),
         ([["modify", 1, {"ip": "192.0.2.2"}]], "192.0.2.2 already"),
         ([["explode", 0, {}]], "[action, card, parameters]"),
         ([["add", -1, {"link": "br9"}]], "no bridge br9"),
