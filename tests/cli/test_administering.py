@@ -319,6 +319,8 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
         asked.append(words)
         return Said(output="")
 
+    said = at.types("gnt-cluster epo --yes node3")  # instances go down all the same
+    assert "node node3 has no oob_program: switch it by hand" in said
     at.cluster.nodes.nodes["node1"].machine.admin_scripts["oob/ipmi"] = program
     at.types("gnt-cluster modify --node-parameters oob_program=ipmi")
     at.types("gnt-instance startup web2")
@@ -332,17 +334,19 @@ def test_a_power_cut_is_prepared_for(at: Harbour) -> None:
     assert "name nodes, or --all" in at.refuses("gnt-cluster epo")
     at.types("gnt-cluster epo --yes --on --all")
     assert ("power-on", "node1") not in asked  # the master's node is on
+    said = at.refuses("gnt-cluster epo --yes --groups rack2")
+    assert "node group 'rack2' is not known" in said
+    at.types("gnt-group add rack2")
+    said = at.refuses("gnt-cluster epo --yes --groups rack2")
+    assert "no node is in rack2" in said
 
 
-def test_nothing_is_shut_down_for_nodes_that_cannot_be_switched_off(
-    at: Harbour,
-) -> None:
-    at.types("gnt-instance startup web2")
-    told = at.refuses("gnt-cluster epo --yes node3")
-    assert "nobody knows how to switch the power of node node3" in told
-    assert at.types("gnt-instance list --no-headers -o status web2") == "running\n"
-    told = at.refuses("gnt-cluster epo --yes --groups nosuch")
-    assert "node group 'nosuch' is not known" in told
+def test_a_connection_of_a_network_has_parameters_of_its_own(at: Harbour) -> None:
+    at.types("gnt-network add --network=192.0.2.0/24 lan")
+    said = at.refuses("gnt-network connect -N link=br0,mtu=9 lan default")
+    assert "a connection has no parameter 'mtu': it has mode, link, vlan" in said
+    said = at.refuses("gnt-network modify --network=192.0.2.0/25 lan")
+    assert "--network is not supported: a network keeps its addresses" in said
 
 
 def test_what_a_job_did_before_it_was_refused_is_not_denied(

@@ -25,6 +25,8 @@ def test_console_shows_what_another_program_would_run(master: Any, typed: Any) -
     master.answers["Query"] = told(kind="vnc")
     shown = typed("gnt-instance console --show-cmd web1").out
     assert shown == "vncviewer node1::15007\n"
+    said = typed("gnt-instance console --vnc --port x web1").err
+    assert "'x' is not the number of a port" in said
     master.answers["Query"] = {"fields": [], "data": [[[0, "w"]] * 3 + [[3, None]]]}
     assert "not running" in typed("gnt-instance console --show-cmd web1").err
 

@@ -132,6 +132,9 @@ async def test_lost_disks_get_new_volumes(at: Desk) -> None:
     disk = at.cluster.config.disk("root3")
     at.cluster.nodes.san.volumes.clear()
     assert "web1 is running" in await at.refused("gnt-instance recreate-disks web1")
+    assert "'x' is not a number of spindles" in await at.refused(
+        "gnt-instance recreate-disks --disk 0:spindles=x web3"
+    )
     out = await at.types("gnt-instance recreate-disks --disk 0:size=1G web3")
     assert "the old ones, if they are there, are disks of nobody" in out
     new = at.cluster.config.disk("root3")
@@ -285,11 +288,22 @@ async def test_selectors(at: Desk) -> None:
     assert "do not go together" in await at.refused(
         "gnt-instance shutdown --node --tags node1"
     )
-    assert "there is no node nodeX" in await at.refused(
+    assert "node 'nodeX' is not known" in await at.refused(
         "gnt-instance shutdown --node nodeX"
     )
+    assert "(1: web1)" in await at.refused("gnt-instance shutdown --node NODE1")
     assert "no tag is named" in await at.refused("gnt-instance shutdown --tags")
     assert "(3: web1, web2, web3)" in await at.refused("gnt-instance startup --all")
+
+
+async def test_several_are_reinstalled_with_one_question(at: Desk) -> None:
+    """The selector's says what is lost; with `--force-multiple` there is none."""
+    said = await at.refused("gnt-instance reinstall --primary node3")
+    assert "Remove all data of the disks of, and reinstall, the selected" in said
+    await at.types("gnt-instance reinstall -o tiny --primary --force-multiple node3")
+    assert at.cluster.config.instance("web3").os == "tiny"
+    said = await at.refused("gnt-instance reinstall --force-multiple web3")
+    assert "This will reinstall web3" in said
 
 
 async def test_secondaries_are_selected(pairs: Desk) -> None:

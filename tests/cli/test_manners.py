@@ -23,6 +23,8 @@ def test_nothing_is_suggested_for_what_destroys(master, typed) -> None:
     assert "web3" not in typed("gnt-instance remove -f web2").err
     assert "web3" not in typed("gnt-instance shutdown web2").err
     assert "did you mean web3" in typed("gnt-instance startup web2").err
+    master.result = NotFound("instance 'web2' is not known", hint="gnt-instance list")
+    assert "hint: gnt-instance list" in typed("gnt-instance shutdown web2").err
 
 
 def test_help_of_a_command(typed) -> None:

@@ -312,6 +312,7 @@ def test_daemons_without_a_place_are_one_sentence(tmp_path: Path) -> None:
     for word in ("run", "start"):
         said = refused(f"moorage master {word} --dir {tmp_path}")
         assert f"there is no cluster in {tmp_path}" in said
+        assert "gnt-cluster getmaster tells" in said
     assert list(tmp_path.iterdir()) == []
 
 

@@ -50,6 +50,8 @@ def test_a_cluster_goes_on_from_its_backup(town: Scratch, tmp_path: Path) -> Non
     assert "the state of cluster scratch of" in told
     assert file.stat().st_mode & 0o777 == 0o600
     assert "already" in hands.refused(f"moorage backup {file}")
+    said = hands.refused(f"moorage backup {tmp_path}/none/file")
+    assert f"there is no directory {tmp_path}/none" in said
     hands.type("gnt-disk add --size 1m -t sharedfile --name after")
 
     assert "there is a cluster" in hands.refused(f"moorage restore {file}")

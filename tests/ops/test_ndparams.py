@@ -31,7 +31,7 @@ REQUESTS = [
         ({"spindle_count": "many"}, "spindle_count"),
         ({"spindle_count": -1}, "spindle_count"),
         ({"cpu_speed": "0"}, "cpu_speed"),
-        ({"oob_program": "/bin/true"}, "oob_program"),
+        ({"oob_program": "/bin/true"}, "names a program in /etc/ganeti/oob"),
         ({"ssh_port": 22}, "TLS"),
     ],
 )

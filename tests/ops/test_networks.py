@@ -91,6 +91,11 @@ async def test_its_own_addresses_and_reserved_ones_are_given_to_nobody(cluster) 
         "OP_NETWORK_SET_PARAMS", network_name="lan", remove_reserved_ips=["192.0.2.2"]
     )
     assert "not reserved" in error.message
+    await cluster.run("OP_NETWORK_SET_PARAMS", network_name="lan", gateway="192.0.2.1")
+    error = await cluster.refused(
+        "OP_NETWORK_SET_PARAMS", network_name="lan", remove_reserved_ips=["192.0.2.1"]
+    )
+    assert "is the gateway" in error.message
 
 
 async def test_addresses_of_the_clusters_nodes_are_reserved(cluster) -> None:
@@ -257,6 +262,16 @@ async def test_a_connection_looks_for_conflicts(cluster) -> None:
     await connected(cluster, conflicts_check=False)
 
 
+async def test_networks_in_one_bridge_share_no_addresses(lan) -> None:
+    await lan.run("OP_NETWORK_ADD", network_name="more", network="192.0.2.0/24")
+    where = {"network_name": "more", "group_name": "default", "network_link": "br0"}
+    error = await lan.refused("OP_NETWORK_CONNECT", **where)
+    assert "shares addresses with network 'lan'" in error.message
+    await lan.run("OP_NETWORK_CONNECT", **where | {"network_link": "br7"})
+    await lan.run("OP_NETWORK_ADD", network_name="next", network="192.0.3.0/24")
+    await connected(lan, network_name="next")
+
+
 async def test_a_bridge_that_a_node_lacks_is_told_and_refused(lan) -> None:
     await made(lan, CARD)
     lan.nodes.nodes["node2"].machine.bridges = (Link(name="br7"),)
@@ -271,6 +286,12 @@ async def test_a_bridge_that_a_node_lacks_is_told_and_refused(lan) -> None:
     lan.nodes.nodes["node1"].machine.bridges = ()
     error = await lan.refused("OP_INSTANCE_STARTUP", instance_name="web1")
     assert "ip link add br0 type bridge" in error.hint
+
+
+async def test_a_bridge_that_is_there_is_told_to_keep_vlans_apart(lan) -> None:
+    lan.nodes.nodes["node1"].machine.bridges = (Link(name="br0"),)
+    error = await refused(lan, {"mode": "bridged", "link": "br0", "vlan": ".5"})
+    assert error.hint == "on node1: ip link set br0 type bridge vlan_filtering 1"
 
 
 # -- cards that change ----------------------------------------------------------------
@@ -336,6 +357,7 @@ async def test_a_card_may_take_the_address_that_another_gives_back(lan) -> None:
         ([["remove", 0, {}], ["modify", 0, {"name": "x"}]], "named twice"),
         ([["add", -1, {}]] * 7, "at most 8"),
         ([["modify", 1, {"name": "front"}]], "called 'front'"),
+        ([["modify", 1, {"name": "0"}]], "cannot be called '0'"),
         ([["modify", 1, {"ip": "192.0.2.2"}]], "192.0.2.2 already"),
         ([["explode", 0, {}]], "[action, card, parameters]"),
         ([["add", -1, {"link": "br9"}]], "no bridge br9"),

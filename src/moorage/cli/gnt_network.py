@@ -12,7 +12,7 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
-from .options import ASKING, DEBUG, JOB, JSON, names
+from .options import ASKING, DEBUG, JOB, JSON, names, refused
 
 PREFIX = "gnt-network"
 LISTING = Listing(
@@ -23,6 +23,7 @@ _INFO = (
     *("mac_prefix", "free_count", "reserved_count", "map", "external_reservations"),
     *("group_list", "inst_list"),
 )
+_CONNECTION = ("mode", "link", "vlan")
 _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
 
@@ -88,7 +89,7 @@ def rename(call: Call) -> int:
 def connect(call: Call) -> int:
     """Let cards in a network be on the nodes of groups."""
     name, *groups = call.words
-    fields = {f"network_{key}": one for key, one in nic_options.params(call).items()}
+    fields = {f"network_{key}": one for key, one in _connection(call).items()}
     for group in groups or _all_groups(call):
         perform(
             call,
@@ -109,6 +110,15 @@ def disconnect(call: Call) -> int:
         perform(call, "OP_NETWORK_DISCONNECT", network_name=name, group_name=group)
         call.terminal.print(f"Disconnected network {name} from {group}")
     return 0
+
+
+def _connection(call: Call) -> dict[str, Any]:
+    given = nic_options.params(call)
+    for name in given:
+        if name not in _CONNECTION:
+            told = ", ".join(_CONNECTION)
+            raise BadInput(f"a connection has no parameter '{name}': it has {told}")
+    return given
 
 
 def _all_groups(call: Call) -> list[str]:
@@ -240,6 +250,7 @@ PROGRAM = Program(
             _NETWORK,
             (
                 *_WORDS,
+                refused("--network", "a network keeps its addresses", "NETWORK"),
                 Option(
                     ("--remove-reserved-ips",),
                     "addresses that cards may get again, or ranges A-B, with commas",
@@ -260,7 +271,13 @@ PROGRAM = Program(
             connect,
             "Connect a network to node groups, or to all",
             _GROUPS,
-            (nic_options.DEFAULTS, nic_options.CONFLICTS, *JOB),
+            (
+                nic_options.DEFAULTS,
+                nic_options.CONFLICTS._replace(
+                    help="let cards, or a network in the same link, have its addresses"
+                ),
+                *JOB,
+            ),
             examples=(
                 Example(
                     "gnt-network connect -N mode=bridged,link=br0 lan default",

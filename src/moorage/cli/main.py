@@ -113,7 +113,7 @@ def _carry_out(
     try:
         return command.handler(call)
     except NotFound as error:
-        if command.verb in DESTROYS:
+        if command.verb in DESTROYS and error.hint.startswith("did you mean"):
             error.hint = ""  # what is alike must not be destroyed for it
         raise
     finally:

@@ -79,6 +79,8 @@ def backup(places: MasterPlaces, target: Path) -> Manifest:
 
     Raises
     ------
+    BadInput
+        If its directory is not there.
     Exists
         If there is a file of the name.
     WrongState
@@ -86,7 +88,10 @@ def backup(places: MasterPlaces, target: Path) -> Manifest:
     """
     master.check_cluster(places)
     if target.exists():
-        raise Exists(f"there is a file {target} already", hint=f"rm {target}")
+        hint = f"moorage backup {target}.new"
+        raise Exists(f"there is a file {target} already", hint=hint)
+    if not target.parent.is_dir():
+        raise BadInput(f"there is no directory {target.parent}")
     with tempfile.TemporaryDirectory(dir=places.root) as scratch:
         copy = Path(scratch) / _STORE
         keys = _taken(places, copy)

@@ -216,7 +216,8 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
     if votes.hears(former):
         yield f"the master on {former} is alive: it will end by itself"
     yield from votes.told(heritage.own, heritage.head)
-    yield f"{heritage.jobs} jobs were under way: the new master takes them up"
+    if heritage.jobs:
+        yield f"{heritage.jobs} jobs were under way: the new master takes them up"
 
 
 # -- files -----------------------------------------------------------------------------

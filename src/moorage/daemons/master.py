@@ -96,7 +96,9 @@ def check_cluster(places: MasterPlaces) -> None:
         raise _no_store(f"{places.store} is not there, but the cluster's keys are")
     else:
         raise NotFound(
-            f"there is no cluster in {places.root}", hint="gnt-cluster init NAME"
+            f"there is no cluster in {places.root}",
+            hint="gnt-cluster getmaster tells a node where its master is; "
+            "gnt-cluster init NAME makes a cluster",
         )
 
 

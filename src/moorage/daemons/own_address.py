@@ -50,8 +50,8 @@ def told(address: str) -> str:
     if found is None:
         raise Failed(
             f"the agent listens at {address}, and nobody can tell at which address "
-            'others reach it: say so in agent.json, {"address": "…"}, or in /etc/hosts '
-            "under the machine's name"
+            'others reach it: say so in /etc/moorage/agent.toml, address = "…", or in '
+            "/etc/hosts under the machine's name"
         )
     return found
 

@@ -149,6 +149,10 @@ def checked_prefix(prefix: str) -> str:
         If it is none, or one of groups of cards.
     """
     found = prefix.lower()
-    if not _PREFIX.fullmatch(found) or int(found[:2], 16) % 2:
+    if _PREFIX.fullmatch(found) and int(found[:2], 16) % 2:
+        raise BadInput(
+            f"a MAC prefix that begins with {found[:2]} is of groups of cards"
+        )
+    if not _PREFIX.fullmatch(found):
         raise BadInput(f"a MAC prefix is three bytes as aa:00:00, not '{prefix}'")
     return found

@@ -48,10 +48,12 @@ def problem(links: Iterable[Link], want: Wanted) -> str:
     return ""
 
 
-def remedy(want: Wanted) -> str:
-    """Return what to type on the node."""
+def remedy(links: Iterable[Link], want: Wanted) -> str:
+    """Return what to type on a node with some links, which is not fit."""
     if want.switch:
         return f"ovs-vsctl add-br {want.name}"
+    if any(one.name == want.name and one.kind == "bridge" for one in links):
+        return f"ip link set {want.name} type bridge vlan_filtering 1"
     vlans = " vlan_filtering 1" if want.vlans else ""
     add = f"ip link add {want.name} type bridge{vlans}"
     return f"{add}; ip link set {want.name} up"
@@ -88,7 +90,7 @@ def check(view: View, node: Node, cards: Sequence[Nic]) -> None:
         if why:
             raise WrongState(
                 f"network cards cannot be connected on node {node.name}: {why}",
-                hint=f"on {node.name}: {remedy(want)}",
+                hint=f"on {node.name}: {remedy(facts.links, want)}",
                 node=node.name,
                 bridge=want.name,
             )

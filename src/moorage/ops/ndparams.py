@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Node parameters: what the planner is told of a node, and of all nodes of a group."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -71,6 +72,11 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"there is no node parameter '{name}': there is {told}")
     unset = {name: one for name, one in given.items() if one in (None, "default")}
     own = {name: one for name, one in given.items() if name not in unset}
+    program = own.get("oob_program")
+    if isinstance(program, str) and not re.fullmatch(_OOB, program):
+        raise BadInput(
+            f"oob_program names a program in /etc/ganeti/oob: not '{program[:80]}'"
+        )
     try:
         read = convert(own, Parameters, strict=False)
     except ValidationError as error:

@@ -17,6 +17,7 @@ from moorage.model import Config, Network, Nic, nicparams
 from moorage.model.misfit import misfit
 from moorage.model.networks import MAC, Address, contains, free, outside
 from moorage.storage.validation import check_name
+from moorage.units import is_whole
 
 MOST = 8
 """Cards of one instance, as in Ganeti."""
@@ -248,6 +249,8 @@ def _params(
 def _name(what: str, card: Card) -> str | None:
     if card.name in _NONE:
         return None
+    if is_whole(str(card.name)):
+        raise BadInput(f"{what} cannot be called '{card.name}': cards have numbers")
     try:
         return check_name("network card", str(card.name))
     except BadInput as error:

@@ -52,7 +52,7 @@ async def harbour(directory: Path) -> SimCluster:
     for name in ("lan", "dmz", "void"):
         await cluster.run("OP_NETWORK_ADD", network_name=name, **_SUBNET)
     for name in ("lan", "dmz"):
-        one = {"network_name": name, "group_name": "default"}
+        one = {"network_name": name, "group_name": "default", "conflicts_check": False}
         await cluster.run("OP_NETWORK_CONNECT", network_link="br0", **one)
     for fields in _INSTANCES:
         await cluster.run("OP_INSTANCE_CREATE", **fields)

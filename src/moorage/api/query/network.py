@@ -77,7 +77,7 @@ NETWORK = Resource(
             "inst_cnt",
             "Instances",
             "number",
-            "How many of them",
+            "How many instances have cards in it",
             lambda s, n: len(s.config.networked.get(n.uuid, ())),
         ),
         *COMMON,

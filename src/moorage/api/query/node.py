@@ -188,7 +188,7 @@ INSTANCES = (
         "pinst_cnt",
         "Pinst",
         "number",
-        "Instances that run there",
+        "Instances whose primary node it is",
         lambda s, n: len(s.config.residents.get(n.uuid, ())),
     ),
     Field(

@@ -6,12 +6,12 @@ from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.details import look_up
-from moorage.cli.follow import follow, follow_many, perform
+from moorage.cli.follow import follow_many, perform
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
 from moorage.cli.show_policy import flags
 from moorage.cli.table import moment
-from moorage.errors import BadInput
+from moorage.errors import BadInput, WrongState
 
 # -- the watcher -----------------------------------------------------------------------
 
@@ -67,6 +67,8 @@ def show_policy(call: Call) -> int:
 
 # -- a power cut -----------------------------------------------------------------------
 
+_PROGRAM = "ndp/oob_program"
+
 
 def epo(call: Call) -> int:
     """Shut instances down and switch nodes off; or on again."""
@@ -78,7 +80,6 @@ def epo(call: Call) -> int:
         _switch(call, leaving, "power-on")
         call.terminal.print("The watcher starts what should run")
         return 0
-    _check(call, leaving)
     call.ask(f"Shut down every instance of {names}, then switch them off?")
     running = [name for node in nodes for name in node["pinst_list"] or ()]
     timeout = call.option("shutdown_timeout")
@@ -94,33 +95,30 @@ def epo(call: Call) -> int:
     return 0
 
 
-def _check(call: Call, nodes: list[dict[str, Any]]) -> None:
-    """Refuse before anything is shut down, if a node could not be switched off."""
-    op = {"OP_ID": "OP_OOB_COMMAND", "dry_run": True} | _command(nodes, "power-off")
-    if nodes:
-        follow(call, call.client.submit_job([op]))
-
-
 def _switch(call: Call, nodes: list[dict[str, Any]], command: str) -> None:
-    if nodes:
-        perform(call, "OP_OOB_COMMAND", **_command(nodes, command))
-
-
-def _command(nodes: list[dict[str, Any]], command: str) -> dict[str, Any]:
-    names = [node["name"] for node in nodes]
-    return {"command": command, "node_names": names, "ignore_status": True}
+    """Switch nodes, and tell of those whose power nobody knows how to switch."""
+    for node in nodes:
+        if not node[_PROGRAM]:
+            told = f"node {node['name']} has no oob_program: switch it by hand"
+            call.terminal.print(told)
+    names = [node["name"] for node in nodes if node[_PROGRAM]]
+    fields = {"command": command, "node_names": names, "ignore_status": True}
+    if names:
+        perform(call, "OP_OOB_COMMAND", **fields)
 
 
 def _chosen(call: Call) -> list[dict[str, Any]]:
     if bool(call.words) == bool(call.option("all")):
         raise BadInput("name nodes, or --all", hint="gnt-cluster epo --all")
-    fields = ["name", "group", "pinst_list", "master"]
-    groups = call.words if call.option("groups") else None
-    if groups:
-        look_up(call, "group", ["name"])  # one that is not known is refused
-        call.words = []
-    found = look_up(call, "node", fields)
-    return [one for one in found if groups is None or one["group"] in groups]
+    fields = ["name", "group", "pinst_list", "master", _PROGRAM]
+    if not call.option("groups"):
+        return look_up(call, "node", fields)
+    groups = {one["name"] for one in look_up(call, "group", ["name"])}
+    told, call.words = ", ".join(call.words), []
+    found = [one for one in look_up(call, "node", fields) if one["group"] in groups]
+    if not found:
+        raise WrongState(f"no node is in {told}", hint="gnt-group list -o name,nodes")
+    return found
 
 
 COMMANDS = (

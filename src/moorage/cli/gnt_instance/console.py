@@ -16,12 +16,19 @@ from contextlib import contextmanager
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 from . import screen
 
 LEAVE = b"\x1d"
 """Ctrl-]"""
 _FIELDS = ("name", "pnode", "oper_state", "console")
+
+
+def _port(text: str) -> int:
+    if not is_whole(text):
+        raise BadInput(f"'{text}' is not the number of a port")
+    return int(text)
 
 
 def console(call: Call) -> int:
@@ -31,7 +38,7 @@ def console(call: Call) -> int:
         call.terminal.print(_shown(call, name))
         return 0
     if call.option("vnc"):
-        return screen.serve(call, name, int(call.option("port") or 0))
+        return screen.serve(call, name, call.option("port") or 0)
     if call.option("port"):
         raise BadInput("--port is for --vnc")
     ended = _talk(call, name)
@@ -144,7 +151,9 @@ COMMAND = Command(
             "print what another program would run for it",
         ),
         Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
-        Option(("--port",), "where --vnc listens; any free one if not given", "PORT"),
+        Option(
+            ("--port",), "where --vnc listens; any free one if not given", "PORT", _port
+        ),
         moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,
     ),

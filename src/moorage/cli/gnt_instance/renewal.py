@@ -20,7 +20,7 @@ from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .os_options import FORCE_VARIANT, OS_PARAMETERS, parameters
-from .selecting import OPERANDS, SELECTORS, chosen
+from .selecting import OPERANDS, SELECTORS, are_named, chosen
 
 
 def rename(call: Call) -> int:
@@ -44,9 +44,11 @@ def reinstall(call: Call) -> int:
     for gone in ("remove_osparams", "remove_osparams_private"):
         if call.option(gone):
             fields[gone] = call.option(gone)
-    found = chosen(call, "Reinstall")
-    told = ", ".join(found)
-    call.ask(f"This will reinstall {told} and remove all data of the disks. Continue?")
+    found = chosen(call, "Remove all data of the disks of, and reinstall,")
+    if are_named(call) and not (call.option("force_multiple") and len(found) > 1):
+        told = ", ".join(found)
+        question = f"This will reinstall {told} and remove all data of the disks."
+        call.ask(f"{question} Continue?")
     ops = {
         name: {"OP_ID": "OP_INSTANCE_REINSTALL", "instance_name": name, **fields}
         for name in found
@@ -95,11 +97,19 @@ def recreate(call: Call) -> int:
 
 
 def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a new volume is to have, its size in MiB."""
+    """Return what a new volume is to have, its size in MiB.
+
+    Raises
+    ------
+    BadInput
+        If its spindles are no number.
+    """
     found = dict(keys)
     if "size" in found:
         found["size"] = int(parse_size(str(found["size"])))
     if "spindles" in found:
+        if not is_whole(str(found["spindles"])):
+            raise BadInput(f"'{found['spindles']}' is not a number of spindles")
         found["spindles"] = int(found["spindles"])
     return found
 

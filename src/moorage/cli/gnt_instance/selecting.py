@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from moorage.cli.command import Call, Operand, Option
+from moorage.cli.details import look_up
 from moorage.errors import BadInput, NotFound
 
 _SHOWN = 5
@@ -74,7 +75,9 @@ def chosen(call: Call, what: str) -> list[str]:
         raise BadInput(f"{told} do not go together", hint="choose one of them")
     mode = modes[0] if modes else "instance"
     if mode == "all" and call.words:
-        raise BadInput("--all and names do not go together")
+        raise BadInput(
+            "--all and names do not go together", hint="leave one of them out"
+        )
     if mode != "all" and not call.words:
         thing = (
             "instance" if mode == "instance" else "tag" if "tags" in mode else "node"
@@ -87,6 +90,11 @@ def chosen(call: Call, what: str) -> list[str]:
         raise NotFound("no instance is selected", hint="gnt-instance list")
     _ask(call, what, found, everything=mode == "all")
     return found
+
+
+def are_named(call: Call) -> bool:
+    """Return whether instances are named one by one, and none was asked about yet."""
+    return not any(call.option(mode) for mode in _MODES if mode != "instance")
 
 
 def _ask(call: Call, what: str, found: list[str], *, everything: bool) -> None:
@@ -124,13 +132,5 @@ def _tagged(call: Call, tags: set[str]) -> set[str]:
 
 
 def _named(call: Call) -> set[str]:
-    """Return the nodes that are named, short names too."""
-    _, rows = call.client.query("node", ("name",))
-    known = [str(row[0][1]) for row in rows]
-    found = set()
-    for word in call.words:
-        fits = [one for one in known if one == word or one.startswith(f"{word}.")]
-        if not fits:
-            raise NotFound(f"there is no node {word}", hint="gnt-node list")
-        found.update(fits[:1])
-    return found
+    """Return the nodes that are named; the master knows what a word is short for."""
+    return {node["name"] for node in look_up(call, "node", ("name",))}

@@ -29,7 +29,7 @@ def bridges(seen: Seen) -> Iterator[Finding]:
                 yield Finding(
                     f"node {node.name}",
                     f"{why}, which {_needed_by(users)}",
-                    f"on {node.name}: {links.remedy(want)}",
+                    f"on {node.name}: {links.remedy(facts.links, want)}",
                     warning=not users,
                 )
 

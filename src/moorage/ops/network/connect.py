@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.model import Change, Instance, NodeGroup, nicparams, successor
-from moorage.model.networks import contains
+from moorage.model.networks import contains, subnet
 from moorage.model.nicparams import NicParams
 from moorage.ops import links, placement
 from moorage.ops.disk_access import online
@@ -43,7 +43,8 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
     network_mode, network_link, network_vlan
         How its cards are connected there; the cluster's defaults where none is named.
     conflicts_check
-        Whether no instance of the group may have one of its addresses already.
+        Whether no instance of the group may have one of its addresses already, nor
+        another network that is connected there in the same way.
     """
 
     op_id = "OP_NETWORK_CONNECT"
@@ -66,7 +67,8 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
         if not found.connected:
             raise BadInput(
                 f"network '{self.network_name}' is {found.mode}: name its bridge",
-                hint=f"gnt-network connect -N link=br0 {self.network_name}",
+                hint="gnt-network connect -N link=br0 "
+                f"{self.network_name} {self.group_name}",
             )
         return found
 
@@ -93,7 +95,16 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
             self._check_conflicts(view)
 
     def _check_conflicts(self, view: View) -> None:
-        network = self.known(view)
+        network, group = self.known(view), self.group(view)
+        for uuid, told in group.networks.items():
+            other = view.config.network(uuid)
+            if told == self._told(view) and subnet(other).overlaps(subnet(network)):
+                raise WrongState(
+                    f"network '{network.name}' shares addresses with network "
+                    f"'{other.name}', which is connected to node group {group.name} "
+                    "in the same way",
+                    hint="another link or vlan, or --no-conflicts-check",
+                )
         for instance in self.residents(view):
             for number, nic in enumerate(instance.nics):
                 if nic.ip and not nic.network and contains(network, nic.ip):

@@ -57,6 +57,11 @@ class NetworkSetParams(OnNetwork, frozen=True, kw_only=True):
         more = checked_addresses(self.add_reserved_ips or (), net)
         less = checked_addresses(self.remove_reserved_ips or (), net)
         for ip in in_order(less - known):
+            if ip == network.gateway:
+                raise BadInput(
+                    f"{ip} is the gateway of network '{network.name}'",
+                    hint=f"gnt-network modify --gateway=none {network.name}",
+                )
             raise BadInput(
                 f"{ip} is not reserved in network '{network.name}'",
                 hint=f"gnt-network info {network.name}",
