@@ -217,7 +217,7 @@ def test_settings_of_the_cluster(at: Harbour) -> None:
     for line, word in (
         ("--max-running-jobs 0", "max running jobs is a number from 1 to 1000"),
         ("-m ab:bb:cc:dd", "a MAC prefix is three bytes"),
-        ("-m 01:bb:cc", "a MAC prefix is three bytes"),
+        ("-m 01:bb:cc", "a MAC prefix that begins with 01 is of groups"),
         ("--node-parameters bogus=1", "there is no node parameter 'bogus'"),
         ("--maintain-node-health yes", "yes is not supported: nobody powers"),
         ("--install-image x", "--install-image is not supported: OS scripts run"),

@@ -63,7 +63,7 @@ SLIPS = [
     ("-B wheels=4 demo", "there is no back-end parameter 'wheels'"),
     ("-m zz demo", "a MAC prefix is three bytes as aa:00:00, not 'zz'"),
     ("--primary-ip=0.0.0.0 demo", "no node is reached at 0.0.0.0: give its address"),
-    ("--primary-ip=nowhere demo", "the primary IP is an address, not 'nowhere'"),
+    ("--primary-ip=nowhere demo", "'nowhere' is the name of no address"),
     ("--primary-ip=127.250.250.250 demo", "does not open its door at 127.250.250.250"),
     (f"{DIRECTORY}=shared demo", "is an absolute path, not 'shared'"),
     (f"{DIRECTORY}=/ demo", "cannot be /"),

@@ -26,7 +26,6 @@ from moorage.protocol import (
 )
 from moorage.protocol.line import GuestLine, LineRequest
 from moorage.protocol.sender import check, ourselves
-from moorage.protocol.state import OnCopy
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
@@ -275,8 +274,8 @@ class HttpNodes:
 
 def _tries(call: Verb[object], error: Unreachable) -> int:
     """Return how often a node is tried that failed in this way."""
-    if isinstance(call, OnCopy):
-        return 1  # commits wait for it, and it is asked again anyway
+    if not call.insists:
+        return 1
     inner = inner_of(error.__cause__) if error.__cause__ else None
     absent = getattr(inner, "errno", None) == errno.ECONNREFUSED
     return _PATIENT if absent and not call.reads else _TRIES

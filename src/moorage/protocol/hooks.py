@@ -49,6 +49,8 @@ class RunHooks(Verb[HookRuns], frozen=True, kw_only=True, tag="hooks.run"):
         Variables, without the prefix ``GANETI_``.
     """
 
+    insists = False
+
     operation: str
     paths: tuple[str, ...]
     phase: str

@@ -53,9 +53,13 @@ class GetStanding(Reading[Standing], frozen=True, tag="state.standing"):
 
 
 class OnCopy(Verb[R_co], Generic[R_co], frozen=True, kw_only=True):
-    """A step on the node's copy: none overtakes another one."""
+    """A step on the node's copy: none overtakes another one.
+
+    Commits wait for it, and it is asked again anyway.
+    """
 
     limit = 60.0
+    insists = False
 
     def touched(self) -> frozenset[str]:
         """Return the copy."""

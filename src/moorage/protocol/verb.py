@@ -56,6 +56,8 @@ class Verb(
         of it: then a job that is cancelled does not wait for its end.
     heeds_term
         Whether it is refused when a later master has spoken.
+    insists
+        Whether an agent that is not there for a moment is waited for.
     lapsed
         Whether the node's certificate may be over, if its key is the one that is known.
     """
@@ -65,6 +67,7 @@ class Verb(
     long: ClassVar[bool] = False
     breakable: ClassVar[bool] = False
     heeds_term: ClassVar[bool] = True
+    insists: ClassVar[bool] = True
     lapsed: ClassVar[bool] = False
 
     @property
