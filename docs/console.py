@@ -33,6 +33,7 @@ _FENCE = re.compile(r"```(\w+)(?: file=(\S+))?$")
 _VARIES = (
     (re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"), "TIME"),
+    (re.compile(r"\b\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4}\b"), "TIME"),
     (re.compile(r"\b127(\.\d+){3}\b"), "ADDRESS"),
     (re.compile(r"\b\d+\.\d+( seconds|[MGT]\b)"), "AMOUNT"),
     (re.compile(r"\bprocess \d+|\b\d+ ms\b"), "NUMBER"),

@@ -67,6 +67,13 @@ def _with_node(scene: Scene) -> Nodes:
     return found, found
 
 
+def _with_node_that_is_on(scene: Scene) -> Nodes:
+    """Return the same; of a node that is marked offline nothing is asked."""
+    if scene.field("offline"):
+        return [_master(scene)], [_master(scene)]
+    return _with_node(scene)
+
+
 def _with_group(scene: Scene) -> Nodes:
     """Return the master's node and those of the group, by its old name or its new."""
     names = (scene.field("group_name"), scene.field("new_name"))
@@ -196,7 +203,9 @@ OWN: dict[str, Own] = {
         _node,
     ),
     "OP_NODE_REMOVE": Own("node-remove", "NODE", nodes=_others, more=_node),
-    "OP_NODE_SET_PARAMS": Own("node-modify", "NODE", NODE_FIELDS, _with_node, _node),
+    "OP_NODE_SET_PARAMS": Own(
+        "node-modify", "NODE", NODE_FIELDS, _with_node_that_is_on, _node
+    ),
     "OP_NODE_MIGRATE": Own("node-migrate", "NODE", more=_node),
     "OP_INSTANCE_CREATE": _on_instance(
         "instance-add",
