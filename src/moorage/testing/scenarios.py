@@ -285,9 +285,20 @@ _HOUSEKEEPING = (
         },
     ),
 )
+_GROUPS = (
+    Scenario("add a group", "OP_GROUP_ADD", {"group_name": "rack2"}),
+    Scenario(
+        "change the group",
+        "OP_GROUP_SET_PARAMS",
+        {"group_name": "default", "alloc_policy": "last_resort"},
+    ),
+)
 SCENARIOS = (
     *_POOLS,
     *_HOUSEKEEPING,
+    *_GROUPS,
+    _on("web1", "OP_INSTANCE_GROW_DISK", "grow by its slot", disk="0", amount=64),
+    _on("web3", "OP_INSTANCE_DEACTIVATE_DISKS", "deactivate the disks"),
     *_NETWORKS,
     _created("create", os_type="tiny"),
     _created("create with cards", disks=[], disk_template="diskless", nics=[_CARD, {}]),
