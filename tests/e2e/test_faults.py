@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moorage.jobs import Job
-from moorage.model import Change, Instance, successor
+from moorage.model import Change, Instance, Node, successor
 from moorage.storage import Command
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import SCENARIOS, STORED, Scenario
@@ -129,8 +129,9 @@ async def _settled(cluster: SimCluster, number: int) -> bool:
 
 
 async def _marked(cluster: SimCluster, name: str, *, offline: bool) -> None:
-    node = cluster.config.node(name)
-    if node.offline != offline:
+    known = {node.name: node for node in cluster.config.all(Node)}
+    node = known.get(name)  # it may have been removed
+    if node and node.offline != offline:
         new = successor(node, 1000.0, offline=offline)
         await cluster.truth.commit(Change((new,)))
 

@@ -25,7 +25,6 @@ SUBMITS = {
 ELSEWHERE = {
     "OP_CLUSTER_RENEW_CRYPTO": "ops/test_renew_crypto.py",
     "OP_NODE_ADD": "e2e/test_joining.py",
-    "OP_NODE_REMOVE": "e2e/test_joining.py",
     "OP_NODE_RENEW_CRYPTO": "ops/test_renew_crypto.py",
 }
 """Sweeps of their own."""

@@ -398,6 +398,7 @@ SCENARIOS = (
 _NEW_NODE = {"mode": "replace_new_secondary", "remote_node": "node4"}
 
 MIRRORS = (
+    Scenario("remove a node", "OP_NODE_REMOVE", {"node_name": "node4"}),
     _created("create", pnode="node2", snode="node4", disk_template="drbd", disks=_PAIR),
     Scenario(
         "add a disk",
