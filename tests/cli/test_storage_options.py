@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "option", ["--start", "--net 0:mac=auto", "--tags a", "-o debian", "-I hail"]
+    "option", ["--start", "--net 0:mac=auto", "--tags a", "-o debian"]
 )
 def test_options_of_instances_are_refused_where_a_disk_is_imported(
     master: Any, typed: Any, option: str
