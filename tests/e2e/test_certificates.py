@@ -67,9 +67,13 @@ def hands(town: Scratch) -> Typist:
 
 
 def verified(hands: Typist) -> list[str]:
-    """Return what verify finds; it fails when there are errors."""
+    """Return what verify warns of; it fails when there are errors.
+
+    How far the copies of the state are, which follow by themselves, is left out.
+    """
     found = hands.ask("gnt-cluster verify")
-    return [one["message"] for one in found["warnings"]]
+    told = [one["message"] for one in found["warnings"]]
+    return [one for one in told if "copy of the state" not in one]
 
 
 def all_ended(hands: Typist) -> bool:
