@@ -5,9 +5,15 @@
 # Usage: make-debian-root.sh DIRECTORY
 set -euo pipefail
 
-MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+SUITE=bookworm
 MACHINE=systemd-sysv,dbus,iproute2,iputils-ping,ca-certificates,openssh-server
 DEPENDS=python3,qemu-system-x86,qemu-utils
+
+# The archive from which this machine has its own packages.
+archive() {
+    apt-get indextargets --format '$(REPO_URI)' \
+        'Created-By: Packages' "Codename: $SUITE" 'Component: main' | sed -n 1p
+}
 
 main() {
     local target=$1 draft=$1.new
@@ -15,7 +21,7 @@ main() {
     mkdir -p "$(dirname "$target")"
     mmdebstrap --quiet --variant=minbase --include="$MACHINE,$DEPENDS" \
         --dpkgopt=force-unsafe-io --aptopt='Acquire::Languages "none"' \
-        --dpkgopt='path-exclude=/usr/share/locale/*' bookworm "$draft" "$MIRROR"
+        --dpkgopt='path-exclude=/usr/share/locale/*' "$SUITE" "$draft" "$(archive)"
     chroot "$draft" systemctl --quiet mask console-getty.service
     mkdir -p -m 700 "$draft/root/.ssh"
     chroot "$draft" ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519
