@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The harbour: one small cluster, copied for every fault that is tried on it."""
+"""Clusters of processes; and the harbour, a small one that is copied for each fault."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import io
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -11,6 +14,9 @@ from shutil import rmtree
 import pytest
 from msgspec import json
 
+from moorage.cli.tour.typist import Typist
+from moorage.daemons import devcluster
+from moorage.daemons.devcluster import Scratch
 from moorage.jobs import Job
 from moorage.model import Disk
 from moorage.model.story import Event, shown
@@ -27,6 +33,23 @@ from moorage.testing.scenarios import (
     pier,
 )
 from moorage.testing.state_snapshot import Picture, epochs, picture
+
+
+@pytest.fixture
+def scratch_of(tmp_path: Path) -> Iterator[Callable[[str], Scratch]]:
+    """Return what makes a scratch cluster with some options; it ends with the test."""
+    at, programs = tmp_path / "c", Path(sys.executable).parent
+    hands = Typist({"PATH": f"{programs}:{os.environ['PATH']}"}, io.StringIO())
+
+    def made(options: str) -> Scratch:
+        hands.type(f"moorage up {at} {options}")
+        return devcluster.read(at)
+
+    try:
+        yield made
+    finally:
+        if at.exists():
+            devcluster.down(at)
 
 
 @dataclass(frozen=True)

@@ -5,34 +5,22 @@ The master and the agents are processes; the nodes are simulated.
 """
 
 import io
-import os
 import shutil
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import devcluster, process
+from moorage.daemons import process
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.paths import MasterPlaces
 
 pytestmark = pytest.mark.slow
 
-BIN = Path(sys.executable).parent
-HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
-
 
 @pytest.fixture
-def town(tmp_path: Path) -> Iterator[Scratch]:
-    at = tmp_path / "c"
-    try:
-        HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
-        yield devcluster.read(at)
-    finally:
-        if at.exists():
-            devcluster.down(at)
+def town(scratch_of: Callable[[str], Scratch]) -> Scratch:
+    return scratch_of("--nodes 2 --hypervisor sim")
 
 
 def test_of_a_store_and_its_copy_one_master_ends(town: Scratch) -> None:

@@ -8,12 +8,10 @@ import io
 import json
 import os
 import signal
-import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,19 +26,10 @@ from moorage.errors import MoorageError
 
 pytestmark = pytest.mark.slow
 
-BIN = Path(sys.executable).parent
-HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
-
 
 @pytest.fixture
-def town(tmp_path: Path) -> Iterator[Scratch]:
-    at = tmp_path / "c"
-    try:
-        HANDS.type(f"moorage up {at} --nodes 3 --hypervisor fake")
-        yield devcluster.read(at)
-    finally:
-        if at.exists():
-            devcluster.down(at)
+def town(scratch_of: Callable[[str], Scratch]) -> Scratch:
+    return scratch_of("--nodes 3 --hypervisor fake")
 
 
 def on(town: Scratch, name: str) -> Typist:
@@ -115,6 +104,8 @@ def test_a_killed_master_is_followed_and_nothing_acknowledged_is_lost(
     account = Account(town.master)
     assert process.wait_until(lambda: len(account.acknowledged) >= 3, 120)
     first.type("gnt-debug delay --submit 600")
+    delays = "gnt-job list --running -o summary --no-headers"
+    assert process.wait_until(lambda: "TEST_DELAY" in first.type(delays), 60)
     kill(town.master)
     account.ended()
 
@@ -122,7 +113,7 @@ def test_a_killed_master_is_followed_and_nothing_acknowledged_is_lost(
     name, told = followed(town)
     second = on(town, name)
     assert f"node {name} is the master" in told
-    assert _ended(second, "TEST_DELAY")  # what was under way was taken up
+    _await_end(second, "TEST_DELAY")  # what was under way was taken up
     disks = {one["name"] for one in second.ask("gnt-disk list -o name")}
     assert len(account.acknowledged) >= 3
     assert set(account.acknowledged) <= disks
@@ -168,12 +159,13 @@ def followed(town: Scratch) -> tuple[str, str]:
         return "node3", third.type("gnt-cluster master-failover --yes-do-it")
 
 
-def _ended(hands: Typist, summary: str) -> bool:
-    rows = hands.ask("gnt-job list -o summary,status")
-    return any(
-        str(one["summary"]).find(summary) >= 0 and one["status"] == "error"
-        for one in rows
-    )
+def _await_end(hands: Typist, summary: str) -> None:
+    """Fail if there is no such job, or it does not end as one that was cut short."""
+    listed = hands.ask("gnt-job list -o id,summary,status")
+    (row,) = [one for one in listed if summary in str(one["summary"])]
+    ask = f"gnt-job list -o status {row['id']}"
+    ended = process.wait_until(lambda: hands.ask(ask) == [{"status": "error"}], 60)
+    assert ended, hands.ask(ask)
 
 
 def _guest(town: Scratch) -> Any:

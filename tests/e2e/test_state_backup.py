@@ -7,15 +7,14 @@ import io
 import json
 import os
 import shutil
-import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from moorage.cli.tour.typist import Typist
-from moorage.daemons import backup, devcluster
+from moorage.daemons import backup
 from moorage.daemons.devcluster import Scratch
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import BadInput
@@ -25,19 +24,10 @@ from moorage.testing.cluster import ClusterBuilder
 
 pytestmark = pytest.mark.slow
 
-BIN = Path(sys.executable).parent
-HANDS = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())
-
 
 @pytest.fixture
-def town(tmp_path: Path) -> Iterator[Scratch]:
-    at = tmp_path / "c"
-    try:
-        HANDS.type(f"moorage up {at} --nodes 2 --hypervisor sim")
-        yield devcluster.read(at)
-    finally:
-        if at.exists():
-            devcluster.down(at)
+def town(scratch_of: Callable[[str], Scratch]) -> Scratch:
+    return scratch_of("--nodes 2 --hypervisor sim")
 
 
 def test_a_cluster_goes_on_from_its_backup(town: Scratch, tmp_path: Path) -> None:
