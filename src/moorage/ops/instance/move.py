@@ -75,7 +75,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         view.answer(placement.room_on(config, node))
         made = mirrored_template()
         rooms = [
-            (unit_of(config.cluster, one), occupied(made, one.size))
+            (unit_of(config, one), occupied(made, one.size))
             for one in config.disks_of(instance)
         ]
         what = f"the disks of instance {instance.name}"
