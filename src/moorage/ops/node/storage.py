@@ -13,8 +13,6 @@ from moorage.protocol import GetFacts, GetLvm, RepairGroup, SetAllocatable
 from moorage.storage.templates import template_named
 
 PHYSICAL, GROUP = "lvm-pv", "lvm-vg"
-STORAGE_FIELDS = ("node", "type", "name", "size", "used", "free", "allocatable")
-VOLUME_FIELDS = ("node", "phys", "vg", "name", "size", "instance", "disk")
 
 Row = dict[str, Any]
 
