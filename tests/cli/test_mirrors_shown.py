@@ -74,3 +74,29 @@ def test_how_far_a_sync_is(types: Callable[..., str], sim: Served) -> None:
     refused = types("gnt-instance failover -f web1", status=1)
     assert "the copy of disk root on node node2 is not up to date" in refused
     assert "--ignore-consistency" in refused
+
+
+def test_a_disk_does_not_grow_while_its_copies_are_apart(
+    types: Callable[..., str], sim: Served
+) -> None:
+    """It is refused before anything grew, with a command that mends it."""
+    types(f"{ADD} --disk 0:size=64M,name=root web1")
+    san = sim.cluster.nodes.san
+    san.mirrors["node2 0"] |= {"mine": "", "other": ""}
+    sizes = {key: one["size"] for key, one in san.logical.items()}
+    grow = "gnt-instance grow-disk --ignore-ipolicy web1 0 64M"
+    refused = types(grow, status=1)
+    assert "the copies of disk root are not the same: node node1 says WF" in refused
+    assert "hint: gnt-instance activate-disks --wait-for-sync web1" in refused
+    assert "nothing was changed" in refused
+    assert {key: one["size"] for key, one in san.logical.items()} == sizes
+    types("gnt-instance activate-disks --wait-for-sync web1")
+    types(grow)
+    types("gnt-instance shutdown web1")
+    types("gnt-node modify -O yes node2")
+    refused = types("gnt-disk grow --ignore-ipolicy root 64M", status=1)
+    assert "node node2 is marked offline: its copy of disk root cannot grow" in refused
+    types("gnt-node modify -O no node2")
+    types("gnt-disk grow root 64M")
+    data = [one["size"] for key, one in san.logical.items() if key.endswith("_data")]
+    assert data == [192, 192]
