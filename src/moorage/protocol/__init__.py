@@ -89,6 +89,7 @@ from .keys import (
     TakeCertificate,
     TrustAuthorities,
 )
+from .line import Drawn, DrawTicket
 from .maintenance import (
     GetLvm,
     PowerCycle,
@@ -185,6 +186,8 @@ __all__ = [
     "DigestProvider",
     "DiscardGuest",
     "Door",
+    "DrawTicket",
+    "Drawn",
     "DropCopy",
     "DropExport",
     "DropMirror",
