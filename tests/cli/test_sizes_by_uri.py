@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""``gnt-cluster repair-disk-sizes`` measures a disk without a device through its URI."""
+"""``gnt-cluster repair-disk-sizes`` measures a disk without a device by its URI."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
