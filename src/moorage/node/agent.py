@@ -66,7 +66,7 @@ class Agent:
             name=name,
             machine=machine,
             hypervisors=hypervisors,
-            held=Attachments(run_dir / "held"),
+            held=Attachments(run_dir / "held", machine.memory().bootid),
             makings=Creations(run_dir / "makings"),
             trials=Trials(run_dir / "trials"),
             fence=self._fence,

@@ -63,7 +63,7 @@ def _group(scene: Snapshot, disk: Disk) -> str | None:
 
 
 def _unit(scene: Snapshot, disk: Disk) -> list[Any]:
-    return sunit(unit_of(scene.config.cluster, disk))
+    return sunit(unit_of(scene.config, disk))
 
 
 DISK = Resource(

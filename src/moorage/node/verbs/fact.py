@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
@@ -47,7 +48,7 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
-        units=tuple([unit async for unit in _units(at, args)]),
+        units=await _units(at, args),
         allowed_directories=at.machine.allowed_directories(),
         extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
@@ -108,15 +109,14 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
             yield held
 
 
-async def _units(at: NodeContext, args: GetFacts) -> AsyncIterator[Unit]:
-    """Yield what this node has at some places."""
-    told: set[tuple[str, str]] = set()
-    for place in args.places:
-        found = await drive(template_at(at, place).room(), at.run)
-        for unit in found:
-            if unit.name not in told:  # two pools may be in one directory
-                yield unit
-        told |= {unit.name for unit in found}
+async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
+    """Return what this node has at some places, all of which are asked at once."""
+    asked = [drive(template_at(at, one).room(), at.run) for one in args.places]
+    found: dict[tuple[str, str], Unit] = {}
+    for units in await asyncio.gather(*asked):
+        for unit in units:
+            found.setdefault(unit.name, unit)  # two pools may be in one directory
+    return tuple(found.values())
 
 
 def template_at(at: NodeContext, place: Place) -> Template:
@@ -128,6 +128,7 @@ def template_at(at: NodeContext, place: Place) -> Template:
         settings=dict(place.settings),
         params=dict(place.params),
         providers=usable(at.machine.providers()) if needed else {},
+        pool=place.pool,
     )
     return kind(site)
 

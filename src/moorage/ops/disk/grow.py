@@ -89,14 +89,14 @@ class Growing(Operation, frozen=True, kw_only=True):
         if owner and not self.ignore_ipolicy:
             _check_policy(view, owner, disk, to)
         if not self.ignore_capacity:
-            more = [(unit_of(view.config.cluster, disk), to - disk.size)]
+            more = [(unit_of(view.config, disk), to - disk.size)]
             what = f"disk {disk.label}"
             placement.check_room_for(view, what, worker_of(view, disk), more)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim what it grows by."""
         disk = self.target(view)
-        unit = unit_of(view.config.cluster, disk)
+        unit = unit_of(view.config, disk)
         more = (unit, self.size(view) - disk.size)
         yield Claim(node=worker_of(view, disk).uuid, rooms=(more,))
 

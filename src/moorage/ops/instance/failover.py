@@ -34,12 +34,15 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
     ----------
     ignore_consistency
         Whether it goes on with a second copy that lacks what was written last.
+    start
+        Whether it is started there, if it should run.
     """
 
     op_id = "OP_INSTANCE_FAILOVER"
 
     ignore_consistency: bool = False
     shutdown_timeout: float = PATIENCE
+    start: bool = True
     cleanup: Annotated[
         bool, Unsupported("a failover that broke is undone by itself")
     ] = False
@@ -74,7 +77,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
-        starts = instance.admin_state == "up"
+        starts = self.start and instance.admin_state == "up"
         change = moved(view, instance, target, active=starts)
         what = f"record {instance.name} on {target.name}"
         yield commit(what, change, config.before(change))

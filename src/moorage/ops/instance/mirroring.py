@@ -96,7 +96,7 @@ class Mirroring:
 
     def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
         return tuple(
-            (unit_of(view.config.cluster, disk), occupied(wanted.template, disk.size))
+            (unit_of(view.config, disk), occupied(wanted.template, disk.size))
             for disk, wanted in self.wishes
         )
 

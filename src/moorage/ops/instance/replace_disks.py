@@ -214,9 +214,8 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             placement.check_room_for(view, what, node, self._rooms(view))
 
     def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
-        cluster = view.config.cluster
         return tuple(
-            (unit_of(cluster, disk), occupied(disk.dev_type, disk.size))
+            (unit_of(view.config, disk), occupied(disk.dev_type, disk.size))
             for disk in self.wanted(view)
         )
 
