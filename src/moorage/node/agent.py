@@ -27,6 +27,7 @@ from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
 from .leader import Leaders
+from .tickets import Tickets
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
@@ -65,12 +66,13 @@ class Agent:
             name=name,
             machine=machine,
             hypervisors=hypervisors,
-            held=Attachments(run_dir / "held"),
+            held=Attachments(run_dir / "held", machine.memory().bootid),
             makings=Creations(run_dir / "makings"),
             trials=Trials(run_dir / "trials"),
             fence=self._fence,
             leave=leave,
             keys=keys,
+            tickets=Tickets(keys) if keys else None,
             leaders=self._leaders,
             copies=Copies(run_dir / "state"),
         )
@@ -109,6 +111,11 @@ class Agent:
         short = short_for(word, here)
         names = [lowered(word)] if lowered(word) in here else short
         return here[names[0]] if len(names) == 1 else None
+
+    async def close(self) -> None:
+        """Wait for nobody with a ticket any more, and hang up on who came with one."""
+        if self._station.tickets:
+            await self._station.tickets.close()
 
     async def handle(
         self,

@@ -18,6 +18,7 @@ from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
 from moorage.node.leader import Leaders
+from moorage.node.tickets import Tickets
 from moorage.node.trials import Trials
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Where
@@ -38,8 +39,9 @@ class NodeContext:
         Of the master's state, where the node is a candidate.
     leave
         Called when the node leaves its cluster.
-    keys
-        What it serves with; None where it is not asked over a network.
+    keys, tickets
+        What it serves with, and what it waits with for those who bring a ticket; None
+        where it is not asked over a network.
     """
 
     name: str
@@ -53,6 +55,7 @@ class NodeContext:
     leaders: Leaders
     copies: Copies
     keys: Keys | None = None
+    tickets: Tickets | None = None
 
     async def run(self, command: Command, report: Report = silent) -> Output:
         """Run one command of a template or an OS definition."""

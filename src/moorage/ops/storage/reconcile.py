@@ -22,7 +22,7 @@ from moorage.units import Mib
 from . import directories, survey
 from .missing import Missing, Stray, missing, strays
 from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
-from .units import Named, unit_of
+from .units import Named, storage_of
 
 QUARANTINE, SUSPEND, DETACH = "quarantine", "suspend", "detach"
 """A volume becomes a disk in quarantine; a disk is quarantined; a node lets go."""
@@ -158,7 +158,7 @@ class State(Struct, frozen=True):
     def to_json(self, view: View, *, everything: bool) -> dict[str, Any]:
         """Return what clients get."""
         shown = (one for one in self.found if everything or one.state != REFERENCED)
-        used = {unit_of(view.config.cluster, one) for one in view.config.all(Disk)}
+        used = {storage_of(view.config.cluster, one) for one in view.config.all(Disk)}
         return {
             "storages": [_storage(one, used) for one in self.looks],
             "counts": dict(Counter(one.state for one in self.found))
