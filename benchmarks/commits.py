@@ -2,9 +2,9 @@
 """How long a commit takes until it is acknowledged, by the number of candidates.
 
 The commit is `gnt-job change-priority` of a job that waits, asked over LUXI: one record
-changes, and nothing follows. All nodes are processes of this machine, so the figures are those of
-synced writes and of loopback; a real network adds its round trip once. In the last row
-one of two candidates hangs from the first commit on.
+changes, and nothing follows. All nodes are processes of this machine, so the figures
+are those of synced writes and of loopback; a real network adds its round trip. In the
+last row one of two candidates hangs from the first commit on.
 """
 
 import argparse
@@ -40,6 +40,18 @@ def cluster() -> Iterator[Scratch]:
         devcluster.down(directory)
 
 
+def run(luxi: LuxiClient, **opcode: object) -> None:
+    """Run a job of one operation to its end."""
+    number = luxi.submit_job([opcode])
+    ended: list[object] = []
+    while not ended:
+        ((status, result),) = luxi.query_jobs([number], ["status", "opresult"])
+        if status in ("error", "canceled"):
+            sys.exit(f"{opcode} ended as {status}: {result}")
+        ended = [status] * (status == "success")
+        time.sleep(0.05)
+
+
 def appoint(luxi: LuxiClient, candidates: int) -> None:
     """Let so many nodes besides the master's keep a copy, and wait until it is whole.
 
@@ -48,12 +60,12 @@ def appoint(luxi: LuxiClient, candidates: int) -> None:
     TimeoutError
         If it is not within a minute.
     """
+    size = {"candidate_pool_size": candidates + 1}
+    run(luxi, OP_ID="OP_CLUSTER_SET_PARAMS", **size)
     for number in (2, 3):
         wanted = number - 1 <= candidates
         fields = {"node_name": f"node{number}", "master_candidate": wanted}
-        job = luxi.submit_job([{"OP_ID": "OP_NODE_SET_PARAMS", **fields}])
-        while luxi.query_jobs([job], ["status"]) != [["success"]]:
-            time.sleep(0.05)
+        run(luxi, OP_ID="OP_NODE_SET_PARAMS", **fields)
 
     def whole() -> bool:
         _, rows = luxi.query("node", ("copy",))
