@@ -28,6 +28,7 @@ from moorage.node.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded
 from moorage.store.records import at_once, head_of, put_head
+from moorage.units import counted
 
 from . import master, process, voting
 from .paths import KEPT, MasterPlaces, NodePlaces
@@ -217,7 +218,8 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
         yield f"the master on {former} is alive: it will end by itself"
     yield from votes.told(heritage.own, heritage.head)
     if heritage.jobs:
-        yield f"{heritage.jobs} jobs were under way: the new master takes them up"
+        under_way = counted(heritage.jobs, "job")
+        yield f"under way: {under_way}, which the new master takes up"
 
 
 # -- files -----------------------------------------------------------------------------
