@@ -170,7 +170,6 @@ class Harbour:
 
     async def taken_over(self, cluster: SimCluster) -> Job:
         """Start a new master, and wait for the job that the old one left."""
-        cluster.crash_at = None
         await cluster.boot()
         return await cluster.finished(self.next_job)
 

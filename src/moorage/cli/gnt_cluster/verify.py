@@ -77,11 +77,15 @@ def verify_disks(call: Call) -> int:
     )
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
+    for name, disk, state in found["degraded"]:
+        call.terminal.print(
+            f"Disk {disk} of instance '{name}' has one good copy: {state}"
+        )
     jobs = zip(found["names"], found["jobs"], strict=True)
     answers = {name: (bool(taken), what) for name, (taken, what) in jobs}
     for name in answers:
         call.terminal.print(f"Activating disks for instance '{name}'")
-    if not answers:
+    if not answers and not found["degraded"]:
         call.terminal.print("All disks that should be attached are")
     return follow_many(call, answers) | int(bool(found["silent"]))
 
