@@ -301,5 +301,5 @@ def test_a_node_that_holds_data_stays():
     config = load(1, builder.objects.values())
     operation = NodeRemove(node_name="node2")
     node = config.node("node2")
-    with pytest.raises(WrongState, match="data of 1 disks, one is loc"):
+    with pytest.raises(WrongState, match="data of 1 disk, one is loc"):
         operation.check(View(config, {guests_on(node): []}))

@@ -17,7 +17,7 @@ from moorage.model import Change, Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops import node_tasks
 from moorage.ops.identity import ADOPTION
-from moorage.units import Mib
+from moorage.units import Mib, counted
 
 from . import directories, survey
 from .missing import Missing, Stray, missing, strays
@@ -132,7 +132,7 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
                 put.append(successor(about.disk, view.now, quarantine=cause))
         if put:
             change = Change(tuple(put))
-            what = f"quarantine {len(put)} disks"
+            what = f"quarantine {counted(len(put), 'disk')}"
             yield commit(what, change, view.config.before(change))
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
