@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Successions that meet another one, or an older history: nothing is lost in silence."""
+"""Successions that meet another, or an older history: nothing is lost in silence."""
 
 import asyncio
 from collections.abc import AsyncIterator
