@@ -360,7 +360,7 @@ async def test_a_master_starts_although_two_jobs_hold_one_lock(
     let_go(cluster)
     assert late
     late.set()
-    await asyncio.wait_for(cluster.boot(), 5)
+    await asyncio.wait_for(cluster.boot(), 120)
     for one in (number, copy.id):
         assert (await cluster.finished(one)).finished
     assert cluster.engine.locks.rows() == []
