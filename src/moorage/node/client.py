@@ -40,9 +40,6 @@ CONNECT = 5.0
 _TRIES, _PATIENT = 3, 8
 """How often a connection is tried, and how often for a step of a job where the machine
 is there and its agent is not: one that is upgraded is back in some seconds."""
-_KEPT = 60.0
-"""Seconds that an idle connection is kept: the handshakes of a thousand nodes take the
-event loop a second or two. Agents keep theirs for longer."""
 _LOOK = 0.2
 """Seconds between two questions whether a node is in, or out."""
 _FIRST_WORDS = 30.0
@@ -219,7 +216,6 @@ class HttpNodes:
             connector = aiohttp.TCPConnector(
                 limit=0,
                 limit_per_host=0,
-                keepalive_timeout=_KEPT,
                 socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
             )
             # Nothing is unpacked: a small answer could fill the memory.
