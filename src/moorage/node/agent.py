@@ -155,7 +155,9 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        if call.heeds_term:
+        if call.takes_term:
+            self._fence.promise_term(term)
+        elif call.heeds_term:
             self._fence.pass_term(term)
         step = Step(term, number)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}
