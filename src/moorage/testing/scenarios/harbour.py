@@ -261,7 +261,11 @@ SCENARIOS = (
     Scenario(
         "settings of an OS",
         "OP_CLUSTER_SET_PARAMS",
-        {"osparams": {"tiny": {"a": "b"}}, "hidden_os": [["add", "tiny"]]},
+        {
+            "osparams": {"tiny": {"a": "b"}},  # it has none, and is told to take it
+            "hidden_os": [["add", "tiny"]],
+            "force": True,
+        },
     ),
     _exported("web1", "export over snapshots", target_node="node2"),
     _exported("web1", "export while it runs", shutdown=False),
