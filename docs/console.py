@@ -37,6 +37,7 @@ _VARIES = (
     (re.compile(r"\b127(\.\d+){3}\b"), "ADDRESS"),
     (re.compile(r"\b\d+\.\d+( seconds|[MGT]\b)"), "AMOUNT"),
     (re.compile(r"\bprocess \d+|\b\d+ ms\b"), "NUMBER"),
+    (re.compile(r"\bMOORAGE_TICKET=\S+"), "TICKET"),
     (re.compile(re.escape(str(ROOT))), "CHECKOUT"),
     (re.compile(r"no answer \(.*\)(?=[,:])"), "no answer (REASON)"),
     (re.compile(r"[ \t]+"), " "),

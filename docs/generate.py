@@ -276,8 +276,8 @@ VARIABLES = {
     "VOL_OPEN_EXCLUSIVE": "`True`: this node alone; `False`: another one too",
     "VOL_EPOCH": "number of the attachment; only rises. Not in Ganeti",
     "VOL_NODE": "name of the node where the script runs. Not in Ganeti",
-    "VOL_POOL": "the storage pool that the disk is in; absent if it is in none. Not in "
-    "Ganeti",
+    "VOL_POOL": "the storage pool that the disk is in, or whose room is asked for; "
+    "absent if it is in none. Not in Ganeti",
     "EXTP_PROVIDER": "the provider's name",
     "EXTP_ACCESS": "`kernelspace` or `userspace`",
     "EXTP_POOL": "as `VOL_POOL`, unless the disk has a parameter `pool`",
@@ -318,7 +318,10 @@ def variables() -> Lines:
 def _probes() -> dict[str, Generator[Any, Any, Any]]:
     """Return the steps of every verb, on a disk that has all that a disk can have."""
     provider = Provider(name="san", path="/san", optional=tuple(OPTIONAL))
-    ext = Ext(Site(node="node1", providers={"san": provider}, pool="fast"))
+    site = Site(
+        node="node1", params={"speed": "1"}, providers={"san": provider}, pool="fast"
+    )
+    ext = Ext(site)
     disk = Disk(
         uuid="u",
         name="data1",
@@ -339,6 +342,7 @@ def _probes() -> dict[str, Generator[Any, Any, Any]]:
         "open": ext.open(disk, exclusive=True),
         "close": ext.close(disk),
         "list": ext.volumes(disk.params),
+        "capacity": ext.capacity(provider),
     }
 
 

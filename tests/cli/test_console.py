@@ -19,9 +19,11 @@ def told(**more: Any) -> Any:
 def test_console_shows_what_another_program_would_run(master: Any, typed: Any) -> None:
     words = ["gnt-instance", "console", "web1"]
     master.answers["Query"] = told(command=words)
+    master.answers["DrawTicket"] = {"ticket": "abc", "lasts": 120}
     for option in ("--show", "--show-cmd", "--show-command"):
-        out = typed(f"gnt-instance console {option} web1").out
-        assert out == "ssh -t root@node1 gnt-instance console web1\n"
+        shown = typed(f"gnt-instance console {option} web1")
+        assert shown.out == "MOORAGE_TICKET=abc gnt-instance console web1\n"
+        assert "once, within 120 seconds, on any machine" in shown.err
     master.answers["Query"] = told(kind="vnc")
     shown = typed("gnt-instance console --show-cmd web1").out
     assert shown == "vncviewer node1::15007\n"

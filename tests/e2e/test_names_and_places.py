@@ -166,6 +166,54 @@ def test_a_node_reaches_its_own_guests_without_the_master(harbour: Any) -> None:
             said_by(line, came, b"web2.example.org serial: ")
 
 
+def away(harbour: Any, **more: str) -> dict[str, str]:
+    """Return the surroundings of somebody on a node that is not the master's."""
+    directory = harbour.scratch.node("node1").root
+    environ = {"MOORAGE_NODE_DIR": str(directory), "MOORAGE_SOCKET": ""}
+    environ["FORCE_LUXI_SOCKET"] = f"{directory}/no-master.sock"
+    return {**os.environ, **harbour.scratch.environment(), **environ, **more}
+
+
+def test_a_ticket_opens_a_console_once_on_any_machine(harbour: Any) -> None:
+    """What the master prints is typed where there is no master, and no guest."""
+    name = "web1.example.com"
+    harbour.type(f"gnt-instance migrate -f -n node2 {name}")
+    command = harbour.look(f"gnt-instance console --show-cmd {name}").strip()
+    assert command.startswith("MOORAGE_TICKET=")
+    first, again = (
+        subprocess.run(
+            ["sh", "-c", command],
+            env=away(harbour),
+            input=b"hello\x1dlost",
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+        for _ in range(2)
+    )
+    assert (first.returncode, again.returncode) == (0, 1)
+    assert f"Connected to {name}; Ctrl-] leaves" in first.stderr.decode()
+    assert "it was used, or is over" in again.stderr.decode()
+
+
+def test_a_ticket_is_for_one_guest_only(harbour: Any) -> None:
+    command = harbour.look("gnt-instance console --show-cmd web1").strip()
+    word = command.split()[0].partition("=")[2]
+    there = Typist(away(harbour, MOORAGE_TICKET=word), io.StringIO())
+    said = there.refused("gnt-instance console web2.example.org")
+    assert "the ticket is for web1.example.com, not for web2.example.org" in said
+
+
+def test_a_node_that_is_not_the_masters_names_the_way_to_a_console(
+    harbour: Any,
+) -> None:
+    directory = harbour.scratch.node("node2").root
+    environ = away(harbour, MOORAGE_NODE_DIR=str(directory))
+    said = Typist(environ, io.StringIO()).refused("gnt-instance console nope")
+    way = "ssh node1.example.com gnt-instance console --show-cmd nope"
+    assert f"{way} prints a command that opens it here" in said
+
+
 def test_a_screen_is_served_to_viewers_of_this_machine(harbour: Any) -> None:
     """Each viewer has a line of its own; Ctrl-C ends them all.
 

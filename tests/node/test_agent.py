@@ -376,3 +376,19 @@ async def test_two_disks_of_one_volume_wait_for_each_other(node: Node) -> None:
     gate.set()
     await asyncio.gather(*both)
     assert len(running) == 2
+
+
+def test_a_boot_ends_every_attachment_and_an_agents_end_none(tmp_path: Path) -> None:
+    shelf = Attachments(tmp_path, boot="b1")
+    shelf.put(DISK, Where(path="/dev/x", block=True))
+    shelf.use("d1", "kvm", "g1")
+    assert Attachments(tmp_path, boot="b1").users("d1") == (("kvm", "g1"),)
+    assert Attachments(tmp_path, boot="b2").all() == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_former_version_attached_is_held_until_it_is_let_go(
+    tmp_path: Path,
+) -> None:
+    Attachments(tmp_path).put(DISK, Where(path="/dev/x", block=True))
+    assert [one.disk for one in Attachments(tmp_path, boot="b2").all()] == ["d1"]

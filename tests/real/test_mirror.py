@@ -75,7 +75,7 @@ async def test_a_guest_writes_on_while_its_disk_gets_another_volume(lab, alpha, 
         assert len(named) == 2
         larger = replace(lab.grow(other, 48), disk=old.disk)
         await lab.one.resize(alpha.uuid, larger)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while await inside.size(old.disk) != 48 << 20:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         assert int(await inside.run(CHECK)) > 0

@@ -166,7 +166,7 @@ async def test_the_first_guest_is_watched_where_no_kernel_could_be_tried(
     stub.chmod(0o755)
     device.touch()
     node = Kvm(lab.top / "watched", images=lab.images, program=str(stub))
-    node._accelerators = Accelerators(lab.top / "verdicts", str(stub), device)
+    node._launcher.accelerators = Accelerators(lab.top / "verdicts", str(stub), device)
     own = {"security_model": "none"}  # only the agent's user comes to the stub
     first = replace(lab.spec(lab.drive("file")), hvparams=own)
     second = replace(lab.spec(lab.drive("file")), hvparams=own)

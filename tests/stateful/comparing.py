@@ -98,6 +98,7 @@ def held(cluster: SimCluster) -> set[str]:
     return {
         f"{name} {path.name}"
         for name, node in cluster.nodes.nodes.items()
+        if node.powered
         for path in (node._directory / "held").iterdir()
     }
 

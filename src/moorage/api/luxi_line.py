@@ -7,8 +7,10 @@ No job is made: nothing changes, and nobody waits for anything.
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from moorage import protocol
 from moorage.errors import NotSupported, WrongState
-from moorage.model import hvparams
+from moorage.model import Instance, Node, hvparams
+from moorage.model.token import Ticket, to_text
 from moorage.node.lines import Line
 from moorage.ops import node_tasks
 from moorage.protocol.line import GuestLine, Kind
@@ -49,19 +51,8 @@ async def open_line(
     MoorageError
         If its node does not answer, or says why there is none.
     """
+    instance, node = _guest(at, wanted.instance)
     config = at.truth.config
-    instance = config.instance(wanted.instance)
-    node = config.node(instance.primary_node)
-    if node.offline:
-        raise WrongState(
-            f"node {node.name} of instance {instance.name} is marked offline",
-            hint=f"gnt-instance failover {instance.name}",
-        )
-    if instance.admin_state != "up":
-        raise WrongState(
-            f"instance {instance.name} is not running: it has no console",
-            hint=f"gnt-instance startup {instance.name}",
-        )
     given = hvparams.filled(instance.hypervisor, node_tasks.hvparams(config, instance))
     asked = GuestLine(
         uuid=instance.uuid,
@@ -73,3 +64,55 @@ async def open_line(
     line = await at.lines(node, asked, at.truth.term)
     told = {"instance": instance.name, "node": node.name}
     return told | {"by_ticket": not given.get("vnc_password_file")}, line
+
+
+class DrawTicket(Method, frozen=True):
+    """Return a ticket for a guest's serial console, which works on any machine.
+
+    The answer has the ticket, and for how many seconds it can be used, once.
+    """
+
+    instance: str
+
+    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+        """Let the guest's node wait for its holder."""
+        instance, node = _guest(at, self.instance)
+        asked = protocol.DrawTicket(
+            uuid=instance.uuid,
+            name=instance.name,
+            hypervisor=instance.hypervisor,
+            address=node.primary_ip,
+        )
+        drawn = await at.nodes.call(node, asked, at.truth.term, protocol.silent)
+        ticket = Ticket(
+            instance.name,
+            node.primary_ip,
+            drawn.port,
+            drawn.fingerprint,
+            drawn.secret,
+        )
+        return {"ticket": to_text(ticket), "lasts": drawn.lasts}
+
+
+def _guest(at: Sources, word: str) -> tuple[Instance, Node]:
+    """Return an instance that should run, and its node.
+
+    Raises
+    ------
+    WrongState
+        If it does not run.
+    """
+    config = at.truth.config
+    instance = config.instance(word)
+    node = config.node(instance.primary_node)
+    if node.offline:
+        raise WrongState(
+            f"node {node.name} of instance {instance.name} is marked offline",
+            hint=f"gnt-instance failover {instance.name}",
+        )
+    if instance.admin_state != "up":
+        raise WrongState(
+            f"instance {instance.name} is not running: it has no console",
+            hint=f"gnt-instance startup {instance.name}",
+        )
+    return instance, node

@@ -13,7 +13,7 @@ from moorage.model.misfit import misfit
 
 from . import job_kill
 from .luxi import NOCHANGE
-from .luxi_line import ConnectInstance
+from .luxi_line import ConnectInstance, DrawTicket
 from .luxi_messages import error_to_wire
 from .luxi_method import Fields, Method, Numbers, Opcodes
 from .luxi_queries import QUERIES
@@ -257,6 +257,7 @@ _METHODS: tuple[type[Method], ...] = (
     AutoArchiveJobs,
     SetDrainFlag,
     ConnectInstance,
+    DrawTicket,
     SetWatcherPause,
     *QUERIES,
 )

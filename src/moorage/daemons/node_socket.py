@@ -6,6 +6,7 @@ this node, whether or not the master can be reached.
 """
 
 import logging
+import shlex
 from functools import partial
 from typing import Any
 
@@ -60,7 +61,18 @@ async def _line(agent: Agent, wanted: ConnectInstance) -> tuple[dict[str, Any], 
     """Return a line to a guest of this node."""
     found = await agent.guest(wanted.instance)
     if found is None:
-        raise elsewhere(agent)
+        raise _not_here(agent, wanted.instance)
     line = replace(found, kind=wanted.kind, ticket=wanted.ticket)
     told = {"instance": found.name, "node": agent.name}
     return told, await StreamLine.over(await agent.line(line))
+
+
+def _not_here(agent: Agent, word: str) -> MoorageError:
+    """Return what is told of a guest that does not run on this node."""
+    error = elsewhere(agent)
+    if agent.master not in ("", agent.name):
+        error.hint = (
+            f"ssh {agent.master} gnt-instance console --show-cmd {shlex.quote(word)} "
+            "prints a command that opens it here"
+        )
+    return error

@@ -31,7 +31,7 @@ from .job import (
 from .operation import Operation, View
 from .queue import Queue, Records
 from .task import Task
-from .waiting import Waiting
+from .waiting import Waiting, in_turn
 
 _LOG = logging.getLogger(__name__)
 
@@ -324,7 +324,7 @@ class Engine:
         if tasks and not await self._carrier.carry(job, op):
             return []
         op.result = operation.result(view, op.results)
-        follow = [self._new(opcodes) for opcodes in operation.jobs(view)]
+        follow = in_turn(operation.jobs(view), self._new)
         if follow:
             jobs = [[True, one.id] for one in follow]
             op.result = {**(op.result or {}), "jobs": jobs}

@@ -10,7 +10,7 @@ is told in the job's log.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar, cast
 
 from moorage.errors import Failed, MoorageError
@@ -201,6 +201,19 @@ class Waiting:
 
 def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
     """Drop the progress of a question."""
+
+
+def in_turn(
+    jobs: Iterable[list[dict[str, Any]]], make: Callable[[list[dict[str, Any]]], Job]
+) -> list[Job]:
+    """Make jobs that may depend on each other; -1 is the one before, and so on."""
+    made: list[Job] = []
+    for opcodes in jobs:
+        for op in (one for one in opcodes if "depends" in one):
+            pairs = op["depends"]
+            op["depends"] = [[made[n].id if n < 0 else n, on] for n, on in pairs]
+        made.append(make(opcodes))
+    return made
 
 
 def _dependencies(job: Job) -> list[tuple[int, list[str]]]:

@@ -88,11 +88,15 @@ class Place(Struct, frozen=True, kw_only=True):
         The fields of the cluster that the template needs, as pairs of name and value.
     params
         The parameters that say where its disks are, as pairs of name and value.
+    pool
+        Name of the storage pool, where that is a room of its own in its provider's
+        storage; else empty.
     """
 
     template: str
     settings: tuple[tuple[str, str], ...] = ()
     params: tuple[tuple[str, str], ...] = ()
+    pool: str = ""
 
 
 class Unit(Struct, frozen=True, kw_only=True):

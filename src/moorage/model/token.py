@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The token by which a new node is let into the cluster.
+"""Words that let somebody in, once: a node into the cluster, a person to a console.
 
-The node keeps it in a file; whoever adds the node hands it to the master. It says where
-the node listens, which key it shows there, and a secret that proves that the
-orders come from somebody who has seen the token.
+A node keeps its token in a file; whoever adds the node hands it to the master. A ticket
+is drawn by the master. Both say where a node listens, which key it shows there, and a
+secret that proves that who comes has seen the word.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
+from typing import TypeVar
 
 from msgspec import DecodeError, Struct, json
 
 from moorage.errors import BadInput
+
+T = TypeVar("T")
 
 
 class Token(Struct, frozen=True):
@@ -34,9 +37,31 @@ class Token(Struct, frozen=True):
     secret: str
 
 
-def to_text(token: Token) -> str:
-    """Return the token as a word that can be copied."""
-    return urlsafe_b64encode(json.encode(token)).decode().rstrip("=")
+class Ticket(Struct, frozen=True):
+    """What opens the console of one guest, once, for a short time.
+
+    Attributes
+    ----------
+    instance
+        Its name.
+    address, port
+        Where the agent of its node waits.
+    fingerprint
+        SHA-256 of the certificate that the agent shows there, in hex.
+    secret
+        What the holder must say.
+    """
+
+    instance: str
+    address: str
+    port: int
+    fingerprint: str
+    secret: str
+
+
+def to_text(word: Token | Ticket) -> str:
+    """Return a token or a ticket as a word that can be copied."""
+    return urlsafe_b64encode(json.encode(word)).decode().rstrip("=")
 
 
 def from_text(text: str) -> Token:
@@ -47,12 +72,37 @@ def from_text(text: str) -> Token:
     BadInput
         If it is none.
     """
-    word = text.strip()
-    try:
-        data = urlsafe_b64decode(word + "=" * (-len(word) % 4))
-        return json.decode(data, type=Token)
-    except (Error, DecodeError, ValueError):
+    found = _read(text, Token)
+    if found is None:
         raise BadInput(
             "that is no token of a node",
             hint="the node's agent keeps it in its file join-token",
-        ) from None
+        )
+    return found
+
+
+def ticket_from_text(text: str) -> Ticket:
+    """Return the ticket that a word stands for.
+
+    Raises
+    ------
+    BadInput
+        If it is none.
+    """
+    found = _read(text, Ticket)
+    if found is None:
+        raise BadInput(
+            "MOORAGE_TICKET is no ticket of a console",
+            hint="gnt-instance console --show-cmd INSTANCE, on the master's node, "
+            "draws one",
+        )
+    return found
+
+
+def _read(text: str, kind: type[T]) -> T | None:
+    word = text.strip()
+    try:
+        data = urlsafe_b64decode(word + "=" * (-len(word) % 4))
+        return json.decode(data, type=kind)
+    except (Error, DecodeError, ValueError):
+        return None

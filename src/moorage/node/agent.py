@@ -22,14 +22,17 @@ from moorage.protocol.sender import Sender
 from .attachments import Attachments
 from .copies import Copies
 from .creations import Creations, volume_key
+from .drafts import Drafts
 from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
 from .keys import Keys
 from .leader import Leaders
+from .tickets import Tickets
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
+from .verbs.backup import sweep
 
 
 class Agent:
@@ -65,15 +68,21 @@ class Agent:
             name=name,
             machine=machine,
             hypervisors=hypervisors,
-            held=Attachments(run_dir / "held"),
+            held=Attachments(run_dir / "held", machine.memory().bootid),
             makings=Creations(run_dir / "makings"),
+            drafts=Drafts(run_dir / "drafts"),
             trials=Trials(run_dir / "trials"),
             fence=self._fence,
             leave=leave,
             keys=keys,
+            tickets=Tickets(keys) if keys else None,
             leaders=self._leaders,
             copies=Copies(run_dir / "state"),
         )
+
+    async def begin(self) -> None:
+        """Do away with what an agent that died left half made; before it serves."""
+        await sweep(self._station)
 
     def hear(self, term: int, mark: str, sender: Sender) -> None:
         """Raise `Stale` if the master is not the one that leads in its term."""
@@ -110,6 +119,11 @@ class Agent:
         names = [lowered(word)] if lowered(word) in here else short
         return here[names[0]] if len(names) == 1 else None
 
+    async def close(self) -> None:
+        """Wait for nobody with a ticket any more, and hang up on who came with one."""
+        if self._station.tickets:
+            await self._station.tickets.close()
+
     async def handle(
         self,
         verb: str,
@@ -141,7 +155,9 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        if call.heeds_term:
+        if call.takes_term:
+            self._fence.promise_term(term)
+        elif call.heeds_term:
             self._fence.pass_term(term)
         step = Step(term, number)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}

@@ -2,7 +2,8 @@
 """The disks that are attached on a node: where each one is, and who has it.
 
 Kept in small files, so that an agent that was killed finds what it holds. It is no
-truth: a file that is lost, or cannot be read, costs one more ``attach``.
+truth: a file that is lost, or cannot be read, costs one more ``attach``. What was
+attached before the node's last boot is not attached any more: no process of then lives.
 """
 
 import logging
@@ -24,13 +25,15 @@ class _Entry(Struct, frozen=True):
 
     ``users`` are (hypervisor, guest) pairs that were given the disk; whether they
     still have it, the hypervisor knows. ``lent`` is the pair whose mirror writes to the
-    disk.
+    disk. ``boot`` is the boot of the node in which it was attached; a former version
+    did not note it.
     """
 
     epoch: int
     where: Where
     users: tuple[tuple[str, str], ...] = ()
     lent: tuple[str, str] | None = None
+    boot: str = ""
 
 
 class Attachments:
@@ -40,17 +43,24 @@ class Attachments:
     ----------
     directory
         Where the files are.
+    boot
+        What tells this boot of the node from others; empty if nobody asks.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, boot: str = "") -> None:
         self._directory = directory
+        self._boot = boot
         durable.make(directory)
+        for name, entry in self._entries():
+            if boot and entry.boot and entry.boot != boot:
+                _LOG.info("disk %s was attached here before the last boot", name)
+                self.drop(name)
 
     def put(self, disk: Disk, where: Where) -> None:
         """Remember where an attached disk is."""
         old = self._read(disk.uuid)
         users, lent = (old.users, old.lent) if old else ((), None)
-        self._write(disk.uuid, _Entry(disk.epoch, where, users, lent))
+        self._write(disk.uuid, _Entry(disk.epoch, where, users, lent, self._boot))
 
     def get(self, disk: str) -> Where | None:
         """Return where a disk is, or None when it is not attached here."""
@@ -92,13 +102,15 @@ class Attachments:
 
     def all(self) -> list[Held]:
         """Return every disk that is attached here."""
-        names = sorted(path.name for path in self._directory.iterdir())
-        entries = ((name, self._read(name)) for name in names if name[0] != ".")
         return [
             Held(disk=n, path=e.where.path, uris=e.where.uris, epoch=e.epoch)
-            for n, e in entries
-            if e
+            for n, e in self._entries()
         ]
+
+    def _entries(self) -> list[tuple[str, _Entry]]:
+        names = sorted(path.name for path in self._directory.iterdir())
+        entries = ((name, self._read(name)) for name in names if name[0] != ".")
+        return [(name, entry) for name, entry in entries if entry]
 
     def _read(self, disk: str) -> _Entry | None:
         try:

@@ -38,6 +38,18 @@ class Keys:
         self.directory = directory
         self.context = _Changing(tls.serving(directory))
 
+    def for_strangers(self) -> tuple[ssl.SSLContext, str]:
+        """Return a context that asks nobody for a certificate, and what it shows.
+
+        That is the SHA-256 of this node's certificate, in hex.
+        """
+        context = tls.serving(self.directory)
+        context.verify_mode = ssl.CERT_NONE
+        with self._whole():
+            shown = (self.directory / "node.pem").read_bytes()
+            found = tls.load_certificate(shown[shown.index(b"-----BEGIN CERT") :])
+        return context, tls.fingerprint(found)
+
     def request(self) -> str:
         """Return the request for a certificate of a new key; the same one until then.
 

@@ -47,7 +47,8 @@ class LineDoor:
 
     async def hang_up(self, _app: web.Application) -> None:
         """End all lines: an agent that is to end does not wait for who looks on."""
-        await asyncio.gather(*(link.close() for link in set(self._links)))
+        links = (link.close() for link in set(self._links))
+        await asyncio.gather(self._agent.close(), *links)
 
     async def _carry(self, request: web.Request, link: web.WebSocketResponse) -> None:
         try:

@@ -147,11 +147,11 @@ class Conversion:
 
         One that shall be in a storage pool is there if it is in that pool.
         """
-        cluster, target = view.config.cluster, self.target(view)
+        config, target = view.config, self.target(view)
         return (
             target.pool in (None, self.disk.pool)
             and target.dev_type == self.disk.dev_type
-            and unit_of(cluster, target) == unit_of(cluster, self.disk)
+            and unit_of(config, target) == unit_of(config, self.disk)
             and target.params == self.disk.params
             and not self.wanted.adopt
         )

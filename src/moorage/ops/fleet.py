@@ -33,7 +33,14 @@ from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from .node_tasks import beparams
-from .storage.units import Named, has_room, is_provided, occupied, unit_of
+from .storage.units import (
+    Named,
+    has_room,
+    is_provided,
+    occupied,
+    provider_of,
+    unit_of,
+)
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""
@@ -123,7 +130,7 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
             _disk(occupied(name, size), unit, measured)
             for (name, size), unit in zip(wanted.disks, wanted.units, strict=True)
         ),
-        reach=_reach(how, frozenset(filter(is_provided, wanted.units))),
+        reach=_reach(how, _providers(wanted.units)),
     )
 
 
@@ -273,7 +280,7 @@ class _Rows:
 
     def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
         backend, disks = self._backend | one.beparams, self.config.disks_of(one)
-        units = [unit_of(self.cluster, disk) for disk in disks]
+        units = [unit_of(self.config, disk) for disk in disks]
         claim = self.arriving.get(one.name)
         asked = claim.memory if claim else 0
         state = "running" if asked or _is_up(one) else f"ADMIN_{one.admin_state}"
@@ -308,7 +315,7 @@ class _Rows:
         home
             Where they are in use now, and so can be used.
         """
-        wanted = frozenset(filter(is_provided, units))
+        wanted = _providers(units)
         if wanted not in self._reached:
             self._reached[wanted] = _reach(self.how, wanted)
         found = self._reached[wanted]
@@ -370,8 +377,13 @@ def _disk(size: int, unit: Named, measured: frozenset[Named]) -> htools.Disk:
     return htools.Disk(size, unit=unit if counts else None)
 
 
+def _providers(units: Iterable[Named]) -> frozenset[Named]:
+    """Return the providers of some units: a node has one, or not."""
+    return frozenset(provider_of(unit) for unit in units if is_provided(unit))
+
+
 def _reach(how: Reading, wanted: frozenset[Named]) -> frozenset[int] | None:
-    """Return the nodes that have all of some providers' units; None for every node."""
+    """Return the nodes that have all of some providers; None for every node."""
     if not wanted:
         return None
     found = frozenset(

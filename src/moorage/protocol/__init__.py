@@ -89,6 +89,7 @@ from .keys import (
     TakeCertificate,
     TrustAuthorities,
 )
+from .line import Drawn, DrawTicket
 from .maintenance import (
     GetLvm,
     PowerCycle,
@@ -116,6 +117,7 @@ from .node import (
     ListGuests,
     ListProviders,
     ListSystems,
+    MeasureDisks,
     Pause,
     TidyNode,
     TryAccelerator,
@@ -184,6 +186,8 @@ __all__ = [
     "DigestProvider",
     "DiscardGuest",
     "Door",
+    "DrawTicket",
+    "Drawn",
     "DropCopy",
     "DropExport",
     "DropMirror",
@@ -220,6 +224,7 @@ __all__ = [
     "Listed",
     "LoadDisk",
     "MakeRequest",
+    "MeasureDisks",
     "MirrorDisk",
     "Moved",
     "NetworkOf",

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A line to a guest: bytes that a master lets an agent carry."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from .sender import Sender
+from .verb import Reading
 
 Kind = Literal["serial", "vnc"]
 """The serial console, or the screen, which speaks VNC (RFC 6143)."""
@@ -45,3 +46,41 @@ class LineRequest(Struct, frozen=True):
     term: int
     mark: str = ""
     sender: Sender = Sender()
+
+
+class Drawn(Struct, frozen=True, kw_only=True):
+    """A ticket, in the words of its node, which says no address.
+
+    Attributes
+    ----------
+    port
+        At the node's address.
+    secret
+        Opens the line, once.
+    fingerprint
+        SHA-256 of the certificate that the node shows there, in hex.
+    lasts
+        Seconds in which it can be used.
+    """
+
+    port: Annotated[int, Meta(ge=1, le=65535)]
+    secret: Annotated[str, Meta(pattern=r"\A[0-9A-Za-z_-]{32}\Z")]
+    fingerprint: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    lasts: int
+
+
+class DrawTicket(Reading[Drawn], frozen=True, kw_only=True, tag="console.ticket"):
+    """Wait for whoever brings a ticket, and connect this one to a guest's console.
+
+    Attributes
+    ----------
+    uuid, name
+        Of the instance.
+    address
+        Of the node, where they come.
+    """
+
+    uuid: str
+    name: str
+    hypervisor: str = "kvm"
+    address: str

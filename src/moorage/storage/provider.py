@@ -48,6 +48,22 @@ class FileFact:
     distrust: str = ""
 
 
+def room_key(key: str, pool: str) -> str:
+    """Return the key of a storage unit, of a storage pool that is a room of its own.
+
+    Parameters
+    ----------
+    key
+        Of the storage: the provider's name.
+    pool
+        The pool's name; empty where it is no room of its own.
+
+    >>> room_key("nas", "fast"), room_key("nas", "")
+    ('nas/fast', 'nas')
+    """
+    return f"{key}/{pool}" if pool else key
+
+
 def not_found(name: str) -> str:
     """Return the sentence about a provider that no directory holds."""
     return f"Directory for External Storage Provider {name} not found in search path"

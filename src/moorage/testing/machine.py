@@ -93,6 +93,8 @@ class SimMachine:
         Real scripts, where there are such.
     admin_scripts
         Those that an administrator put there, by kind and name: functions of words.
+    boots
+        How often it was switched on.
     """
 
     def __init__(self, node: str, san: San, memory: int = 65536) -> None:
@@ -117,6 +119,7 @@ class SimMachine:
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self._san = san
         self._memory = memory
+        self.boots = 1
 
     async def run(
         self, command: Command, limit: float, report: Report = silent
@@ -229,7 +232,7 @@ class SimMachine:
         """Return how large the machine is said to be."""
         total = Mib(self._memory)
         free = Mib(max(0, total - self.busy()))
-        return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.node}")
+        return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.boots}")
 
     async def device(self, path: str) -> Device:
         """Return what the storage says; devices may differ from node to node."""

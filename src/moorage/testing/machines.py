@@ -32,6 +32,8 @@ mount -t sysfs -o ro sysfs sys
 mount -t cgroup2 cgroup2 sys/fs/cgroup
 mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs -o mode=1777 tmpfs tmp
+cat /proc/sys/kernel/random/uuid > run/boot_id
+mount --bind run/boot_id proc/sys/kernel/random/boot_id
 mount -t tmpfs -o mode=755 tmpfs dev
 mkdir dev/pts dev/shm dev/net
 for device in null zero full random urandom tty net/tun kvm fuse loop-control; do

@@ -43,6 +43,7 @@ class SimNode:
         self._boot()
 
     def _boot(self) -> None:
+        self._begun = False
         self.hypervisor = SimHypervisor(self.name, self._san)
         hypervisors = {"kvm": self.hypervisor}
         self.keys = Keys(self._keys) if self._keys else None
@@ -50,13 +51,17 @@ class SimNode:
             self.name, self._directory, self.machine, hypervisors, keys=self.keys
         )
 
+    async def begin(self) -> None:
+        """Let an agent that has just started begin, before it serves."""
+        if not self._begun:
+            self._begun = True
+            await self.agent.begin()
+
     def lose_power(self) -> None:
         """Stop answering, and forget all that was in memory."""
         self.powered = False
         self._san.lose_power(self.name)
-        held = self._directory / "held"
-        for path in held.iterdir():
-            path.unlink()
+        self.machine.boots += 1
 
     def boot(self) -> None:
         """Start the agent, with what it finds on its disk."""
@@ -147,6 +152,7 @@ class SimNodes:
     ) -> R:
         if self.hold is not None:
             await self.hold.wait()
+        await target.begin()
         verb, args = json.decode(json.encode(to_wire(call)))
         result = await target.agent.handle(verb, args, term, report, number)
         return fitting(call, json.decode(json.encode(result)))

@@ -74,7 +74,7 @@ class San(Stored):
         provider = script.parent.name
         asking = {
             "list": lambda: self._listed(provider),
-            "capacity": lambda: Output(self.capacity.get(provider, "nobody knows\n")),
+            "capacity": lambda: self._room(provider, env),
             "verify": lambda: self._verified(env),
         }
         if script.name in asking:
@@ -89,6 +89,12 @@ class San(Stored):
         if volume not in self.volumes:
             return Output(f"there is no volume {volume}", 1)
         return self._use(script.name, node, volume, env)
+
+    def _room(self, provider: str, env: dict[str, str]) -> Output:
+        """Return what was set for a tier, or for the whole provider."""
+        place = f"{provider}/{env.get('EXTP_TIER', '')}"
+        told = self.capacity.get(place) or self.capacity.get(provider)
+        return Output(told or "nobody knows\n")
 
     def _listed(self, provider: str) -> Output:
         lines = [

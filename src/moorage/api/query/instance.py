@@ -268,7 +268,7 @@ def _sizes(scene: Snapshot, one: Instance) -> list[int]:
 
 def _units(scene: Snapshot, one: Instance) -> list[list[Any]]:
     config = scene.config
-    return [sunit(unit_of(config.cluster, disk)) for disk in config.disks_of(one)]
+    return [sunit(unit_of(config, disk)) for disk in config.disks_of(one)]
 
 
 def _each(name: str) -> Callable[[Snapshot, Any], Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.model import Config, Disk, NodeFacts, NodeGroup, StoragePool, Unit, nice
 from moorage.ops.pools import groups_of
-from moorage.ops.storage.directories import place
+from moorage.ops.storage.directories import place, unit_at
 from moorage.storage import Reach, template_named
 
 from .field import COMMON, Field, Missing, Resource, attribute
@@ -50,11 +50,8 @@ def _nodes(config: Config, pools: Iterable[StoragePool], _all: bool) -> Iterator
 
 def _units(scene: Snapshot, pool: StoragePool) -> Iterator[Unit]:
     """Yield what each node told of the storage unit that the pool's disks are in."""
-    kind = template_named(pool.template)
     for group in groups_of(scene.config, pool):
-        where = place(scene.config, group, pool)
-        key = kind.unit_key(dict(where.settings), dict(where.params))
-        yield from _told(scene, group, (pool.template, key))
+        yield from _told(scene, group, unit_at(place(scene.config, group, pool)))
 
 
 def _told(scene: Snapshot, group: NodeGroup, name: tuple[str, str]) -> Iterator[Unit]:

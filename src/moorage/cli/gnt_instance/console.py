@@ -6,6 +6,7 @@ The bytes come through the master and the agent of the guest's node; no job is m
 
 import os
 import select
+import shlex
 import socket
 import sys
 import termios
@@ -22,6 +23,7 @@ from . import screen
 
 LEAVE = b"\x1d"
 """Ctrl-]"""
+_TICKET = "MOORAGE_TICKET"
 _FIELDS = ("name", "pnode", "oper_state", "console")
 
 
@@ -41,6 +43,8 @@ def console(call: Call) -> int:
         return screen.serve(call, name, call.option("port") or 0)
     if call.option("port"):
         raise BadInput("--port is for --vnc")
+    if word := call.terminal.environ.get(_TICKET):
+        return _by_ticket(call, name, word)
     ended = _talk(call, name)
     while ended and (now := _moved(call, *ended)):
         call.terminal.talk(f"{ended[0]} runs on {now} by now")
@@ -56,9 +60,26 @@ def _shown(call: Call, name: str) -> str:
         raise BadInput(f"instance {name} is not running: it has no console")
     if told["kind"] == "vnc":
         return f"vncviewer {told['host']}::{told['port']}"
-    if told["kind"] == "ssh":
-        return f"ssh -t {told['user']}@{told['host']} {' '.join(told['command'])}"
-    return str(told["message"])
+    if told["kind"] != "ssh":
+        return str(told["message"])
+    drawn = call.client.call("DrawTicket", name)
+    call.terminal.talk(
+        f"It opens the console once, within {drawn['lasts']} seconds, on any machine "
+        "of the cluster that has these programs"
+    )
+    return f"{_TICKET}={drawn['ticket']} {shlex.join(told['command'])}"
+
+
+def _by_ticket(call: Call, name: str, word: str) -> int:
+    """Connect to the console that a ticket opens, without a master."""
+    from . import ticket  # noqa: PLC0415 - TLS is slow to import
+
+    link, told = ticket.connect(word, name)
+    with link:
+        call.terminal.talk(f"Connected to {told}; Ctrl-] leaves")
+        left = connect(link, b"", sys.stdin.fileno(), sys.stdout.fileno())
+    call.terminal.talk("" if left else f"\r\nThe line to {told} has ended")
+    return 0
 
 
 def _talk(call: Call, name: str) -> tuple[str, str] | None:
@@ -148,7 +169,7 @@ COMMAND = Command(
     (
         Option(
             ("--show", "--show-command", "--show-cmd"),
-            "print what another program would run for it",
+            "print a command that opens it once, on any machine of the cluster",
         ),
         Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
         Option(
@@ -160,5 +181,9 @@ COMMAND = Command(
     examples=(
         Example("gnt-instance console web1", "type to the guest"),
         Example("gnt-instance console --vnc web1", "look at its screen"),
+        Example(
+            "gnt-instance console --show-cmd web1",
+            "print what to type on another machine, within two minutes",
+        ),
     ),
 )

@@ -15,7 +15,7 @@ from moorage.cli.options import (
     SHUTDOWN_TIMEOUT,
     moot,
 )
-from moorage.errors import BadInput
+from moorage.errors import BadInput, MoorageError
 from moorage.units import parse_size
 
 _ALIASES = {"name": "instance_name", "os": "os_type", "template": "disk_template"}
@@ -50,8 +50,14 @@ def _through(call: Call, op_id: str, name: str, fields: dict[str, Any]) -> int:
     """Carry out an operation, and follow the jobs that it submits."""
     result = perform(call, op_id, instance_name=name, **fields)
     call.terminal.print(f"Instance {name} goes to node {result['target_node']}")
+    broken: list[MoorageError] = []
     for _, job in result.get("jobs", ()):
-        follow(call, int(job))
+        try:  # the jobs after one that fails put right what it left
+            follow(call, int(job))
+        except MoorageError as error:
+            broken.append(error)
+    if broken:
+        raise broken[0]
     return 0
 
 

@@ -13,6 +13,7 @@ from .fact import VERBS as FACT_VERBS
 from .guest import VERBS as GUEST_VERBS
 from .hooks import VERBS as HOOK_VERBS
 from .keys import VERBS as KEY_VERBS
+from .lines import VERBS as LINE_VERBS
 from .maintenance import VERBS as MAINTENANCE_VERBS
 from .membership import VERBS as MEMBERSHIP_VERBS
 from .mirror import VERBS as MIRROR_VERBS
@@ -26,6 +27,7 @@ VERBS = {
         *COPYING_VERBS,
         *BACKUP_VERBS,
         *GUEST_VERBS,
+        *LINE_VERBS,
         *FACT_VERBS,
         *MIRROR_VERBS,
         *MEMBERSHIP_VERBS,

@@ -13,11 +13,13 @@ from moorage.model import Disk
 from moorage.node.attachments import Attachments
 from moorage.node.copies import Copies
 from moorage.node.creations import Creations
+from moorage.node.drafts import Drafts
 from moorage.node.fence import Fence
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
 from moorage.node.keys import Keys
 from moorage.node.leader import Leaders
+from moorage.node.tickets import Tickets
 from moorage.node.trials import Trials
 from moorage.protocol import Report, silent
 from moorage.storage import Command, Output, Where
@@ -38,8 +40,9 @@ class NodeContext:
         Of the master's state, where the node is a candidate.
     leave
         Called when the node leaves its cluster.
-    keys
-        What it serves with; None where it is not asked over a network.
+    keys, tickets
+        What it serves with, and what it waits with for those who bring a ticket; None
+        where it is not asked over a network.
     """
 
     name: str
@@ -47,12 +50,14 @@ class NodeContext:
     hypervisors: Mapping[str, Hypervisor]
     held: Attachments
     makings: Creations
+    drafts: Drafts
     trials: Trials
     fence: Fence
     leave: Callable[[], None]
     leaders: Leaders
     copies: Copies
     keys: Keys | None = None
+    tickets: Tickets | None = None
 
     async def run(self, command: Command, report: Report = silent) -> Output:
         """Run one command of a template or an OS definition."""

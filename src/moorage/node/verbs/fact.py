@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reading verbs: what this node says of itself."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
@@ -25,15 +26,17 @@ from moorage.protocol import (
     ListGuests,
     ListProviders,
     ListSystems,
+    MeasureDisks,
     Report,
     TryAccelerator,
 )
-from moorage.storage import Site, Template
+from moorage.storage import Site, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 from .context import NodeContext
+from .sizes import measured
 
 
 async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
@@ -47,7 +50,7 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
-        units=tuple([unit async for unit in _units(at, args)]),
+        units=await _units(at, args),
         allowed_directories=at.machine.allowed_directories(),
         extstorage_path=at.machine.extstorage_path(),
         guests=() if args.brief else tuple(await _all_guests(at)),
@@ -97,6 +100,14 @@ async def devices(at: NodeContext, args: GetDevices, _report: Report) -> list[De
     return [await at.machine.device(path) for path in args.paths]
 
 
+async def sizes(at: NodeContext, args: MeasureDisks, _report: Report) -> list[Device]:
+    """Return what some disks are here, each measured where it leads to."""
+    held = [at.held.get(uuid) for uuid in args.disks]
+    return await asyncio.gather(
+        *(measured(at, where or Where(), args.hypervisor) for where in held)
+    )
+
+
 async def _held(at: NodeContext) -> AsyncIterator[Held]:
     """Yield the disks that are attached here, with the sizes of their devices."""
     for held in at.held.all():
@@ -108,15 +119,14 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
             yield held
 
 
-async def _units(at: NodeContext, args: GetFacts) -> AsyncIterator[Unit]:
-    """Yield what this node has at some places."""
-    told: set[tuple[str, str]] = set()
-    for place in args.places:
-        found = await drive(template_at(at, place).room(), at.run)
-        for unit in found:
-            if unit.name not in told:  # two pools may be in one directory
-                yield unit
-        told |= {unit.name for unit in found}
+async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
+    """Return what this node has at some places, all of which are asked at once."""
+    asked = [drive(template_at(at, one).room(), at.run) for one in args.places]
+    found: dict[tuple[str, str], Unit] = {}
+    for units in await asyncio.gather(*asked):
+        for unit in units:
+            found.setdefault(unit.name, unit)  # two pools may be in one directory
+    return tuple(found.values())
 
 
 def template_at(at: NodeContext, place: Place) -> Template:
@@ -128,6 +138,7 @@ def template_at(at: NodeContext, place: Place) -> Template:
         settings=dict(place.settings),
         params=dict(place.params),
         providers=usable(at.machine.providers()) if needed else {},
+        pool=place.pool,
     )
     return kind(site)
 
@@ -158,6 +169,7 @@ VERBS = (
     ListProviders.done_by(providers),
     ListSystems.done_by(oses),
     GetDevices.done_by(devices),
+    MeasureDisks.done_by(sizes),
     TryAccelerator.done_by(accelerator),
 )
 """Every reading verb."""

@@ -8,6 +8,7 @@ from moorage.model import Examined, Need, Place, Unit
 from moorage.node.commands import drive
 from moorage.protocol import ExamineStorage, Listed, ListVolumes, Report
 from moorage.storage import Can, Template
+from moorage.storage.provider import room_key
 
 from .context import NodeContext
 from .fact import template_at
@@ -76,7 +77,8 @@ def _in_a_line(message: str) -> str:
 def _lacking(template: Template, units: tuple[Unit, ...]) -> Iterator[Need]:
     """Yield the storage unit, if the template tells its room and it is not there."""
     if Can.ROOM in template.capabilities.can:
-        key = template.unit_key(template.site.settings, template.site.params)
+        site = template.site
+        key = room_key(template.unit_key(site.settings, site.params), site.pool)
         if key not in {unit.key for unit in units}:
             kind = template.capabilities.facts.unit
             yield Need(kind=kind, name=key, problem=f"there is no {kind} {key}")

@@ -104,7 +104,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
 
 def _room(view: View, disk: Disk) -> tuple[Named, int]:
     """Return what the copy takes: the unit of its disk, and as much."""
-    return unit_of(view.config.cluster, disk), disk.size
+    return unit_of(view.config, disk), disk.size
 
 
 def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:

@@ -14,7 +14,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import copies, node_tasks, pairs
+from moorage.ops import behind, copies, node_tasks, pairs
 from moorage.ops.disk_access import can
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
@@ -103,6 +103,14 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if runs(view, instance):
             home = view.config.node(instance.primary_node)
             pairs.check_in_sync(view, view.config.disks_of(instance), home)
+        elif self.allow_failover:
+            behind.check_current(
+                view,
+                view.config.disks_of(instance),
+                self.target(view),
+                view.config.node(instance.primary_node),
+                active=instance.disks_active,
+            )
         if not runs(view, instance) and not self.allow_failover:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",
@@ -249,7 +257,12 @@ def _apart(node: Node) -> bool:
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
-    """Return the task that sees a guest run, and lets one that stands still go on."""
+    """Return the task that sees a guest run, and lets one that stands still go on.
+
+    It is done however long the target's agent is away: nobody else may do it, and the
+    guest stands still until then. It is safe by then: all was sent, and a source that
+    has sent everything never runs again.
+    """
     return Run(
         what=f"see {instance.name} run on {node.name}",
         node=node.uuid,
@@ -257,6 +270,7 @@ def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
             **node_tasks.of_guest(instance), disks=tuple(disks), timeout=PATIENCE
         ),
         tolerant=True,
+        patient=True,
     )
 
 

@@ -96,7 +96,7 @@ class Mirroring:
 
     def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
         return tuple(
-            (unit_of(view.config.cluster, disk), occupied(wanted.template, disk.size))
+            (unit_of(view.config, disk), occupied(wanted.template, disk.size))
             for disk, wanted in self.wishes
         )
 
@@ -204,6 +204,7 @@ class Mirroring:
             logical_id=disk.children[0].logical_id,
             nodes=(self.instance.primary_node,),
             children=(),
+            behind=None,
             params=wanted.kind.parameters(parameters(view.config, wanted, group)),
             epoch=disk.epoch + 1,
         )

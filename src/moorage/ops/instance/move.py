@@ -3,7 +3,9 @@
 
 Local volumes travel as mirrored ones: they get a second copy on the other node, the
 instance goes there, and the copy that it left is dropped. Each step is an operation of
-its own, which is undone or carried on by itself; the guest is down meanwhile.
+its own, which is undone or carried on by itself. However far they come, a job drops the
+copy that is too many, and another one starts the guest where it is then: what breaks in
+the middle leaves it where it was, as a migration and a failover do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +13,7 @@ from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
+from moorage.jobs.job import FINISHED
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Node
 from moorage.ops import disk_spec, links, placement
@@ -72,7 +75,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         view.answer(placement.room_on(config, node))
         made = mirrored_template()
         rooms = [
-            (unit_of(config.cluster, one), occupied(made, one.size))
+            (unit_of(config, one), occupied(made, one.size))
             for one in config.disks_of(instance)
         ]
         what = f"the disks of instance {instance.name}"
@@ -115,16 +118,18 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         change: Opcode = {"OP_ID": "OP_INSTANCE_SET_PARAMS", **about}
         there = {"remote_node": self.target(view).name}
         policy = {"ignore_ipolicy": True}  # for the moment of the journey
-        steps = [
-            change | mirrored | there | policy,
-            self._failover(about),
-            change | {"disk_template": was} | policy,
-        ]
-        if runs(view, instance):
-            down: Opcode = {"OP_ID": "OP_INSTANCE_SHUTDOWN", **about}
-            down["timeout"] = self.shutdown_timeout
-            steps = [down, *steps, {"OP_ID": "OP_INSTANCE_STARTUP", **about}]
-        return [steps]
+        travel = self._failover(about) | {"start": False}
+        steps = [change | mirrored | there | policy, travel]
+        single = change | {"disk_template": was} | policy
+        if not runs(view, instance):
+            return [steps, [_afterwards(single)]]
+        # It stays on record that it should run: a start that fails is the watcher's.
+        down: Opcode = {"OP_ID": "OP_INSTANCE_SHUTDOWN", **about, "no_remember": True}
+        down["timeout"] = self.shutdown_timeout
+        # The copy on the other node may be what failed: the guest does not wait for it.
+        up: Opcode = {"OP_ID": "OP_INSTANCE_STARTUP", **about, "force": True}
+        up["if_wanted"] = instance.admin_state == "up"
+        return [[down, *steps], [_afterwards(single)], [_afterwards(up)]]
 
     def _failover(self, fields: Opcode) -> Opcode:
         return {
@@ -139,6 +144,11 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         """Return where it goes."""
         del results
         return {"target_node": self.target(view).name}
+
+
+def _afterwards(opcode: Opcode) -> Opcode:
+    """Return what is done once the job before has ended, however it did."""
+    return opcode | {"depends": [[-1, sorted(FINISHED)]]}
 
 
 def mirrored_template() -> str:

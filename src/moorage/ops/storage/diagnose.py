@@ -17,7 +17,7 @@ from moorage.storage import TEMPLATES, template_named
 from moorage.storage.provider import common_parameters
 
 from .diagnosis import able, check_columns, collect, pairs
-from .directories import enabled, place, usual_place
+from .directories import enabled, place, unit_at, usual_place
 
 COLUMNS = (
     "template",
@@ -144,8 +144,7 @@ def _status(view: View, subject: Subject, node: Node) -> list[Any] | None:
     except MoorageError as error:
         return ["", False, f"no answer: {error.message}", None, None]
     found = next((one for one in told if one.place == where), Examined(place=where))
-    kind = template_named(subject.template)
-    key = kind.unit_key(dict(where.settings), dict(where.params))
+    _, key = unit_at(where)
     mine = [unit for unit in found.units if unit.key == key]
     room = [mine[0].total, mine[0].free] if mine else [None, None]
     return [key, not found.problem, found.problem, *room]

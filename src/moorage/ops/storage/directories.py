@@ -5,9 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from msgspec.structs import replace
+
 from moorage.model import Cluster, Config, Disk, NodeGroup, Place, StoragePool
 from moorage.ops.node_tasks import diskparams, settings
 from moorage.storage import TEMPLATES, Template, template_named
+from moorage.storage.provider import room_key
+
+from .units import own_room
 
 
 def setting_of(kind: type[Template]) -> str | None:
@@ -52,9 +57,18 @@ def places_by_group(config: Config) -> Callable[[str], tuple[Place, ...]]:
 
 def place(config: Config, group: NodeGroup, pool: StoragePool) -> Place:
     """Return where the disks of a storage pool are, in a group."""
+    if pool.provider:
+        where = place_of_pool(config, group, pool)
+        return replace(where, pool=own_room(pool))
     preset = diskparams(config, pool.template, group) | pool.params
-    driver = {"provider": pool.provider} if pool.provider else {}
-    return _place(config, pool.template, preset | driver)
+    return _place(config, pool.template, preset)
+
+
+def unit_at(place: Place) -> tuple[str, str]:
+    """Return template and key of the storage unit that a place is."""
+    kind = template_named(place.template)
+    key = kind.unit_key(dict(place.settings), dict(place.params))
+    return place.template, room_key(key, place.pool)
 
 
 def usual_place(config: Config, group: NodeGroup, template: str) -> Place:
@@ -117,10 +131,11 @@ def _of(config: Config, group: NodeGroup, template: str) -> Iterator[Place]:
     usual = usual_place(config, group, template)
     if is_set(usual):
         yield usual
-    if template_named(template).capabilities.provider:
-        return  # a node tells of all providers that it has
+    provided = template_named(template).capabilities.provider
     for pool in config.named(StoragePool):
-        if pool.template == template and group.uuid in pool.groups:
+        if pool.template != template or group.uuid not in pool.groups:
+            continue
+        if own_room(pool) or not provided:  # a node tells of all providers that it has
             yield place(config, group, pool)
 
 

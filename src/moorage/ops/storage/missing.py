@@ -13,8 +13,8 @@ from moorage.ops import copies
 from moorage.ops.node_tasks import facts_on
 from moorage.storage import Reach, template_named
 
-from .directories import place_of
-from .survey import Key, Look, group_of_or_none, key_of, keys_of, kind_of, seen, unit_of
+from .directories import place_of, unit_at
+from .survey import Key, Look, group_of_or_none, key_of, keys_of, kind_of, seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _covering(
 
 def _is_in(place: Place, disk: Disk) -> bool:
     """Whether a disk is in the storage unit that a place is."""
-    kind, (_, unit) = kind_of(place), unit_of(place)
+    kind, (_, unit) = kind_of(place), unit_at(place)
     if kind.unit_key(dict(place.settings), disk.params, disk.logical_id) != unit:
         return False
     images = kind.capabilities.images

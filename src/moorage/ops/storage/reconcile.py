@@ -17,12 +17,12 @@ from moorage.model import Change, Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops import node_tasks
 from moorage.ops.identity import ADOPTION
-from moorage.units import Mib
+from moorage.units import Mib, counted
 
 from . import directories, survey
 from .missing import Missing, Stray, missing, strays
 from .survey import BUSY, FORGOTTEN, REFERENCED, UNKNOWN, Found, Look
-from .units import Named, unit_of
+from .units import Named, storage_of
 
 QUARANTINE, SUSPEND, DETACH = "quarantine", "suspend", "detach"
 """A volume becomes a disk in quarantine; a disk is quarantined; a node lets go."""
@@ -132,7 +132,7 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
                 put.append(successor(about.disk, view.now, quarantine=cause))
         if put:
             change = Change(tuple(put))
-            what = f"quarantine {len(put)} disks"
+            what = f"quarantine {counted(len(put), 'disk')}"
             yield commit(what, change, view.config.before(change))
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class State(Struct, frozen=True):
     def to_json(self, view: View, *, everything: bool) -> dict[str, Any]:
         """Return what clients get."""
         shown = (one for one in self.found if everything or one.state != REFERENCED)
-        used = {unit_of(view.config.cluster, one) for one in view.config.all(Disk)}
+        used = {storage_of(view.config.cluster, one) for one in view.config.all(Disk)}
         return {
             "storages": [_storage(one, used) for one in self.looks],
             "counts": dict(Counter(one.state for one in self.found))

@@ -17,7 +17,7 @@ from moorage.ops.disk_access import TRIED, group_of, online
 from moorage.protocol import Listed, ListVolumes
 from moorage.storage import TEMPLATES, Can, Reach, Template, naming, template_named
 
-from .directories import place_of, place_of_pool, places, provided_place
+from .directories import place_of, place_of_pool, places, provided_place, unit_at
 
 REFERENCED, BUSY, FORGOTTEN, UNKNOWN = "referenced", "busy", "forgotten", "unknown"
 """What a volume is: a disk's; a running job's; ours and nobody's; somebody else's."""
@@ -40,7 +40,7 @@ class Look:
     @property
     def unit(self) -> tuple[str, str]:
         """Template and key of the storage unit."""
-        return unit_of(self.place)
+        return unit_at(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,6 @@ class Found:
 def kind_of(place: Place) -> type[Template]:
     """Return the template of a place."""
     return template_named(place.template)
-
-
-def unit_of(place: Place) -> tuple[str, str]:
-    """Return template and key of the storage unit that a place is."""
-    key = kind_of(place).unit_key(dict(place.settings), dict(place.params))
-    return place.template, key
 
 
 # -- asking ----------------------------------------------------------------------------
@@ -113,7 +107,7 @@ def listable(
     by_unit: dict[tuple[str, str], dict[Place, None]] = defaultdict(dict)
     for place in _known(config, group, providers):
         if Can.LIST in kind_of(place).capabilities.can:
-            by_unit[unit_of(place)][place] = None
+            by_unit[unit_at(place)][place] = None
     few = (found for found in by_unit.values() if len(found) <= MOST_LISTS)
     return [place for found in few for place in found]
 

@@ -4,9 +4,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.model import Cluster, Disk
+from moorage.model import Cluster, Config, Disk, StoragePool
 from moorage.ops.node_tasks import settings
 from moorage.storage import Can
+from moorage.storage.provider import room_key
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
@@ -14,11 +15,27 @@ Named = tuple[str, str]
 """Type and key: ``("ext", "san")``, ``("sharedfile", "/srv/shared")``."""
 
 
-def unit_of(cluster: Cluster, disk: Disk) -> Named:
+def unit_of(config: Config, disk: Disk) -> Named:
     """Return the unit that a disk is in."""
+    template, key = storage_of(config.cluster, disk)
+    return template, room_key(key, own_room(config.pool_of(disk)))
+
+
+def storage_of(cluster: Cluster, disk: Disk) -> Named:
+    """Return the storage that a disk is in, whichever room of a provider's it is."""
     kind, known = template_named(disk.dev_type), settings(cluster, disk.dev_type)
-    key = kind.unit_key(known, disk.params, disk.logical_id)
-    return kind.unit_template(), key
+    return kind.unit_template(), kind.unit_key(known, disk.params, disk.logical_id)
+
+
+def own_room(pool: StoragePool | None) -> str:
+    """Return the name of a storage pool that is a room of its own; else nothing.
+
+    Which of a provider's parameters say where its volumes are, the provider alone
+    knows. So a pool that presets any is asked for its room by itself.
+    """
+    if pool is None or pool.provider is None:
+        return ""
+    return pool.name if pool.params.keys() - {"access"} else ""
 
 
 def names_its_place(disk: Disk) -> bool:
@@ -26,16 +43,24 @@ def names_its_place(disk: Disk) -> bool:
     return bool(template_named(disk.dev_type).unit_key({}, disk.params))
 
 
-def unit_named(cluster: Cluster, template: str, given: Mapping[str, Any]) -> Named:
+def unit_named(
+    cluster: Cluster,
+    template: str,
+    given: Mapping[str, Any],
+    pool: StoragePool | None = None,
+) -> Named:
     """Return the unit that a disk of a template will be in.
 
     Parameters
     ----------
     given
         Its parameters: ``provider``, and ``adopt`` where it is a device.
+    pool
+        The storage pool that it will be in.
     """
     kind, known = template_named(template), settings(cluster, template)
-    return kind.unit_template(), kind.unit_key(known, given)
+    key = kind.unit_key(known, given)
+    return kind.unit_template(), room_key(key, own_room(pool))
 
 
 def occupied(template: str, size: int) -> int:
@@ -46,6 +71,12 @@ def occupied(template: str, size: int) -> int:
 def is_provided(unit: Named) -> bool:
     """Whether it is a provider's: a node has it or not, and may not tell its room."""
     return template_named(unit[0]).capabilities.provider
+
+
+def provider_of(unit: Named) -> Named:
+    """Return the unit of a provider's, whichever of its rooms it is."""
+    template, key = unit
+    return template, key.partition("/")[0]
 
 
 def has_room(template: str) -> bool:

@@ -25,7 +25,7 @@ from moorage.storage.command import (
     Where,
 )
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
-from moorage.storage.provider import not_found
+from moorage.storage.provider import not_found, room_key
 from moorage.storage.validation import (
     check_name,
     check_parameter_name,
@@ -150,7 +150,8 @@ class Ext(Template):
         units = []
         for one in sorted(valid, key=lambda one: one.name):
             total, free = yield from self.capacity(one)
-            units.append(Unit(template=self.name, key=one.name, total=total, free=free))
+            key = room_key(one.name, self.site.pool)
+            units.append(Unit(template=self.name, key=key, total=total, free=free))
         return tuple(units)
 
     def create(self, disk: Disk) -> Steps:
@@ -265,11 +266,15 @@ class Ext(Template):
         """
         if "capacity" not in provider.optional:
             return None, None
-        params = {"provider": provider.name} | dict(self.site.params)
+        params = {"provider": provider.name, **self._pool("pool"), **self.site.params}
         try:
             told = yield Command(
                 (f"{provider.path}/capacity",),
-                env={**_variables(params), "VOL_NODE": self.site.node},
+                env={
+                    **_variables(params),
+                    "VOL_NODE": self.site.node,
+                    **self._pool("VOL_POOL"),
+                },
                 cwd=provider.path,
                 failure="External storage's capacity script",
                 reads=True,
@@ -327,9 +332,8 @@ class Ext(Template):
         A provider that has a parameter ``pool`` of its own sees what that was given.
         """
         named = {"VOL_CNAME": disk.known_as} if disk.known_as else {}
-        pool = {"pool": self.site.pool} if self.site.pool else {}
-        usual = {"provider": disk.logical_id[0], "access": KERNELSPACE, **pool}
-        params = usual | disk.params
+        usual = {"provider": disk.logical_id[0], "access": KERNELSPACE}
+        params = {**usual, **self._pool("pool"), **disk.params}
         return {
             "VOL_NAME": disk.volume,
             "VOL_UUID": disk.uuid,
@@ -337,8 +341,12 @@ class Ext(Template):
             **_variables(params),
             "VOL_EPOCH": f"{disk.epoch}",
             "VOL_NODE": self.site.node,
-            **({"VOL_POOL": self.site.pool} if self.site.pool else {}),
+            **self._pool("VOL_POOL"),
         }
+
+    def _pool(self, name: str) -> dict[str, str]:
+        """Return the storage pool by some name, where there is one."""
+        return {name: self.site.pool} if self.site.pool else {}
 
     def _check_userspace(self, disk: Disk, where: Where) -> None:
         wanted = disk.params.get("access") == USERSPACE

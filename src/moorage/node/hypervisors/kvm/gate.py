@@ -111,8 +111,10 @@ async def _exactly(connection: socket.socket, size: int) -> bytes:
     return found
 
 
-def listen(family: int, address: str, ports: range) -> socket.socket:
-    """Listen at the first free port.
+def listen(
+    family: int, address: str, ports: range, what: str = "migration"
+) -> socket.socket:
+    """Listen at the first free port, for a `what`.
 
     Raises
     ------
@@ -132,7 +134,7 @@ def listen(family: int, address: str, ports: range) -> socket.socket:
         else:
             return found
     raise Failed(
-        f"no port is free for a migration on {address} from {ports.start} on: {said}"
+        f"no port is free for a {what} on {address} from {ports.start} on: {said}"
     )
 
 

@@ -2,24 +2,19 @@
 """The kvm hypervisor: guests are QEMU processes, driven through their monitors."""
 
 import asyncio
-import os
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
-from typing import Protocol
 
 from moorage.errors import Failed
 from moorage.model import Accelerator, GuestState
-from moorage.model.hvparams import Parameters, parameters
-from moorage.model.standstill import NO_ANSWER
+from moorage.model.hvparams import parameters
 from moorage.node.hypervisors.base import Card, Drive, GuestSpec, Target
 from moorage.node.wiring import Wiring
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
-    accelerator,
     cards,
     consoles,
     dumping,
@@ -28,38 +23,25 @@ from . import (
     lines,
     migration,
     mirror,
+    observing,
+    power,
     process,
     tls_psk,
     wakeup,
 )
-from .accelerator import Accelerators
 from .cables import Cables
-from .commandline import arguments
 from .gate import Gate
 from .guest_dir import Home
-from .monitor import Monitor, conversation
+from .launching import Launcher
+from .letting_go import let_go
+from .monitor import conversation
 from .openings import Images
-from .starting import Start, outfit
 
 PROGRAM = "qemu-system-x86_64"
 """Never ``kvm``: that one insists on hardware that may not be usable."""
 
-_CLAIMS, _CLAIM_PAUSE = 10, 0.02
-_BUTTON = 5.0
-_UNPLUG_TRY = 1.0
-_WATCH = 5.0
-_LOOK = 30.0
-"""Seconds that a guest may take to say how it is: the others are told of with it."""
 _CUTTING = 5.0
 """Seconds between two looks at the consoles' logs."""
-_VERDICTS = "accelerator.json"
-
-
-class Asking(Protocol):
-    """Asks a guest to let go of something; returns whether it did."""
-
-    async def __call__(self, monitor: Monitor, *, within: float) -> bool:
-        """Ask it, for so many seconds."""
 
 
 class Kvm:
@@ -96,11 +78,10 @@ class Kvm:
         self.run_dir = run_dir.absolute()
         self.address = address
         self._images = images
-        self._program = program
         self._unplug_timeout = unplug_timeout
         self._cables = Cables(wiring or Wiring())
         self._gates: dict[str, Gate] = {}
-        self._accelerators = Accelerators(self.run_dir / _VERDICTS, program)
+        self._launcher = Launcher(self.run_dir, program, self._cables, images)
 
     def _home(self, uuid: str) -> Home:
         return Home(self.run_dir, uuid)
@@ -131,16 +112,7 @@ class Kvm:
 
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
-        if not self.run_dir.is_dir():
-            return []
-        names = sorted(path.name for path in self.run_dir.iterdir())
-        uuids = [name for name in names if self._home(name).is_guest()]
-        found = await asyncio.gather(*map(self.find, uuids))
-        return [guest for guest in found if guest]
-
-    async def powered_off(self) -> tuple[str, ...]:
-        """Return the guests that powered themselves off; see :mod:`.ending`."""
-        return ending.powered_off(self.run_dir)
+        return await observing.guests(self.run_dir)
 
     async def find(self, uuid: str) -> GuestState | None:
         """Return one guest, without looking at the others; None if it has none.
@@ -148,32 +120,11 @@ class Kvm:
         A guest whose monitor gives no answer counts as paused: it has a process, and
         must not be started elsewhere.
         """
-        home = self._home(uuid)
-        if not home.has_process():
-            return None
-        spec = home.spec()
-        state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
-        seats = spec.seats
-        try:
-            async with asyncio.timeout(_LOOK), conversation(home) as monitor:
-                state, cause = await migration.standing(monitor)
-                ports = await hotplug.layout(monitor)
-                seats = await cards.layout(monitor)
-        except (Failed, TimeoutError):
-            state, cause = "paused", NO_ANSWER
-            if not home.has_process():
-                return None
-        return GuestState(
-            uuid=uuid,
-            name=spec.name,
-            state=state,
-            cause=cause,
-            memory=spec.memory,
-            vcpus=spec.vcpus,
-            disks=tuple(sorted(ports, key=ports.__getitem__)),
-            ports=ports,
-            cards=seats,
-        )
+        return await observing.find(self._home(uuid))
+
+    async def powered_off(self) -> tuple[str, ...]:
+        """Return the guests that powered themselves off; see :mod:`.ending`."""
+        return ending.powered_off(self.run_dir)
 
     # -- start and stop -----------------------------------------------------------
 
@@ -190,9 +141,9 @@ class Kvm:
         BadInput
             If a hypervisor parameter or a URI cannot be honoured.
         """
-        if await self._launch(spec, incoming=False):
+        if await self._launcher.launch(spec, incoming=False):
             if not spec.paused:
-                await self._watch(spec)
+                await self._launcher.watch(spec)
             return
         found = await self.find(spec.uuid)
         if found and found.state == "paused" and not spec.paused:
@@ -202,89 +153,12 @@ class Kvm:
                 f"guest {spec.name} cannot start: its process here is {found.state}"
             )
 
-    async def _launch(self, spec: GuestSpec, *, incoming: bool) -> bool:
-        """Start a process for the guest; return False if it has one."""
-        given = parameters(spec.hvparams)
-        home = self._home(spec.uuid)
-        held = await _claim(home)
-        if held is None:
-            await process.settled(home)
-            return False
-        try:
-            home.empty()
-            home.last_words.unlink(missing_ok=True)
-            home.write_spec(spec)
-            await self._run(home, spec, given, held, incoming=incoming)
-        finally:
-            os.close(held)
-            started = home.has_process()  # if not, nothing is left of it
-        return started
-
-    async def _run(
-        self,
-        home: Home,
-        spec: GuestSpec,
-        given: Parameters,
-        held: int,
-        *,
-        incoming: bool,
-    ) -> None:
-        accel = await self._accelerator(given, spec.memory)
-        if shutil.which(self._program) is None:
-            raise Failed(
-                f"{self._program} is missing", hint="apt-get install qemu-system-x86"
-            )
-        async with self._cables.to_start(home, spec, given) as taps:
-            start = Start(accel, taps, incoming)
-            with outfit(home, spec, given, self._images, start) as one:
-                words = arguments(spec, given, one.launch)
-                argv = [*one.user, self._program, *words]
-                await process.launch(home, spec.name, argv, [held, *one.keep])
-                try:
-                    await lines.furnish(home, given, one.port)
-                except BaseException:
-                    await process.end(home)
-                    raise
-
     async def tend(self) -> None:
         """Find out the accelerator, and keep the consoles' logs short from then on."""
-        await self._accelerators.verdict()
+        await self._launcher.accelerators.verdict()
         while True:
             consoles.cut(self.run_dir)
             await asyncio.sleep(_CUTTING)
-
-    # -- the accelerator ----------------------------------------------------------
-
-    def accelerator(self) -> Accelerator | None:
-        """Return what is known of this node's accelerator; None if nothing is yet."""
-        return self._accelerators.known()
-
-    async def look_at_accelerator(self, *, again: bool) -> Accelerator:
-        """Return the accelerator, trying it if nobody has yet, or `again`."""
-        if again:
-            return await self._accelerators.look_again()
-        return await self._accelerators.verdict()
-
-    async def _accelerator(self, given: Parameters, memory: int) -> str:
-        wanted = given.accelerator
-        if wanted == "auto":
-            wanted = (await self._accelerators.verdict(given.kernel_path)).name
-        return wanted if wanted == "kvm" else accelerator.emulated(memory)
-
-    async def _watch(self, spec: GuestSpec) -> None:
-        """Watch a first guest on a weak proof; start it again if KVM stopped it."""
-        given = parameters(spec.hvparams)
-        if given.accelerator != "auto":
-            return
-        verdict = await self._accelerators.verdict(given.kernel_path)
-        if verdict.name != "kvm" or verdict.proof != "firmware":
-            return
-        home = self._home(spec.uuid)
-        cause = await wakeup.stopped_within(home, _WATCH)
-        self._accelerators.watched(given.kernel_path, cause)
-        if cause:
-            await process.end(home)
-            await self._launch(spec, incoming=False)
 
     async def stop(self, uuid: str, timeout: float) -> None:  # noqa: ASYNC109
         """Ask the guest to power down; after `timeout` seconds, end its process.
@@ -292,33 +166,24 @@ class Kvm:
         A guest that does not run is left alone; 0 seconds is a pulled plug.
         """
         home = self._home(uuid)
-        clock = asyncio.get_running_loop().time
-        end = clock() + timeout
         async with self._cables.to_end(home):
-            while (left := end - clock()) > 0 and await self._press_button(home):
-                # pressed again and again: a guest that is starting does not feel it
-                if await process.gone(home, min(left, _BUTTON)):
-                    return
-            await process.end(home)
-
-    async def _press_button(self, home: Home) -> bool:
-        """Press the power button; return whether the guest is one that can feel it."""
-        if not home.has_process():
-            return False
-        try:
-            async with conversation(home) as monitor:
-                running = await migration.state(monitor) == "running"
-                await monitor.ask("system_powerdown")
-        except Failed:
-            return False
-        return running
+            await power.shut_down(home, timeout)
 
     async def reboot(self, uuid: str) -> None:
         """Reset the guest without giving up its process; it runs afterwards."""
-        async with conversation(self._home(uuid)) as monitor:
-            await monitor.ask("system_reset")
-            if await migration.state(monitor) == "paused":
-                await monitor.ask("cont")
+        await power.reset(self._home(uuid))
+
+    # -- the accelerator ----------------------------------------------------------
+
+    def accelerator(self) -> Accelerator | None:
+        """Return what is known of this node's accelerator; None if nothing is yet."""
+        return self._launcher.accelerators.known()
+
+    async def look_at_accelerator(self, *, again: bool) -> Accelerator:
+        """Return the accelerator, trying it if nobody has yet, or `again`."""
+        if again:
+            return await self._launcher.accelerators.look_again()
+        return await self._launcher.accelerators.verdict()
 
     # -- drives -------------------------------------------------------------------
 
@@ -341,25 +206,7 @@ class Kvm:
         if not home.has_process():
             return
         ask = partial(hotplug.ask_to_unplug, disk=disk)
-        await self._let_go(home, ask, f"disk {disk}", disk=disk)
-
-    async def _let_go(self, home: Home, ask: Asking, what: str, **facts: str) -> None:
-        """Ask a guest to let go of something, until it does or takes too long."""
-        clock = asyncio.get_running_loop().time
-        end = clock() + self._unplug_timeout
-        while (left := end - clock()) > 0:
-            async with conversation(home) as monitor:
-                if await ask(monitor, within=min(left, _UNPLUG_TRY)):
-                    return
-                state, cause = await migration.standing(monitor)
-        raise Failed(
-            f"guest {home.spec().name} ({cause or state}) did not let go of {what} in "
-            f"{self._unplug_timeout:.0f} s: a guest that is starting, hangs or has no "
-            "system cannot",
-            hint="try again later, or shut the instance down first",
-            guest=home.uuid,
-            **facts,
-        )
+        await let_go(home, ask, f"disk {disk}", self._unplug_timeout, disk=disk)
 
     # -- network cards ------------------------------------------------------------
 
@@ -386,7 +233,7 @@ class Kvm:
         home = self._home(uuid)
         if home.has_process():
             ask = partial(cards.ask_to_unplug, card=card)
-            await self._let_go(home, ask, f"network card {card}")
+            await let_go(home, ask, f"network card {card}", self._unplug_timeout)
             await self._cables.unplugged(home, card)
 
     async def arrived(self, uuid: str) -> None:
@@ -465,8 +312,8 @@ class Kvm:
         home = self._home(spec.uuid)
         if home.has_process() and home.spec() != spec:
             await self.abort(spec.uuid)
-        if not await self._launch(spec, incoming=True):
-            await self._only(spec.uuid, "incoming", "prepared for a migration")
+        if not await self._launcher.launch(spec, incoming=True):
+            await observing.only(home, "incoming", "prepared for a migration")
         gate = self._gates.get(spec.uuid)
         if gate is None or not gate.is_open():
             gate = self._gates[spec.uuid] = await self._open_gate(home, spec, address)
@@ -516,30 +363,7 @@ class Kvm:
         await self._end(uuid, "moved", "discarded")
 
     async def _end(self, uuid: str, state: str, verb: str) -> None:
-        if await self._only(uuid, state, verb):
-            async with self._cables.to_end(self._home(uuid)):
-                await process.end(self._home(uuid))
-
-    async def _only(self, uuid: str, state: str, verb: str) -> bool:
-        """Whether the guest has a process; it must be in a state, or `Failed`."""
-        found = await self.find(uuid)
-        if found and found.state != state:
-            raise Failed(
-                f"guest {found.name} is {found.state} here, so it cannot be {verb}",
-                guest=uuid,
-                state=found.state,
-            )
-        return found is not None
-
-
-async def _claim(home: Home) -> int | None:
-    """Return the lock of a guest without a process; None if it has one.
-
-    Whoever only looks holds the lock for a moment, hence more than one attempt.
-    """
-    for _ in range(_CLAIMS):
-        held = home.claim()
-        if held is not None or home.pid():
-            return held
-        await asyncio.sleep(_CLAIM_PAUSE)
-    return None
+        home = self._home(uuid)
+        if await observing.only(home, state, verb):
+            async with self._cables.to_end(home):
+                await process.end(home)

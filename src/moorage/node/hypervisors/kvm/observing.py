@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a guest is seen to do, from its process and from its monitor."""
+
+import asyncio
+from pathlib import Path
+
+from moorage.errors import Failed
+from moorage.model import GuestState
+from moorage.model.standstill import NO_ANSWER
+
+from . import cards, hotplug, migration
+from .guest_dir import Home
+from .monitor import conversation
+
+_LOOK = 30.0
+"""Seconds that a guest may take to say how it is: the others are told of with it."""
+
+
+async def guests(run_dir: Path) -> list[GuestState]:
+    """Return the guests of a run directory that have a process."""
+    if not run_dir.is_dir():
+        return []
+    names = sorted(path.name for path in run_dir.iterdir())
+    homes = [
+        home for home in (Home(run_dir, name) for name in names) if home.is_guest()
+    ]
+    found = await asyncio.gather(*map(find, homes))
+    return [guest for guest in found if guest]
+
+
+async def find(home: Home) -> GuestState | None:
+    """Return one guest; None if it has no process.
+
+    One whose monitor gives no answer counts as paused.
+    """
+    if not home.has_process():
+        return None
+    spec = home.spec()
+    state, cause, ports = "paused", NO_ANSWER, dict[str, int]()
+    seats = spec.seats
+    try:
+        async with asyncio.timeout(_LOOK), conversation(home) as monitor:
+            state, cause = await migration.standing(monitor)
+            ports = await hotplug.layout(monitor)
+            seats = await cards.layout(monitor)
+    except (Failed, TimeoutError):
+        state, cause = "paused", NO_ANSWER
+        if not home.has_process():
+            return None
+    return GuestState(
+        uuid=home.uuid,
+        name=spec.name,
+        state=state,
+        cause=cause,
+        memory=spec.memory,
+        vcpus=spec.vcpus,
+        disks=tuple(sorted(ports, key=ports.__getitem__)),
+        ports=ports,
+        cards=seats,
+    )
+
+
+async def only(home: Home, state: str, verb: str) -> bool:
+    """Whether the guest has a process; it must be in a state, or `Failed`."""
+    found = await find(home)
+    if found and found.state != state:
+        raise Failed(
+            f"guest {found.name} is {found.state} here, so it cannot be {verb}",
+            guest=home.uuid,
+            state=found.state,
+        )
+    return found is not None

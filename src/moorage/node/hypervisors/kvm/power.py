@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The buttons of a guest: power and reset."""
+
+import asyncio
+
+from moorage.errors import Failed
+
+from . import migration, process
+from .guest_dir import Home
+from .monitor import conversation
+
+_BUTTON = 5.0
+
+
+async def shut_down(home: Home, timeout: float) -> None:  # noqa: ASYNC109
+    """Ask a guest to power down; after `timeout` seconds, end its process."""
+    clock = asyncio.get_running_loop().time
+    end = clock() + timeout
+    while (left := end - clock()) > 0 and await _press_button(home):
+        # pressed again and again: a guest that is starting does not feel it
+        if await process.gone(home, min(left, _BUTTON)):
+            return
+    await process.end(home)
+
+
+async def _press_button(home: Home) -> bool:
+    """Press the power button; return whether the guest is one that can feel it."""
+    if not home.has_process():
+        return False
+    try:
+        async with conversation(home) as monitor:
+            running = await migration.state(monitor) == "running"
+            await monitor.ask("system_powerdown")
+    except Failed:
+        return False
+    return running
+
+
+async def reset(home: Home) -> None:
+    """Reset a guest without giving up its process; it runs afterwards."""
+    async with conversation(home) as monitor:
+        await monitor.ask("system_reset")
+        if await migration.state(monitor) == "paused":
+            await monitor.ask("cont")

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tickets: each opens the console of one guest, once, for two minutes.
+
+Whoever brings one is nobody's master, and shows no certificate. So each ticket has a
+port of its own, which closes when it was used or is over; the agent's door stays
+closed to everybody but masters.
+"""
+
+import asyncio
+import hmac
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing, suppress
+from socket import AF_INET, AF_INET6, socket
+
+from msgspec import json
+
+from moorage.errors import Failed, MoorageError
+from moorage.protocol import Drawn
+
+from . import wire
+from .doorkeeper import Doorkeeper, Limits
+from .hypervisors.kvm import gate
+from .keys import Keys
+from .lines import StreamLine, carry
+
+_LOG = logging.getLogger(__name__)
+LASTS = 120
+PORTS = range(1830, 1862)
+_PATIENCE = 5.0
+"""Seconds in which a secret must be said."""
+_STRANGERS = Limits(greeted=8, waiting=32)
+
+Connect = Callable[[], Awaitable[socket]]
+
+
+class Tickets:
+    """Waits for those who bring tickets.
+
+    Parameters
+    ----------
+    keys
+        The node's.
+    lasts
+        Seconds in which a ticket can be used.
+    """
+
+    def __init__(self, keys: Keys, lasts: int = LASTS) -> None:
+        self._keys = keys
+        self._lasts = lasts
+        self._doors: set[_Door] = set()
+
+    def draw(self, address: str, told: Mapping[str, str], connect: Connect) -> Drawn:
+        """Return a new ticket.
+
+        Parameters
+        ----------
+        address
+            Of this node, where its holder comes.
+        told
+            What its holder is told of the line.
+        connect
+            Returns a connection to the guest's console.
+
+        Raises
+        ------
+        Failed
+            If no port is free.
+        """
+        context, fingerprint = self._keys.for_strangers()
+        family = AF_INET6 if ":" in address else AF_INET
+        listener = wire.steady(gate.listen(family, address, PORTS, "console"))
+        door = _Door(told, connect)
+        door.keeper = Doorkeeper(listener, door.stranger, context, _STRANGERS)
+        asyncio.get_running_loop().call_later(self._lasts, door.shut)
+        self._doors = {one for one in self._doors if not one.over} | {door}
+        port = listener.getsockname()[1]
+        return Drawn(
+            port=port, secret=door.secret, fingerprint=fingerprint, lasts=self._lasts
+        )
+
+    async def close(self) -> None:
+        """Wait for nobody any more, and hang up on those who are there."""
+        for door in self._doors:
+            door.shut()
+        heard = [one for door in self._doors for one in door.heard.items()]
+        for _, writer in heard:
+            if not writer.is_closing():
+                writer.transport.abort()
+        await asyncio.gather(*(task for task, _ in heard), return_exceptions=True)
+
+
+class _Door:
+    """Waits for the holder of one ticket.
+
+    Attributes
+    ----------
+    heard
+        Those who came, the holder and strangers, while they are there.
+    """
+
+    def __init__(self, told: Mapping[str, str], connect: Connect) -> None:
+        self.secret = secrets.token_urlsafe(24)
+        self.keeper: Doorkeeper | None = None
+        self.heard: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._told = told
+        self._connect = connect
+        self._used = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it waits no more, and nobody is there."""
+        return self.keeper is None and not self.heard
+
+    def shut(self) -> None:
+        """Wait no more; who is inside stays."""
+        if self.keeper:
+            self.keeper.close()
+            self.keeper = None
+
+    def stranger(self) -> asyncio.StreamReaderProtocol:
+        """Return what hears somebody who has come."""
+        return asyncio.StreamReaderProtocol(asyncio.StreamReader(), self._came)
+
+    def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._hear(reader, writer))
+        self.heard[task] = writer
+        task.add_done_callback(self.heard.pop)
+
+    async def _hear(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with (
+            closing(writer),
+            suppress(OSError, TimeoutError, asyncio.IncompleteReadError),
+        ):
+            async with asyncio.timeout(_PATIENCE):
+                said = await reader.readexactly(len(self.secret))
+            if self._used or not hmac.compare_digest(said, self.secret.encode()):
+                return
+            self._used = True
+            # Not at once: the doorkeeper has not done with this one yet.
+            asyncio.get_running_loop().call_soon(self.shut)
+            _LOG.info(
+                "the console of %s was opened with a ticket from %s",
+                self._told["instance"],
+                writer.get_extra_info("peername")[0],
+            )
+            await self._carry(StreamLine(reader, writer))
+
+    async def _carry(self, came: StreamLine) -> None:
+        try:
+            guest = await StreamLine.over(await self._connect())
+        except (MoorageError, OSError) as error:
+            known = error if isinstance(error, MoorageError) else Failed(str(error))
+            await came.write(json.encode({"error": known.to_json()}) + b"\n")
+            return
+        await came.write(json.encode({"result": self._told}) + b"\n")
+        await carry(came, guest)
