@@ -38,7 +38,7 @@ async def harbour(directory: Path) -> SimCluster:
     without any, web3 is down on node3 with one; *spare* and *user* belong to nobody.
     The storage pool *nas* is connected to their node group, *idle* to none; so are the
     networks *lan*, in which web2 has a card, and *dmz*, and not *void*.
-    An export of web3 lies on node3.
+    An export of web3 lies on node3. The cluster has the tag *old*.
     """
     cluster = await SimCluster.start(directory)
     san = cluster.nodes.san
@@ -59,6 +59,7 @@ async def harbour(directory: Path) -> SimCluster:
     for records in (san.volumes, san.files):
         for name in records:
             records[name] = records[name] | {"data": f"written to {name}"}
+    await cluster.run("OP_TAGS_SET", kind="cluster", name="", tags=["old"])
     await cluster.run("OP_BACKUP_EXPORT", instance_name="web3")
     await cluster.run("OP_DISK_EXPORT", disk="user", target_node="node3")
     return cluster
@@ -69,9 +70,12 @@ async def pier(directory: Path) -> SimCluster:
 
     web1 runs on node1 with two of them (*root1*, *data1*), and its second copies are on
     node2; web2 is down on node2, and web3 has a disk with one copy there. *spare* is
-    mirrored on node1 and node2, and belongs to nobody.
+    mirrored on node1 and node2, and belongs to nobody. The group *rack2* has node5
+    alone, *rack3* nobody.
     """
-    cluster = await SimCluster.start(directory, ClusterBuilder(nodes=4))
+    builder = ClusterBuilder(nodes=4).node("node5", "rack2")
+    cluster = await SimCluster.start(directory, builder)
+    await cluster.run("OP_GROUP_ADD", group_name="rack3")
     for fields in _MIRRORED:
         await cluster.run("OP_INSTANCE_CREATE", **fields)
     new = {"name": "spare", "disk_template": "drbd", "size": 64}
@@ -342,6 +346,7 @@ SCENARIOS = (
         {"volume": LOST, "disk_template": "ext", "provider": "san", "name": "lost"},
     ),
     Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
+    Scenario("untag", "OP_TAGS_DEL", {"kind": "cluster", "name": "", "tags": ["old"]}),
     _at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
     _at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
     _at("root3", "OP_DISK_CONVERT", disk_template="ext", provider="usersan"),
@@ -399,6 +404,12 @@ _NEW_NODE = {"mode": "replace_new_secondary", "remote_node": "node4"}
 
 MIRRORS = (
     Scenario("remove a node", "OP_NODE_REMOVE", {"node_name": "node4"}),
+    Scenario(
+        "put a node into the group",
+        "OP_GROUP_ASSIGN_NODES",
+        {"group_name": "default", "nodes": ["node5"]},
+    ),
+    Scenario("remove a group", "OP_GROUP_REMOVE", {"group_name": "rack3"}),
     _created("create", pnode="node2", snode="node4", disk_template="drbd", disks=_PAIR),
     Scenario(
         "add a disk",
