@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Successions that meet another one, or an older history: nothing is lost in silence."""
+"""Successions that meet another one, or an older history: no loss goes untold."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -81,9 +81,8 @@ async def test_of_two_candidates_at_one_moment_one_becomes_the_master(
         "more than half have to" in e.message or "no answer" in e.message
         for e in failed
     )
-    stores = [
-        five.directory / f"master-{n}" / "state.sqlite" for n in ("node2", "node3")
-    ]
+    made = ("master-node2", "master-node3")
+    stores = [five.directory / one / "state.sqlite" for one in made]
     assert sum(one.exists() for one in stores) == 2 - len(failed)
     # Whoever lost may type it again: the next claim is of a higher term.
     assert await follow(five, "node3")
