@@ -148,3 +148,19 @@ async def test_starts_of_the_same_master_are_no_later_masters(five: Town) -> Non
 
 def _sender(name: str) -> Any:
     return ourselves(name, "10.0.0.2", "test")
+
+
+async def test_who_was_demoted_while_it_was_off_keeps_no_keys_when_it_is_back(
+    five: Town,
+) -> None:
+    kept = five.directory / "node3" / "state"
+    five.nodes.nodes["node3"].lose_power()
+    await five.mark("node3", offline=True, master_candidate=False)
+    await five.stop()
+    again = await led(five.directory, five.nodes, five.store)  # another master
+    await again.whole("node2", "node4", "node5")
+    five.nodes.nodes["node3"].boot()
+    assert (kept / "keys" / "ca.key").exists()
+    await again.mark("node3", offline=False)
+    await again.until(lambda: not kept.exists())
+    await again.stop()
