@@ -1,26 +1,36 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What choosing a node costs as the number of nodes grows, and who waits meanwhile.
 
-The nodes are simulated in this process; the master's engine and socket are real. Every
-node has storage units, five nodes in a hundred lack the provider, and there are ten
-instances a node. Each figure is the median of its runs, in ms:
+The master is the real one, in a process of its own; the agents are in another one and
+speak HTTPS, and what they run is simulated (:mod:`fleet`). Who asks, and who watches
+how long an answer takes, are two more. So the figures count what a master does, with
+its store, its sockets and its TLS, and nothing that its nodes or its clients do; but
+all share the cores of one machine, and on one with fewer than four they wait for each
+other. Every node has storage units, five nodes in a hundred lack the provider, and
+there are ten instances a node. Each figure is the median of its runs, in ms:
 
 add
     One ``gnt-instance add`` without ``-n``, from its submission to its end.
 add, CPU
-    Its CPU time, with that of the nodes, which answer in the same process.
+    The master's CPU time of it.
 verify
     One ``gnt-cluster verify``.
 list
     One list of all instances, with what nodes say of them.
 add meanwhile
     An add that is asked for while verify plans.
+
+Of all that together, the worst:
+
 silence
-    The longest time that the master gave no answer to a client while all that ran.
+    The longest time that the master gave no answer to a client.
+turn, CPU
+    The CPU time of the longest turn of its event loop: what the silence would be if
+    nobody else had anything to do.
 """
 
 import argparse
-import asyncio
+import multiprocessing
 import os
 import statistics
 import sys
@@ -28,109 +38,61 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+
+from fleet import fleet
 
 from moorage.api.luxi import LuxiClient
-from moorage.api.luxi_server import LuxiServer
-from moorage.api.query import Sources
-from moorage.daemons import pauses
-from moorage.testing.cluster import ClusterBuilder, SimCluster
-from moorage.testing.machine import PROVIDERS
+from moorage.errors import MoorageError
 
 SIZES = (20, 80, 200, 1_000)
-PER_NODE = 10
-"""Instances of each node."""
-_LACKING = 20
-"""Of so many nodes one lacks the provider."""
 _ENDED = ("success", "error", "canceled")
-
-
-@contextmanager
-def cluster(nodes: int) -> Iterator[str]:
-    """Yield the socket of a master with that many simulated nodes."""
-    ready, done = threading.Event(), threading.Event()
-    with tempfile.TemporaryDirectory(prefix="moorage-bench-") as at:
-        root = Path(at)
-        work = _serve(root, nodes, ready, done)
-        thread = threading.Thread(target=lambda: asyncio.run(work))
-        thread.start()
-        ready.wait()
-        try:
-            yield str(root / "luxi.sock")
-        finally:
-            done.set()
-            thread.join()
-
-
-async def _serve(
-    root: Path, nodes: int, ready: threading.Event, done: threading.Event
-) -> None:
-    builder = ClusterBuilder(nodes)
-    for number in range(nodes * PER_NODE):
-        home = f"node{_home(number)}"
-        builder.disk(f"d{number}", last_node=home)
-        fields = {"admin_state": "up", "disks_active": True}
-        fields |= {"beparams": {"maxmem": 2600, "minmem": 2600}}
-        builder.instance(f"old{number}", home, (f"d{number}",), **fields)
-    (root / "nodes").mkdir()
-    sim = SimCluster(root / "nodes")
-    sim.aside = asyncio.to_thread  # as in a master that serves
-    await sim.make(builder)
-    for number, node in enumerate(sim.nodes.nodes.values()):
-        if number % _LACKING == _LACKING - 1:
-            node.machine.installed = [p for p in PROVIDERS if p.name != "san"]
-    server = LuxiServer(Sources(sim.truth, sim.nodes, sim.engine), root / "luxi.sock")
-    await server.start()
-    pauses.keep_short()
-    ready.set()
-    await asyncio.to_thread(done.wait)
-    await server.stop()
-    await sim.stop()
-
-
-def _home(number: int) -> int:
-    """Return the number of the node of an instance: one that has the provider."""
-    node = number // PER_NODE
-    return node if node % _LACKING == _LACKING - 1 else node + 1
+_SPAWN = multiprocessing.get_context("spawn")
 
 
 # -- measuring -------------------------------------------------------------------------
 
 
-@dataclass
-class Watch:
-    """Asks the master for little, again and again, and keeps the longest answer.
+class Silence:
+    """The longest time that a master gave no answer, in seconds."""
 
-    Attributes
-    ----------
-    longest
-        Seconds.
-    """
+    def __init__(self) -> None:
+        self._longest: Synchronized[float] = _SPAWN.Value("d", 0.0)
 
-    socket: str
-    longest: float = 0.0
-    _over: threading.Event = field(default_factory=threading.Event)
+    @contextmanager
+    def watched(self, socket: str) -> Iterator[None]:
+        """Ask the master for little, again and again, in a process of its own."""
+        begun, over = _SPAWN.Event(), _SPAWN.Event()
+        shared = (socket, self._longest, begun, over)
+        asking = _SPAWN.Process(target=_ask, args=shared)
+        asking.start()
+        begun.wait()
+        try:
+            yield
+        finally:
+            over.set()
+            asking.join()
 
-    def __enter__(self) -> Self:
-        """Begin to ask."""
-        self._thread = threading.Thread(target=self._ask)
-        self._thread.start()
-        return self
+    def taken(self) -> float:
+        """Return the longest time since this was asked last."""
+        with self._longest:
+            found, self._longest.value = self._longest.value, 0.0
+        return found
 
-    def __exit__(self, *_: object) -> None:
-        """End."""
-        self._over.set()
-        self._thread.join()
 
-    def _ask(self) -> None:
-        with LuxiClient(self.socket) as luxi:
-            while not self._over.wait(0.005):
-                began = time.perf_counter()
-                luxi.call("QueryConfigValues", ["cluster_name"])
-                self.longest = max(self.longest, time.perf_counter() - began)
+def _ask(
+    socket: str, longest: "Synchronized[float]", begun: Event, over: Event
+) -> None:
+    with LuxiClient(socket) as luxi:
+        begun.set()
+        while not over.wait(0.005):
+            began = time.perf_counter()
+            luxi.call("QueryConfigValues", ["cluster_name"])
+            longest.value = max(longest.value, time.perf_counter() - began)
 
 
 class Hands:
@@ -139,6 +101,14 @@ class Hands:
     def __init__(self, socket: str) -> None:
         self._socket = socket
         self._names = 0
+
+    def wait(self) -> None:
+        """Wait until the master serves."""
+        while True:
+            with suppress(MoorageError), LuxiClient(self._socket) as luxi:
+                luxi.call("QueryConfigValues", ["cluster_name"])
+                return
+            time.sleep(0.2)
 
     def run(self, opcode: dict[str, Any]) -> float:
         """Return how many seconds a job took, from its submission to its end."""
@@ -185,18 +155,32 @@ class Hands:
         return took
 
 
-def figures(nodes: int, runs: int) -> dict[str, float]:
-    """Return seconds by what was measured."""
-    with cluster(nodes) as socket, Watch(socket) as watch:
-        hands = Hands(socket)
-        before = time.process_time()
-        found = {"add": statistics.median(hands.add() for _ in range(runs))}
-        found["add, CPU"] = (time.process_time() - before) / runs
-        works = {"verify": hands.verify, "list": hands.list}
-        works["add meanwhile"] = hands.add_meanwhile
-        for name, work in works.items():
-            found[name] = statistics.median(work() for _ in range(runs))
-    return found | {"silence": watch.longest}
+def figures(nodes: int, runs: int, *, told: bool) -> dict[str, float]:
+    """Return seconds by what was measured; print the worst of each if `told`."""
+    silence = Silence()
+    found: dict[str, float] = {}
+    worst = {"silence": 0.0, "turn, CPU": 0.0}
+    with (
+        tempfile.TemporaryDirectory(prefix="moorage-bench-") as at,
+        fleet(Path(at), nodes) as cluster,
+    ):
+        hands = Hands(cluster.socket)
+        hands.wait()
+        hands.verify()  # the first one warms caches and connections
+        cluster.longest_turn()
+        with silence.watched(cluster.socket):
+            for name in ("add", "verify", "list", "add meanwhile"):
+                work = getattr(hands, name.replace(" ", "_"))
+                before = cluster.cpu()
+                found[name] = statistics.median(work() for _ in range(runs))
+                if name == "add":
+                    found["add, CPU"] = (cluster.cpu() - before) / runs
+                here = (silence.taken(), cluster.longest_turn())
+                if told:
+                    print(name, *(f"{one * 1e3:.0f}" for one in here))
+                for one, value in zip(worst, here, strict=True):
+                    worst[one] = max(worst[one], value)
+    return found | worst
 
 
 def main() -> None:
@@ -204,8 +188,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--each", action="store_true", help="the worst of each, too")
     asked = parser.parse_args()
-    found = {size: figures(size, asked.runs) for size in asked.sizes}
+    found = {size: figures(size, asked.runs, told=asked.each) for size in asked.sizes}
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; ms")
     print(f"{'nodes':16}" + "".join(f"{size:>10,}" for size in asked.sizes))
     for name in found[asked.sizes[0]]:

@@ -77,3 +77,13 @@ def format_size(mib: float, unit: str = "h") -> str:
     if mib < _FACTORS["t"]:
         return f"{mib / _FACTORS['g']:.1f}G"
     return f"{mib / _FACTORS['t']:.1f}T"
+
+
+def counted(number: int, what: str) -> str:
+    """Return so many of something that is named in the singular.
+
+    >>> counted(1, "disk"), counted(2, "other node that answered")
+    ('1 disk', '2 other nodes that answered')
+    """
+    noun, that, rest = what.partition(" that")
+    return f"{number} {noun}{'' if number == 1 else 's'}{that}{rest}"

@@ -199,13 +199,14 @@ def test_a_silent_master_is_unreachable_and_its_late_answer_is_not_read(
     done = threading.Event()
 
     def silent(_link: socket.socket) -> None:
-        done.wait(5)
+        done.wait(60)
 
     thread = serve(path, silent, says(luxi_messages.encode_result("second")))
     client = luxi.LuxiClient(path, timeout=0.2)
     with pytest.raises(Unreachable, match=r"no answer in 0\.2 s"):
         client.call("WaitForJobChange")
     done.set()
+    client._timeout = 60
     with client:
         assert client.call("QueryClusterInfo") == "second"
     thread.join()

@@ -123,7 +123,7 @@ def test_volumes_say_whose_they_are(at: Harbour) -> None:
 
 def test_a_volume_group_is_repaired_unless_disks_would_be_lost(at: Harbour) -> None:
     told = at.refuses("gnt-node repair-storage node2 lvm-vg xenvg")
-    assert "1 disks have their only copy in volume group xenvg on node node2" in told
+    assert "group xenvg on node node2 has the only copy of 1 disk, " in told
     at.types("gnt-node repair-storage --ignore-consistency node2 lvm-vg xenvg")
     ran = [one.argv for one in at.cluster.nodes.nodes["node2"].machine.ran]
     assert ("vgreduce", "--removemissing", "--force", "xenvg") in ran
@@ -180,7 +180,7 @@ def test_a_node_is_rebooted_once(at: Harbour) -> None:
 
 def test_what_a_node_can_be(at: Harbour) -> None:
     told = at.refuses("gnt-node modify --vm-capable no node2")
-    assert "node node2 has 1 instances and 1 disks, instance web1 among them" in told
+    assert "node node2 has 1 instance and 1 disk, instance web1 among them" in told
     at.types("gnt-node modify --vm-capable no -s 10.9.0.1 node1")
     node = at.cluster.config.node("node1")
     assert (node.vm_capable, node.secondary_ip) == (False, "10.9.0.1")

@@ -121,7 +121,7 @@ def test_info_is_yaml(master, typed, same_screen) -> None:
     assert root["logical_id"] == ["san", "x.ext.disk0"]
     assert root["on primary"] == "kvm:nbd:unix:/x.sock"
     assert mirror["on primary"] == "/dev/drbd0 (147:0) *DEGRADED*"
-    assert mirror["child devices"][0]["disk/0"] == "plain, size 512M"
+    assert mirror["child devices"][0]["child 0"] == "plain, size 512M"
 
 
 def test_info_as_json(master, typed) -> None:

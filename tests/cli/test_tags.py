@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from moorage.errors import NotFound
-from moorage.testing.cluster import ClusterBuilder
+from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.served import Served, served
 
 UUID = "4f2c1b7e-0000-4000-8000-000000000001"
@@ -18,6 +18,7 @@ OBJECTS = [
     ("gnt-group", "default", "/nodegroup/default"),
     ("gnt-node", "node1", "/nodes/node1"),
     ("gnt-instance", "web1", "/instances/web1"),
+    ("gnt-storage pool", "fast", "/pools/fast"),
     ("gnt-disk", "data1", "/disks/data1"),
     ("gnt-disk", UUID, f"/disks/{UUID}"),
 ]
@@ -30,7 +31,12 @@ def sim() -> Iterator[Served]:
     builder.objects[UUID] = replace(builder.objects[UUID], name=None)
     builder.instance("web1", "node1", ("data1",))
     with served(builder) as found:
+        found.inside(pooled)
         yield found
+
+
+async def pooled(cluster: SimCluster) -> None:
+    await cluster.run("OP_STORAGE_POOL_ADD", pool_name="fast", provider="san")
 
 
 @pytest.fixture

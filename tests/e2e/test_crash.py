@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.deaths import Death
+from moorage.testing.deaths import Death, different_points
 from moorage.testing.scenarios import Scenario
 
 
@@ -31,7 +31,6 @@ async def test_a_crash_wherever_it_leaves_something_else(
         cluster = await port.fresh()
         death.await_in(cluster)
         await port.crashed(cluster, scenario)
-        cluster.crash_at = None
         if death.durable is not None and death.number + death.durable < 2:
             cluster._fresh = count(1000)  # it begins anew, and draws the same uuids
         await cluster.boot()
@@ -50,24 +49,25 @@ async def test_a_second_crash_while_the_first_is_mended(
     port: Any, scenario: Scenario, step: int
 ) -> None:
     told = await port.reference(scenario)
-    for point in [one.number for one in told.deaths if one.durable is None]:
-        second = point % step
-        while True:
-            cluster = await port.fresh()
-            cluster.crash_at = point
-            await port.crashed(cluster, scenario)
-            cluster.crash_at = len(cluster.points) + second
-            try:
-                await cluster.boot()
-                job = await cluster.finished(port.next_job)
-            except Crash:
-                await cluster.crash()
-                job = await port.taken_over(cluster)
-                await port.checked(cluster, job, told)
-                second += step
-            else:
-                await port.checked(cluster, job, told)
-                break
+    for first in [one.number for one in told.deaths if one.durable is None]:
+        cluster = await _died(port, scenario, first)
+        mending = different_points(cluster)
+        await port.checked(cluster, await port.taken_over(cluster), told)
+        for second in list(mending.values())[first % step :: step]:
+            cluster = await _died(port, scenario, first)
+            cluster.crash_at = second
+            with pytest.raises(Crash):
+                await port.taken_over(cluster)
+            await cluster.crash()
+            await port.checked(cluster, await port.taken_over(cluster), told)
+
+
+async def _died(port: Any, scenario: Scenario, point: int) -> SimCluster:
+    """Return a cluster whose master died at a point of a request."""
+    cluster: SimCluster = await port.fresh()
+    cluster.crash_at = point
+    await port.crashed(cluster, scenario)
+    return cluster
 
 
 @one_in(2)

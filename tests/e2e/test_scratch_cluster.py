@@ -167,7 +167,7 @@ def test_destroy_waits_until_the_cluster_is_empty(bare: Scratch, hands: Typist) 
     said = refused(hands, "gnt-cluster destroy")
     assert "gnt-cluster destroy --yes-do-it" in said
     said = refused(hands, "gnt-cluster destroy --yes-do-it")
-    assert "the cluster has 1 instances: web1" in said
+    assert "the cluster has 1 instance: web1" in said
     hands.type("gnt-instance remove -f web1")  # so the master is up again
     said = refused(hands, "gnt-cluster destroy --yes-do-it")
     assert "gnt-node remove node2" in said
@@ -183,7 +183,7 @@ def test_destroy_says_what_becomes_of_detached_disks(hands: Typist) -> None:
     hands.type(f"gnt-cluster init {DIRECTORY}=/srv/shared demo")
     hands.type("gnt-disk add -t sharedfile -s 8M precious")
     said = refused(hands, "gnt-cluster destroy --yes-do-it")
-    assert "the cluster has 1 disks: precious" in said
+    assert "the cluster has 1 disk: precious" in said
     assert "gnt-disk remove precious" in said
     hands.type("gnt-disk remove -f precious")
     hands.type("gnt-cluster destroy --yes-do-it")

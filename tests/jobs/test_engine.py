@@ -19,7 +19,7 @@ START = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web"}
 NONSENSE = {"OP_ID": "OP_DISK_GROW", "disk": "nobody", "amount": 8}
 
 
-async def turns(count: int = 60) -> None:
+async def turns(count: int = 200) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -360,7 +360,7 @@ async def test_a_master_starts_although_two_jobs_hold_one_lock(
     let_go(cluster)
     assert late
     late.set()
-    await asyncio.wait_for(cluster.boot(), 5)
+    await asyncio.wait_for(cluster.boot(), 120)
     for one in (number, copy.id):
         assert (await cluster.finished(one)).finished
     assert cluster.engine.locks.rows() == []

@@ -133,7 +133,7 @@ async def test_the_next_agent_ends_what_left_the_process_group(tmp_path: Path) -
     agent, found = left_by_a_dead_agent(tmp_path)
     assert all(map(alive, found))
     scripts = Scripts(tmp_path / "scripts", cgroup.own())
-    await asyncio.wait_for(scripts.settle(["d1"]), 30)
+    await asyncio.wait_for(scripts.settle(["d1"]), 120)
     assert not any(map(alive, found))
     assert list((tmp_path / "scripts").iterdir()) == []
     groups = cgroup.own()

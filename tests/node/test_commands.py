@@ -107,8 +107,8 @@ async def test_a_program_that_is_not_there(go, tmp_path: Path) -> None:
 async def test_time_is_limited_for_the_whole_group(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = f"sleep 600 & echo $! $$ > {pids}; echo begun; wait"
-    told = await failure(run(sh(script), log_dir=tmp_path, timeout=0.5))
-    assert "did not end within 0.5 s" in told
+    told = await failure(run(sh(script), log_dir=tmp_path, timeout=2))
+    assert "did not end within 2 s" in told
     assert told.endswith("begun")
     for pid in pids.read_text().split():
         await gone(int(pid))

@@ -50,7 +50,7 @@ async def come(gate: Gate, key: str) -> None:
 async def test_the_holder_of_the_key_is_let_in_once(gate: Gate, qemu: Qemu) -> None:
     for key in (OTHER, KEY):
         await come(gate, key)
-    await asyncio.wait_for(qemu.taken.wait(), 5)
+    await asyncio.wait_for(qemu.taken.wait(), 60)
     assert qemu.heard == [b"the guest"]
     assert not gate.is_open()
     with pytest.raises(Failed, match="no connection"):
@@ -68,7 +68,7 @@ async def test_strangers_do_not_stand_in_the_way(
     await asyncio.sleep(0.2)
     assert len(gate._strangers) <= 5
     await come(gate, KEY)
-    await asyncio.wait_for(qemu.taken.wait(), 5)
+    await asyncio.wait_for(qemu.taken.wait(), 60)
     assert qemu.heard == [b"the guest"]
     for _, writer in found:
         writer.close()
@@ -80,7 +80,7 @@ async def test_who_says_nothing_is_not_waited_for(
     monkeypatch.setattr(gates, "_PATIENCE", 0.2)
     reader, writer = await asyncio.open_connection(HERE, gate.port)
     writer.write(b"half")
-    assert await asyncio.wait_for(reader.read(), 5) == b""
+    assert await asyncio.wait_for(reader.read(), 60) == b""
     writer.close()
     assert gate.is_open()
     assert not qemu.heard
@@ -90,7 +90,7 @@ async def test_a_gate_that_is_closed_hangs_up(gate: Gate) -> None:
     reader, writer = await asyncio.open_connection(HERE, gate.port)
     await asyncio.sleep(0.1)
     gate.close()
-    assert await asyncio.wait_for(reader.read(), 5) == b""
+    assert await asyncio.wait_for(reader.read(), 60) == b""
     writer.close()
 
 

@@ -32,7 +32,7 @@ async def nodes(served: Any) -> Any:
 
 async def heard(line: lines.Line, wanted: bytes) -> bytes:
     came = b""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while wanted not in came:
             data = await line.read()
             assert data, came
@@ -69,7 +69,7 @@ async def test_what_is_no_request_for_a_line_is_told(
     del nodes
     async with _link(served, served.authority.asking()) as link:
         await link.send_bytes(body)
-        found = json.decode(await link.receive_bytes(timeout=20))
+        found = json.decode(await link.receive_bytes(timeout=120))
         assert found["error"]["code"] == "bad-input"
 
 
@@ -80,7 +80,7 @@ async def test_a_stranger_gets_no_line(served: Any, nodes: HttpNodes) -> None:
     nobody.check_hostname, nobody.verify_mode = False, ssl.CERT_NONE
     with pytest.raises((aiohttp.ClientError, OSError)):
         async with _link(served, nobody) as link:
-            await link.receive_bytes(timeout=20)
+            await link.receive_bytes(timeout=120)
 
 
 @contextlib.asynccontextmanager
@@ -97,7 +97,7 @@ async def test_an_agent_that_ends_hangs_up(served: Any, nodes: HttpNodes) -> Non
     """Nobody who looks at a console holds up an agent that is to be restarted."""
     line = await nodes.line(served.node, WEB, 1)
     await heard(line, b"serial: ")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await served.stop()
         assert await line.read() == b""
     with pytest.raises(Unreachable):
@@ -123,7 +123,7 @@ def test_what_a_node_says_is_cleaned() -> None:
 
 async def test_both_ends_hang_up_when_one_does() -> None:
     one, other = _Pipe([b"a", b"b"]), _Pipe([], ends=False)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         await lines.carry(one, other)
     assert other.said == [b"a", b"b"]
     assert one.closed

@@ -149,7 +149,7 @@ async def town(run: Path) -> AsyncIterator[tuple[Kvm, Rogue]]:
 
 async def seen(node: Kvm) -> GuestState:
     """Return the rogue as the node tells of it; the honest guest must be there."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         found = {one.uuid: one for one in await node.guests()}
     assert found["honest"].state == "running"
     told = found["rogue"]

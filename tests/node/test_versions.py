@@ -135,12 +135,12 @@ async def test_the_agent_of_the_version_before_works_and_keeps_no_copy(
         then.delitem(server._HEADERS, wire.SENDER)
         then.setattr(agent, "VERBS", former)
         life = asyncio.create_task(follower.run())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not follower.why:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert follower.status().why == "its agent is too old"
         assert (await ask(nodes, served, truth.term)).version == __version__
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not follower.current:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     life.cancel()

@@ -231,7 +231,7 @@ def test_providers_in_use_are_valid_on_every_node_of_the_group():
     answers = {"node2": [bad], "node3": [], "far1": []}
     first, second = warnings(builder, providers=answers)
     assert errors(builder, providers=answers) == []
-    assert "2 disks of node group default use ExtStorage provider 'san'" in first
+    assert "ExtStorage provider 'san', of 2 disks in group default" in first
     assert "File 'grow' is missing" in first
     assert second.startswith("node node3: ")
     assert second.endswith("it is not there")
@@ -271,7 +271,7 @@ def test_a_directory_that_disks_need_is_set():
     cluster = replace(builder.objects["cluster"], shared_file_storage_dir="")
     builder.objects["cluster"] = cluster
     found = verify(builder)["errors"]
-    assert found[0]["message"].startswith("1 disks of template 'sharedfile' need")
+    assert found[0]["message"].endswith("not set, for 1 disk of template 'sharedfile'")
     assert found[0]["hint"] == "gnt-cluster modify --shared-file-storage-dir=DIR"
 
 

@@ -45,6 +45,6 @@ def test_nodes_that_could_keep_a_copy_are_counted() -> None:
     builder.node("node8", master_candidate=False)
     builder.node("node9", master_candidate=False, master_capable=False)
     (one,) = found(builder)
-    assert one == "cluster: 1 more nodes could keep a copy of the state"
+    assert one == "cluster: 1 more node could keep a copy of the state"
     builder.node("node7", master_candidate=False, drained=True)
     assert found(builder) == [one]

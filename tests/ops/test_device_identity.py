@@ -345,7 +345,7 @@ async def test_sizes_are_repaired(cluster: SimCluster) -> None:
     assert job.ops[0].result == [["web1", 1, "size", 200]]
     told = [str(entry[3]) for entry in job.ops[0].log]
     (left,) = told
-    assert left.startswith("Warning: disk/0 of web3 is left out: its node has no file")
+    assert left.startswith("Warning: disk/0 of web3 is left out: it is not attached")
     assert cluster.config.disk("data1").size == 200
     assert await verified(cluster) == []
     assert await cluster.run("OP_CLUSTER_REPAIR_DISK_SIZES") == []

@@ -170,6 +170,25 @@ async def test_a_node_that_is_silent_or_off_has_no_hooks(tmp_path: Path) -> None
     await cluster.stop()
 
 
+@pytest.mark.parametrize("ignored", [False, True])
+async def test_a_hook_of_verify_is_a_check_of_its_own(
+    tmp_path: Path, *, ignored: bool
+) -> None:
+    cluster, _ = await hooked(tmp_path, "cluster-verify")
+    fail(cluster, "node2", "cluster-verify-post.d")
+    codes = ("ENODEHOOKS",) if ignored else ()
+    found = await cluster.run("OP_CLUSTER_VERIFY", ignore_errors=codes)
+    (told,) = [
+        one
+        for one in found["warnings" if ignored else "errors"]
+        if one["ecode"] == "ENODEHOOKS"
+    ]
+    assert told["object"] == "node node2"
+    said = "exited with exit code 3: the rack is full"
+    assert told["message"] == f"hook cluster-verify-post.d/20fail: {said}"
+    await cluster.stop()
+
+
 @pytest.mark.parametrize(("there", "ending"), [(True, "success"), (False, "error")])
 async def test_global_hooks_run_for_everything_and_learn_how_it_ended(
     tmp_path: Path, *, there: bool, ending: str

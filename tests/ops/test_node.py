@@ -258,6 +258,11 @@ async def test_roles_and_parameters(sim):
     assert sim.config.node("node3").ndparams == {"spindle_count": 1}
     assert isinstance(await refused(), BadInput)
     assert isinstance(await refused(offline=True, drained=True), BadInput)
+    await modify(offline=True)
+    assert isinstance(await refused(drained=True), WrongState)  # a node has one role
+    await modify(offline=False, drained=True)
+    node = sim.config.node("node3")
+    assert (node.offline, node.drained, node.master_candidate) == (False, True, False)
     error = await sim.refused(
         "OP_NODE_SET_PARAMS", node_name="node1", master_candidate=False
     )
@@ -296,5 +301,5 @@ def test_a_node_that_holds_data_stays():
     config = load(1, builder.objects.values())
     operation = NodeRemove(node_name="node2")
     node = config.node("node2")
-    with pytest.raises(WrongState, match="data of 1 disks, one is loc"):
+    with pytest.raises(WrongState, match="data of 1 disk, one is loc"):
         operation.check(View(config, {guests_on(node): []}))

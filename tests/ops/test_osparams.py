@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moorage.errors import BadInput, NotFound
+from moorage.errors import BadInput, NotFound, Refused
 from moorage.model import Instance
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
@@ -36,10 +36,44 @@ async def test_unknown_ones_are_refused_at_birth(cluster: SimCluster) -> None:
 
 async def test_who_gave_one_that_is_unknown_is_told(cluster: SimCluster) -> None:
     bogus = {"tiny": {"bogus": "1"}}
-    await cluster.run("OP_CLUSTER_SET_PARAMS", osparams=bogus)
+    await cluster.run("OP_CLUSTER_SET_PARAMS", osparams=bogus, force=True)
     with pytest.raises(BadInput, match="has no parameter 'bogus'") as caught:
         await create(cluster)
     assert caught.value.hint.endswith("gnt-os modify -O bogus=default tiny")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"osparams": {"tiny": {"bogus": "1"}}}, "has no parameter 'bogus'"),
+        ({"osparams_private_cluster": {"tiny": {"x": "1"}}}, "no parameter 'x'"),
+        ({"osparams": {"beos": {"k": "1"}}}, "no node has an OS 'beos': there is tiny"),
+        ({"os_hvp": {"beos": {"kvm": {"acpi": True}}}}, "no node has an OS 'beos'"),
+        ({"hidden_os": [["add", "beos"]]}, "no node has an OS 'beos'"),
+        ({"blacklisted_os": [["add", "beos"]]}, "no node has an OS 'beos'"),
+    ],
+)
+async def test_what_no_node_knows_is_refused(
+    cluster: SimCluster, change: dict[str, Any], told: str
+) -> None:
+    before = cluster.config
+    with pytest.raises(Refused, match=told):
+        await cluster.run("OP_CLUSTER_SET_PARAMS", **change)
+    assert cluster.config.cluster == before.cluster
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **change, force=True)
+
+
+async def test_what_is_of_an_os_that_is_gone_can_be_dropped(
+    cluster: SimCluster,
+) -> None:
+    change = {"osparams": {"beos": {"k": "1"}}, "hidden_os": [["add", "beos"]]}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **change, force=True)
+    gone = {"osparams": {"beos": {"k": "default"}}, "hidden_os": [["remove", "beos"]]}
+    await cluster.run("OP_CLUSTER_SET_PARAMS", **gone)
+    assert (cluster.config.cluster.osparams, cluster.config.cluster.hidden_os) == (
+        {},
+        (),
+    )
 
 
 async def test_the_os_looks_at_them_before_a_disk_is_made(cluster: SimCluster) -> None:

@@ -23,7 +23,7 @@ from moorage.daemons import devcluster as scratches
 from moorage.daemons.devcluster import Scratch
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.testing.guest import Guest
-from moorage.testing.guest_image import build, write_image
+from moorage.testing.guest_image import build, prepare
 from moorage.testing.node_guests import NodeGuest, NodeGuests
 from moorage.testing.qemu_pair import Lab
 
@@ -148,9 +148,7 @@ def left(directory: Path) -> list[str]:
 @contextmanager
 def settled(nodes: int) -> Iterator[Town]:
     """Start a town; it is ended, and nothing of it left, whatever happens."""
-    build(BUILT)
-    if not (BUILT / "image.raw").exists():
-        write_image(BUILT / "image.raw", BUILT)
+    prepare(BUILT)
     at = Path(tempfile.mkdtemp(prefix="town-")) / "t"
     start = f"moorage up {at} --nodes {nodes} --guest {BUILT}"
     hands = Typist({"PATH": f"{BIN}:{os.environ['PATH']}"}, io.StringIO())

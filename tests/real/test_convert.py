@@ -77,7 +77,7 @@ class Yard:
 
     def at(self, job: int, word: str) -> None:
         """Wait until a job does what a word names, or ends."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         with self.town.stage.luxi() as luxi:
             while time.monotonic() < end:
                 ((status, progress),) = luxi.query_jobs([job], ["status", "progress"])
@@ -91,7 +91,7 @@ class Yard:
         seen: list[Any] = [None]
         with self.town.stage.luxi() as luxi:
             while seen[0] not in ENDED:
-                change = luxi.wait_for_job_change(job, ["status"], (seen, None), 60)
+                change = luxi.wait_for_job_change(job, ["status"], (seen, None), 300)
                 assert change != "nochange", f"job {job} stays {seen[0]}"
                 seen = change[0]
         return str(seen[0])

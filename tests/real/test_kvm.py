@@ -133,7 +133,7 @@ async def test_a_grown_disk_is_seen_by_its_guest(lab, alpha, kind):
             larger = lab.grow(drive, mib)
             for _ in range(2):
                 await lab.one.resize(alpha.uuid, larger)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(180):
                 while await inside.size(drive.disk) != mib << 20:  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
         await inside.run(

@@ -52,7 +52,7 @@ class Pier:
     def kill(self, pid_file: Path) -> None:
         pid = int(pid_file.read_text().split()[0])
         os.kill(pid, signal.SIGKILL)
-        assert process.wait_until(lambda: not process.alive(pid), 60)
+        assert process.wait_until(lambda: not process.alive(pid), 120)
 
     def kill_master(self) -> None:
         self.kill(self.town.scratch.master.pid)
@@ -71,7 +71,7 @@ class Pier:
         seen: list[Any] = [None]
         with self.town.stage.luxi() as luxi:
             while seen[0] not in ENDED:
-                change = luxi.wait_for_job_change(job, ["status"], (seen, None), 30)
+                change = luxi.wait_for_job_change(job, ["status"], (seen, None), 300)
                 assert change != "nochange", f"job {job} stays {seen[0]}"
                 seen = change[0]
         return str(seen[0])

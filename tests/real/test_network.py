@@ -101,7 +101,7 @@ class Street(Typist):
             self.agents.append(made)
         for number in (1, 2):
             token = self.token(number)
-            assert process.wait_until(token.exists, 60), token
+            assert process.wait_until(token.exists, 180), token
 
     def token(self, number: int) -> Path:
         return self.path / f"node{number}" / "join-token"

@@ -15,7 +15,6 @@ from .terminal import Terminal
 PROGRAMS = (
     "moorage",
     "gnt_cluster",
-    "gnt_network",
     "gnt_node",
     "gnt_group",
     "gnt_instance",

@@ -8,6 +8,7 @@ from typing import Any
 
 from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import BadInput, NotFound, WrongState
+from moorage.units import counted
 
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import follow
@@ -205,7 +206,7 @@ def cancel(call: Call) -> int:
             hint=f"gnt-job cancel --kill --yes-do-it {named}",
         )
     if not call.words:
-        call.ask(f"Cancel {len(wanted)} jobs?")
+        call.ask(f"Cancel {counted(len(wanted), 'job')}?")
     worst = 0
     for number in wanted:
         done, message = call.client.call("CancelJob", number, bool(call.option("kill")))
@@ -243,7 +244,7 @@ def autoarchive(call: Call) -> int:
     (word,) = call.words
     age = -1 if word == "all" else span(word)
     done, left = call.client.call("AutoArchiveJobs", age)
-    told = f"Archived {done} jobs"
+    told = f"Archived {counted(done, 'job')}"
     call.terminal.print(f"{told}, {left} are left" if left else told)
     return 0
 
@@ -254,7 +255,7 @@ def change_priority(call: Call) -> int:
     worst = 0
     wanted = _chosen_jobs(call)
     if not call.words:
-        call.ask(f"Change the priority of {len(wanted)} jobs?")
+        call.ask(f"Change the priority of {counted(len(wanted), 'job')}?")
     for number in wanted:
         done, message = call.client.call("ChangeJobPriority", number, priority)
         (call.terminal.print if done else call.terminal.talk)(str(message))
@@ -264,9 +265,9 @@ def change_priority(call: Call) -> int:
 
 _JOB = (Operand("JOB"),)
 _JOBS = (Operand("JOB", 1, None),)
-_LIST, _LIST_FIELDS = LISTING.commands("gnt-job", 'status == "error"')
+_LIST, _LIST_FIELDS = LISTING.commands("gnt-job", 'status == "error"', "priority")
 _GROUPS = tuple(
-    Option((f"--{name}",), f"jobs that are {' or '.join(states)}")
+    Option((f"--{name}",), f"those with status {' or '.join(states)}")
     for name, states in STATES.items()
 )
 _CHOICES = (

@@ -6,6 +6,7 @@ from textwrap import wrap
 from typing import Any
 
 from moorage.errors import BadInput
+from moorage.units import counted
 
 from . import details, nic_options, tags
 from .command import Call, Command, Example, Operand, Option, Program
@@ -180,7 +181,7 @@ def _users(call: Call, one: Mapping[str, Any]) -> Iterator[str]:
     if not instances:
         yield "  not used by any instances"
         return
-    yield f"  used by {len(instances)} instances:"
+    yield f"  used by {counted(len(instances), 'instance')}:"
     fields = ["name", "nic.ips", "nic.networks"]
     wanted = ["|", *(["==", "name", name] for name in instances)]
     _, rows = call.client.query("instance", fields, wanted)

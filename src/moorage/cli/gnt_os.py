@@ -134,6 +134,8 @@ def modify(call: Call) -> int:
             fields[field] = [["add" if wanted else "remove", name]]
     if not fields:
         raise BadInput("nothing to modify", hint="gnt-os modify --help")
+    if call.option("force"):
+        fields["force"] = True
     perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
     call.terminal.print(f"Modified OS {name}")
     return 0
@@ -194,6 +196,9 @@ PROGRAM = Program(
                     "whether new instances cannot have it: yes or no",
                     "YES",
                     truth,
+                ),
+                Option(
+                    ("-f", "--force"), "take an OS and parameters that no node knows"
                 ),
                 *JOB,
             ),

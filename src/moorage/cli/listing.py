@@ -71,13 +71,17 @@ class Listing(NamedTuple):
     fields: tuple[str, ...]
     key: tuple[str, ...] = ("name",)
 
-    def commands(self, program: str, example: str) -> tuple[Command, Command]:
+    def commands(
+        self, program: str, example: str, field: str = "tags"
+    ) -> tuple[Command, Command]:
         """Return the two commands.
 
         Parameters
         ----------
         example
             A filter that makes sense for the resource.
+        field
+            One that the list does not show by itself.
         """
         word = self.resource
         lister = Command(
@@ -88,7 +92,7 @@ class Listing(NamedTuple):
             OPTIONS,
             examples=(
                 Example(f"{program} list", f"every {word}"),
-                Example(f"{program} list -o +tags", "one more column"),
+                Example(f"{program} list -o +{field}", "one more column"),
                 Example(f"{program} list --filter '{example}'", "those that fit"),
             ),
         )

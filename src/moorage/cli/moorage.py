@@ -67,10 +67,7 @@ def _built_guest(call: Call) -> str:
     directory: Path = guest.usual_place(call.terminal.environ)
     if not (directory / "image.raw").exists():
         call.terminal.talk(f"Building the tiny guest in {directory} ...")
-    if not (directory / "vmlinuz").exists():
-        guest.build(directory)
-    if not (directory / "image.raw").exists():
-        guest.write_image(directory / "image.raw", directory)
+    guest.prepare(directory)
     return str(directory)
 
 

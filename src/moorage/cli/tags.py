@@ -124,7 +124,8 @@ def commands(program: str) -> tuple[Command, ...]:
         Its name: ``gnt-disk``.
     """
     whole = _KINDS[program] == "cluster"
-    what = "the cluster" if whole else f"a {_KINDS[program]}".replace("nodeg", "g")
+    kind = _KINDS[program].replace("nodeg", "g")
+    what = "the cluster" if whole else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
     search_too = (_SEARCH,) if whole else ()
     word = program.replace("-", " ").split()[-1]
     about = () if whole else (Operand(word.upper()),)

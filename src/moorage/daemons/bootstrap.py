@@ -39,6 +39,7 @@ from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.validation import check_image_directory
 from moorage.store import ConfigStore, SqliteStore, create, require_cluster
+from moorage.units import counted
 
 from . import master
 from .paths import KEPT, MasterPlaces, master_places
@@ -296,10 +297,10 @@ def _check_empty(config: Config) -> None:
     disks = [one.label for one in config.all(Disk)]  # volumes nobody else knows of
     master_node = config.cluster.master_node
     nodes = [n.name for n in config.named(Node) if n.uuid != master_node]
-    found = {"instances": names, "disks": disks, "more nodes": nodes}
+    found = {"instance": names, "disk": disks, "other node": nodes}
     for what, left in found.items():
         if left:
             raise WrongState(
-                f"the cluster has {len(left)} {what}: {', '.join(left[:5])}",
-                hint=f"gnt-{what.split()[-1][:-1]} remove {left[-1]}",
+                f"the cluster has {counted(len(left), what)}: {', '.join(left[:5])}",
+                hint=f"gnt-{what.split()[-1]} remove {left[-1]}",
             )

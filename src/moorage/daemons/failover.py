@@ -28,6 +28,7 @@ from moorage.node.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded
 from moorage.store.records import at_once, head_of, put_head
+from moorage.units import counted
 
 from . import master, process, voting
 from .paths import KEPT, MasterPlaces, NodePlaces
@@ -242,7 +243,8 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
     if missed:
         yield missed
     if heritage.jobs:
-        yield f"{heritage.jobs} jobs were under way: the new master takes them up"
+        under_way = counted(heritage.jobs, "job")
+        yield f"under way: {under_way}, which the new master takes up"
 
 
 # -- files -----------------------------------------------------------------------------

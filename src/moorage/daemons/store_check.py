@@ -16,6 +16,7 @@ from moorage.model.change import decode
 from moorage.model.objects import Entity
 from moorage.model.story import REMOVED, Event
 from moorage.store import inspect, stories
+from moorage.units import counted
 
 from . import master, process
 from .paths import MasterPlaces
@@ -121,7 +122,7 @@ def _jobs(records: _Records) -> Checked:
     last = records.get("queue", {}).get("last", b"0")
     if not last.isdigit() or int(last) < max((job.id for job in jobs), default=0):
         faults.append(f"the last job's number is {last!r}: one would be given twice")
-    return Checked(faults, f"{len(jobs)} jobs ({len(begun)} under way)")
+    return Checked(faults, f"{counted(len(jobs), 'job')} ({len(begun)} under way)")
 
 
 def _stories(records: _Records) -> Checked:
@@ -139,7 +140,9 @@ def _stories(records: _Records) -> Checked:
         if (event.kind == REMOVED) == (uuid in records.get("disk", {})):
             there = "is gone" if event.kind == REMOVED else "goes on"
             faults.append(f"by its story, disk {uuid} {there}: by its record, not so")
-    return Checked(faults, f"{len(found)} events of {len(last)} disks")
+    return Checked(
+        faults, f"{counted(len(found), 'event')} of {counted(len(last), 'disk')}"
+    )
 
 
 def _wrong(job: Job, name: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from .effects import Effects
 from .engine import COMMON, Engine
 from .hooks import Hooked
 from .job import Job, Op
-from .operation import Ask, Lock, Operation, Question, Sight, View
+from .operation import Ask, FailedHook, Lock, Operation, Question, Sight, View
 from .task import Commit, Run, Task, Witness, commit
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Commit",
     "Effects",
     "Engine",
+    "FailedHook",
     "Hooked",
     "Job",
     "Lock",

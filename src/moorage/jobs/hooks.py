@@ -17,7 +17,7 @@ from moorage.store import ConfigStore
 
 from .asking import Asker
 from .job import Job, Op, Pending
-from .operation import Operation, View
+from .operation import FailedHook, Operation, View
 from .queue import Queue
 from .task import Task
 
@@ -118,7 +118,10 @@ class Hooks:
             )
 
     async def after(self, job: Job, op: Op, operation: Operation, view: View) -> None:
-        """Run what comes after an operation that has ended, well or not."""
+        """Run what comes after an operation that has ended, well or not.
+
+        The operation says what its result is when some of its own have failed.
+        """
         if not (self._of and op.hooks):
             return
         known, done = op.hooks, op.error is None
@@ -126,19 +129,30 @@ class Hooks:
         if done:
             env |= self._afresh(operation, view)
         if done and known.path:
-            await self._say(job, op, dict.fromkeys(known.nodes, (known.path,)), env)
+            own: dict[str, tuple[str, ...]]
+            own = dict.fromkeys(known.nodes, (known.path,))
+            failed = await self._say(job, op, own, env)
+            if failed:
+                op.result = operation.judged(op.result, failed)
         if known.everywhere:
             await self._say(job, op, {self._master(): (GLOBAL,)}, env)
         op.hooks = None
 
     async def _say(
         self, job: Job, op: Op, plan: dict[str, tuple[str, ...]], env: dict[str, str]
-    ) -> None:
-        for node, runs in (await self._run(job, op, plan, "post", env)).items():
-            for one in runs.runs:
-                if one.problem:
-                    told = f"hook {one.script} on node {self._name(node)}"
-                    self._queue.note(job, op, f"Warning: {told}: {one.problem}")
+    ) -> list[FailedHook]:
+        """Run hooks that come after; return those that failed, and tell of them."""
+        found = (await self._run(job, op, plan, "post", env)).items()
+        failed = [
+            FailedHook(self._name(node), one.script, one.problem)
+            for node, runs in found
+            for one in runs.runs
+            if one.problem
+        ]
+        for one in failed:
+            told = f"hook {one.script} on node {one.node}: {one.problem}"
+            self._queue.note(job, op, f"Warning: {told}")
+        return failed
 
     async def _run(
         self,

@@ -7,7 +7,7 @@ The engine owns everything else: locks, facts, journal, progress, retries, undo.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 
@@ -145,6 +145,24 @@ class View:
         return not isinstance(self.answers.get(question), Unreachable)
 
 
+class FailedHook(NamedTuple):
+    """A hook after an operation that failed.
+
+    Attributes
+    ----------
+    node
+        Its name.
+    script
+        Its directory and name.
+    problem
+        How it ended, with what it said.
+    """
+
+    node: str
+    script: str
+    problem: str
+
+
 class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request. Subclasses are named after it and hold its parameters as fields."""
 
@@ -200,6 +218,11 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """
         del view, results
         return None
+
+    def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
+        """Return the result, now that hooks after the operation have failed."""
+        del failed
+        return result
 
     def jobs(self, view: View) -> list[list[dict[str, Any]]]:
         """Return jobs to submit when this one has succeeded, as lists of opcodes."""

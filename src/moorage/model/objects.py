@@ -92,6 +92,9 @@ class Disk(Entity, frozen=True, kw_only=True):
     pool
         Uuid of the storage pool that it was made in, if it was: for life, and where it
         can be used. What the pool preset at that time is in `params`.
+    behind
+        Uuid of the node whose copy of a mirrored disk may lack what was written last,
+        as it was last seen; None if both copies had it.
     """
 
     dev_type: str
@@ -110,6 +113,7 @@ class Disk(Entity, frozen=True, kw_only=True):
     identity: str | None = None
     cname: str | None = None
     pool: str | None = None
+    behind: str | None = None
 
     @property
     def volume(self) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from moorage.jobs import Lock, Run
 from moorage.model import Config, Disk, Instance, Node, pair_of
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
-from moorage.protocol.disk import EXCLUSIVE, SEIZED, SHARED
+from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
 
 from . import node_tasks
 from .node_tasks import of_disk
@@ -82,9 +82,14 @@ def attach(
     alone
         Whether it is to be used although a peer cannot follow.
     """
+    opened = EXCLUSIVE
+    if alone:
+        opened = SEIZED if disk.behind == node.uuid else ALONE
     for peer in peers(config, disk, node):
         yield follow(config, disk, peer, held=held, tolerant=alone)
-    yield node_tasks.attach(config, disk, node, held=held, ignore_size=ignore_size)
+    yield node_tasks.attach(
+        config, disk, node, opened, held=held, ignore_size=ignore_size
+    )
 
 
 def follow(
@@ -187,7 +192,7 @@ def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterat
     """
     for peer in peers(config, disk, node):
         yield follow(config, disk, peer, tolerant=True)
-    opened = SEIZED if seized and keeps(disk, node) else EXCLUSIVE
+    opened = SEIZED if seized and keeps(disk, node) else ALONE
     yield node_tasks.attach(config, disk, node, opened)
 
 

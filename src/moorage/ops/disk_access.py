@@ -113,8 +113,13 @@ def ask_candidates(config: Config, disk: Disk) -> Iterator[Question]:
         yield providers_on(node.uuid)
 
 
-def worker(view: View, disk: Disk) -> Node:
+def worker(view: View, disk: Disk, *, old: bool = False) -> Node:
     """Return the node that is to work on a detached disk.
+
+    Parameters
+    ----------
+    old
+        Whether a copy that missed what was written last does as well.
 
     Raises
     ------
@@ -125,6 +130,8 @@ def worker(view: View, disk: Disk) -> Node:
     for node in candidates(view.config, disk):
         try:
             check_provider(view, disk, node)
+            if not old:
+                _check_not_behind(disk, node)
         except MoorageError as error:
             reasons.append(error.message)
         else:
@@ -139,6 +146,11 @@ def worker(view: View, disk: Disk) -> Node:
     )
 
 
+def _check_not_behind(disk: Disk, node: Node) -> None:
+    if disk.behind == node.uuid:
+        raise WrongState(f"the copy on node {node.name} missed what was written last")
+
+
 def remover(view: View, disk: Disk, home: Node) -> Node:
     """Return the node that is to destroy the volume of a disk that `home` had.
 
@@ -149,7 +161,8 @@ def remover(view: View, disk: Disk, home: Node) -> Node:
     WrongState
         If no node can.
     """
-    return worker(view, disk) if home.offline or elsewhere(disk, home) else home
+    gone = home.offline or elsewhere(disk, home)
+    return worker(view, disk, old=True) if gone else home
 
 
 def forgetting(disk: Disk) -> str:

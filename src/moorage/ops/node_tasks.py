@@ -45,7 +45,7 @@ from moorage.protocol import (
     UnmakeDisk,
     VerifyDisk,
 )
-from moorage.protocol.disk import EXCLUSIVE
+from moorage.protocol.disk import ALONE, EXCLUSIVE
 from moorage.storage import Can, Holder
 from moorage.storage.templates import template_named
 from moorage.units import Mib
@@ -287,7 +287,7 @@ def detach(
         Whether it was attached there at all; if not, this is a precaution, and there
         is nothing to undo.
     """
-    again = AttachDisk(**of_disk(config, disk), opened=EXCLUSIVE, ignore_size=True)
+    again = AttachDisk(**of_disk(config, disk), opened=ALONE, ignore_size=True)
     return Run(
         what=f"detach disk {disk.label} on {node.name}",
         node=node.uuid,

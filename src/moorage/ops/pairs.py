@@ -236,9 +236,16 @@ def check_in_sync(view: View, disks: Iterable[Disk], node: Node) -> None:
             raise WrongState(
                 f"the copies of disk {disk.label} are not the same: node {node.name} "
                 f"says {told(found)}",
-                hint=f"gnt-disk info {disk.label} shows how far they are",
+                hint=_waiting(view.config, disk, found),
                 disk=disk.uuid,
             )
+
+
+def _waiting(config: Config, disk: Disk, found: MirrorState | None) -> str:
+    owner = config.owner(disk)
+    if owner is None or (found and found.copying):
+        return f"gnt-disk info {disk.label} shows how far they are"
+    return f"gnt-instance activate-disks --wait-for-sync {owner.name} connects them"
 
 
 def check_good(view: View, disks: Iterable[Disk], node: Node) -> None:

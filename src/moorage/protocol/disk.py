@@ -10,9 +10,9 @@ from moorage.units import Mib
 
 from .verb import OnDisk
 
-EXCLUSIVE, SHARED, SEIZED = "exclusive", "shared", "seized"
-"""How a node opens a disk: alone, beside another one, or alone although its copy may
-lack what was written."""
+EXCLUSIVE, SHARED, ALONE, SEIZED = "exclusive", "shared", "alone", "seized"
+"""How a node opens a disk: as the only one, or beside another one; as the only one
+although another copy may not follow, or its own may lack what was written."""
 
 
 class CreateDisk(OnDisk[Outcome], frozen=True, tag="disk.create"):
@@ -46,7 +46,8 @@ class AttachDisk(OnDisk[Where], frozen=True, kw_only=True, tag="disk.attach"):
     Attributes
     ----------
     opened
-        :data:`EXCLUSIVE`, :data:`SHARED`, :data:`SEIZED`, or empty for not at all.
+        :data:`EXCLUSIVE`, :data:`SHARED`, :data:`ALONE`, :data:`SEIZED`, or empty for
+        not at all.
     ignore_size
         Take the device, whatever its size is.
     """
@@ -66,9 +67,12 @@ class OpenDisk(OnDisk[Outcome], frozen=True, kw_only=True, tag="disk.open"):
     ----------
     exclusive
         Whether this node is the only one that may.
+    alone
+        Whether it may although another copy does not follow.
     """
 
     exclusive: bool = True
+    alone: bool = False
 
 
 class CloseDisk(OnDisk[Outcome], frozen=True, tag="disk.close"):

@@ -68,6 +68,25 @@ class GetDevices(Reading[list[Device]], frozen=True, kw_only=True, tag="devices"
     paths: tuple[str, ...] = ()
 
 
+class MeasureDisks(
+    Reading[list[Device]], frozen=True, kw_only=True, tag="disks.measure"
+):
+    """Return what some disks are here, in their order, be it behind a URI alone.
+
+    Attributes
+    ----------
+    disks
+        Their uuids; one that is not attached here is of no kind.
+    hypervisor
+        Whose URI leads to them, where they have no path.
+    """
+
+    long = True
+    limit = 60.0
+    disks: tuple[str, ...]
+    hypervisor: str
+
+
 class TryAccelerator(Verb[Accelerator | None], frozen=True, tag="accelerator"):
     """Find out again what executes guests here; it may boot a kernel, and take long."""
 

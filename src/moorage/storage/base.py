@@ -204,6 +204,10 @@ class Template(ABC):
         del disk, exclusive
         return nothing()
 
+    def open_alone(self, disk: Disk) -> Steps:
+        """Open for this node alone, although another copy may not follow."""
+        return self.open(disk, exclusive=True)
+
     def seize(self, disk: Disk) -> Steps:
         """Open for this node alone, although its copy may lack what was written."""
         return self.open(disk, exclusive=True)

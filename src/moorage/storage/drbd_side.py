@@ -65,6 +65,17 @@ class Side:
                 disk=self.disk.uuid,
             )
 
+    def check_met(self, state: MirrorState | None) -> None:
+        """Raise `Failed` unless the other node is connected."""
+        if state and state.connected:
+            return
+        raise Failed(
+            f"node {self.site.node} and node {self.other.name} do not connect their "
+            f"copies of disk {self.disk.label}",
+            hint="without the other copy: gnt-instance startup --force",
+            disk=self.disk.uuid,
+        )
+
     def check_replaced(self, state: MirrorState | None) -> None:
         """Raise `Failed` unless some copy is good besides the one that was replaced."""
         if state is None or UP_TO_DATE not in (state.disk, state.peer_disk):

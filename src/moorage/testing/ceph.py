@@ -21,7 +21,7 @@ from .foreign import Foreign
 POOL = "rbd"
 USER = "guests"
 """The client that may use images of the pool, and nothing else."""
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 _CONF = """\
 [global]
 fsid = {fsid}

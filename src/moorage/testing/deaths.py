@@ -100,6 +100,23 @@ class Watch:
         """Keep everything."""
 
 
+def different_points(cluster: SimCluster) -> dict[Remains, int]:
+    """Note from now on at which points a death leaves what none before it does.
+
+    Returns
+    -------
+    dict
+        The number of the first point by what is left; it grows while the cluster runs.
+    """
+    found: dict[Remains, int] = {}
+
+    async def note(_name: str) -> None:
+        found.setdefault(_remains(cluster), len(cluster.points))
+
+    cluster.extra_point = note
+    return found
+
+
 def _remains(cluster: SimCluster) -> Remains:
     nodes = cluster.nodes
     ran = sum(len(node.machine.ran) for node in nodes.nodes.values())

@@ -19,7 +19,7 @@ from moorage.errors import Failed
 from .foreign import Foreign
 
 VOLUME = "gv0"
-_PATIENCE = 120.0
+_PATIENCE = 300.0
 _SETTINGS = """\
 volume management
     type mgmt/glusterd

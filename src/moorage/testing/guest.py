@@ -18,7 +18,7 @@ from moorage.node.hypervisors.kvm.trial import last_words
 
 _LONGEST_ANSWER = 1 << 26
 _RETRY = 0.05
-PATIENCE = 180.0
+PATIENCE = 600.0
 """Seconds that a guest gets, also one that is emulated on a busy machine."""
 _LINES = 5
 

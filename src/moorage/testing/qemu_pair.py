@@ -23,7 +23,7 @@ from moorage.units import Mib
 from .guest import Guest
 
 _DISK_MIB = 32
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 
 
 class Lab:

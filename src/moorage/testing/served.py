@@ -15,7 +15,7 @@ from moorage.api.query import Sources
 from .cluster import ClusterBuilder, SimCluster
 
 T = TypeVar("T")
-_PATIENCE = 60.0
+_PATIENCE = 300.0
 """Seconds that a master may take to start or to stop."""
 
 

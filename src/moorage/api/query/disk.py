@@ -55,6 +55,11 @@ def _last_node(scene: Snapshot, disk: Disk) -> str | None:
     return node.name if isinstance(node, Node) else None
 
 
+def _behind(scene: Snapshot, disk: Disk) -> str | None:
+    node = scene.config.objects.get(disk.behind or "")
+    return node.name if isinstance(node, Node) else None
+
+
 def _group(scene: Snapshot, disk: Disk) -> str | None:
     owner = scene.config.owner(disk)
     uuid = scene.config.node(owner.primary_node).group if owner else disk.group
@@ -102,6 +107,13 @@ DISK = Resource(
             "text",
             "Who made it, or whose guest had it last",
             _last_node,
+        ),
+        Field(
+            "behind",
+            "Behind",
+            "text",
+            "Where its second copy missed writes, when last seen",
+            _behind,
         ),
         Field("group", "Group", "text", "Node group that reaches it", _group),
         attribute("identity", "Identity", "text", "What names an adopted device"),

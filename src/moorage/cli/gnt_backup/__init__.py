@@ -9,7 +9,7 @@ from . import export, keeping, restore
 
 LISTING = Listing("export", ("node", "export"), ("export",))
 
-_LIST, _FIELDS = LISTING.commands("gnt-backup", 'node == "node1"')
+_LIST, _FIELDS = LISTING.commands("gnt-backup", 'node == "node1"', "disks")
 _NODE = Option(("-n", "--node"), "those on this node", "NODE", repeats=True)
 
 PROGRAM = Program(

@@ -8,6 +8,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import fetch, follow_many, perform
 from moorage.cli.options import JOB, moot, refused
+from moorage.units import counted
 
 
 def verify(call: Call) -> int:
@@ -38,7 +39,7 @@ def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
     """
     checked = (found.get("checked") or {}).items()
     if checked:
-        yield "* Verified " + ", ".join(f"{count} {what}" for what, count in checked)
+        yield "* Verified " + ", ".join(_checked(*one) for one in checked)
     errors = found.get("errors") or []
     warnings = found.get("warnings") or []
     for word, findings in (("ERROR", errors), ("WARNING", warnings)):
@@ -52,11 +53,21 @@ def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
             if one.get("hint"):
                 yield f"    hint: {one['hint']}"
     told = [
-        f"{len(findings)} {word}{'' if len(findings) == 1 else 's'}"
+        counted(len(findings), word)
         for word, findings in (("error", errors), ("warning", warnings))
         if findings
     ]
     yield f"* {' and '.join(told)} found" if told else "* No problem found"
+
+
+def _checked(what: str, number: int) -> str:
+    """Return how many of something there were, which the master names in the plural.
+
+    >>> _checked("nodes that answered", 1)
+    '1 node that answered'
+    """
+    first, space, rest = what.partition(" ")
+    return counted(number, f"{first.removesuffix('s')}{space}{rest}")
 
 
 def verify_disks(call: Call) -> int:
@@ -66,11 +77,15 @@ def verify_disks(call: Call) -> int:
     )
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
+    for name, disk, state in found["degraded"]:
+        call.terminal.print(
+            f"Disk {disk} of instance '{name}' has one good copy: {state}"
+        )
     jobs = zip(found["names"], found["jobs"], strict=True)
     answers = {name: (bool(taken), what) for name, (taken, what) in jobs}
     for name in answers:
         call.terminal.print(f"Activating disks for instance '{name}'")
-    if not answers:
+    if not answers and not found["degraded"]:
         call.terminal.print("All disks that should be attached are")
     return follow_many(call, answers) | int(bool(found["silent"]))
 

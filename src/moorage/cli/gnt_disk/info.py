@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What there is to know of disks: list and info."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli import details
 from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.follow import fetch
+from moorage.cli.gnt_instance.info import device
 from moorage.cli.listing import Listing
 from moorage.cli.options import (
     DEBUG,
@@ -43,6 +45,7 @@ _INFO = [
     "last_node",
     "epoch",
     "quarantine",
+    "behind",
     "tags",
 ]
 
@@ -50,10 +53,20 @@ _INFO = [
 def info(call: Call) -> int:
     """Print all that is known of some disks."""
     found = details.look_up(call, "disk", _INFO, LISTING.key)
-    return details.show(call, found, _shown)
+    live = {} if call.option("json") else _live(call, found)
+    return details.show(call, found, lambda one: _shown(one, live.get(one["uuid"])))
 
 
-def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
+def _live(call: Call, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what nodes say of the mirrored disks that instances have, by uuid."""
+    owners = {d["instance"] for d in found if len(d["nodes"] or ()) > 1} - {None}
+    if not owners:
+        return {}
+    told = fetch(call, "OP_INSTANCE_QUERY_DATA", instances=sorted(owners))
+    return {disk["uuid"]: disk for one in told.values() for disk in one["disks"]}
+
+
+def _shown(disk: Mapping[str, Any], live: Mapping[str, Any] | None) -> dict[str, Any]:
     owner = disk["instance"] if disk["status"] == "attached" else None
     shown = {
         "Disk name": disk["name"],
@@ -75,13 +88,27 @@ def _shown(disk: Mapping[str, Any]) -> dict[str, Any]:
         "Last node": disk["last_node"],
         "Epoch": disk["epoch"],
         "Quarantine": disk["quarantine"],
+        "Missed writes": disk["behind"],
+        **(_copies(live) if live else {}),
         "Tags": _joined(disk["tags"]) or "(none)",
     }
     seldom = (
         *("Provider", "Storage pool", "Quarantine"),
-        *("Nodes", "Last node", "Storage unit"),
+        *("Nodes", "Last node", "Storage unit", "Missed writes"),
     )
     return {k: v for k, v in shown.items() if v or k not in seldom}
+
+
+def _copies(live: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how both copies are, and the volumes that each is made of."""
+    return {
+        "On primary": device(live["pstatus"] or {}),
+        "On secondary": device(live["sstatus"] or {}),
+        "Child devices": [
+            f"{format_size(one['size'])} {'/'.join(one['logical_id'])}"
+            for one in live["children"]
+        ],
+    }
 
 
 def _joined(values: Any) -> str:  # noqa: ANN401

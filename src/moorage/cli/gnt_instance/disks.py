@@ -82,7 +82,7 @@ COMMANDS = (
     Command(
         "deactivate-disks",
         deactivate,
-        "Take that back",
+        "Take an instance's disks off its node again",
         (Operand("INSTANCE"),),
         (moot("--force", _KEPT, short="-f"), YES, NO_INPUT, *JOB),
     ),

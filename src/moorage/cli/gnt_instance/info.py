@@ -176,21 +176,34 @@ def disk(number: int, given: Mapping[str, Any]) -> dict[str, Any]:
     known = format_size(size) if isinstance(size, int | float) else "unknown"
     shown: dict[str, Any] = {
         str(slot): f"{given.get('dev_type')}, size {known}",
-        "access mode": given.get("mode"),
-        "logical_id": Flow(given.get("logical_id") or ()),
+        **({"access mode": given["mode"]} if "mode" in given else {}),
+        **_place(given),
     }
     for word, key in (("on primary", "pstatus"), ("on secondary", "sstatus")):
         if given.get(key):
             shown[word] = device(given[key])
     shown |= {"name": given.get("name"), "UUID": given.get("uuid")}
+    if given.get("behind"):
+        shown["missed writes"] = f"the copy on {given['behind']}, when last seen"
     if given.get("pool"):
         shown["storage pool"] = given.get("pool")
     if given.get("quarantine"):
         shown["quarantine"] = given.get("quarantine")
     children = given.get("children") or ()
     if children:
-        shown["child devices"] = [disk(n, c) for n, c in enumerate(children)]
+        named = ({"iv_name": f"child {n}", **c} for n, c in enumerate(children))
+        shown["child devices"] = [disk(n, one) for n, one in enumerate(named)]
     return shown
+
+
+def _place(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the data is; of a mirrored disk the nodes, in Ganeti's words."""
+    pair = given.get("pair")
+    if not pair:
+        return {"logical_id": Flow(given.get("logical_id") or ())}
+    both = zip(("nodeA", "nodeB"), pair["nodes"], pair["minors"], strict=True)
+    nodes = {word: f"{node}, minor={minor}" for word, node, minor in both}
+    return {**nodes, "port": pair["port"]}
 
 
 def device(status: Mapping[str, Any] | Sequence[Any]) -> str:
@@ -200,10 +213,35 @@ def device(status: Mapping[str, Any] | Sequence[Any]) -> str:
     """
     if isinstance(status, Mapping):
         uris = [f"{kind}:{uri}" for kind, uri in (status.get("uris") or {}).items()]
-        return " ".join([status.get("path") or "", *uris]).strip() or "not active"
+        mirror = status.get("mirror")
+        here = [f"/dev/drbd{mirror['minor']}"] if mirror else []
+        path = [status["path"]] if status.get("path") else here
+        told = [f"({mirrored(mirror)})"] if mirror else []
+        return " ".join([*path, *uris, *told]) or "not active"
     path, major, minor, _, _, degraded = (*status, *(None,) * 6)[:6]
     numbers = f" ({major}:{minor})" if major is not None else ""
     return f"{path or 'not active'}{numbers}{' *DEGRADED*' if degraded else ''}"
+
+
+def mirrored(side: Mapping[str, Any]) -> str:
+    """Return how a copy is, in Ganeti's words, for scripts look for them.
+
+    >>> mirrored({"connection": "StandAlone", "disk": "UpToDate", "peer_disk": "?"})
+    'StandAlone, UpToDate/?, status *DEGRADED*'
+    """
+    link, disks = side["connection"], (side["disk"], side["peer_disk"])
+    if side.get("percent") is not None:
+        left = "unknown" if side.get("seconds") is None else f"{side['seconds']}s"
+        told = f"*RECOVERING* {side['percent']:5.2f}%, ETA {left}"
+    elif disks == (_GOOD, _GOOD):
+        return "in sync, status ok"
+    else:
+        told = f"{link}, {'/'.join(disks)}"
+    lost = " *MISSING DISK*" if disks[0] in ("Diskless", "Failed") else ""
+    return f"{told}, status *DEGRADED*{lost}"
+
+
+_GOOD = "UpToDate"
 
 
 COMMAND = Command(

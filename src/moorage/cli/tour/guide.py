@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moorage.daemons import devcluster as scratches
 from moorage.errors import MoorageError
-from moorage.testing.guest_image import build, usual_place, write_image
+from moorage.testing.guest_image import prepare, usual_place
 
 from .claims import BrokenClaim
 from .stage import Stage
@@ -58,10 +58,7 @@ def program() -> str:
 def prepared_guest() -> str:
     """Return the directory of the tiny guest, with its kernel and its disk image."""
     directory = usual_place(os.environ)
-    if not (directory / "vmlinuz").exists():
-        build(directory)
-    if not (directory / "image.raw").exists():
-        write_image(directory / "image.raw", directory, note="the tour's system")
+    prepare(directory)
     return str(directory)
 
 

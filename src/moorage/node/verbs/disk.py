@@ -27,7 +27,7 @@ from moorage.protocol import (
     VerifyDisk,
     silent,
 )
-from moorage.protocol.disk import EXCLUSIVE, SEIZED
+from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED
 from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
@@ -115,14 +115,19 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     at.held.put(args.disk, where)
     if where.path and where.block:
         _check_device(at, args, await at.machine.device(where.path), report)
-    if args.opened == SEIZED:
-        await _drive(at, template.seize(args.disk))
-    elif args.opened:
-        exclusive = args.opened == EXCLUSIVE
-        await _drive(at, template.open(args.disk, exclusive=exclusive))
+    if args.opened:
+        await _drive(at, _opening(template, args))
     if not where.path and not args.ignore_size:  # some are there when they are open
         _check_device(at, args, await measured(at, where, args.hypervisor), report)
     return where
+
+
+def _opening(template: Template, args: AttachDisk) -> Steps:
+    if args.opened == SEIZED:
+        return template.seize(args.disk)
+    if args.opened == ALONE:
+        return template.open_alone(args.disk)
+    return template.open(args.disk, exclusive=args.opened == EXCLUSIVE)
 
 
 async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
@@ -135,8 +140,10 @@ async def detach(at: NodeContext, args: DetachDisk, report: Report) -> Outcome:
 
 async def open_(at: NodeContext, args: OpenDisk, _report: Report) -> Outcome:
     """Tell the storage that this node may write."""
-    steps = bound(at, args).open(args.disk, exclusive=args.exclusive)
-    return await _drive(at, steps)
+    template = bound(at, args)
+    if args.alone:
+        return await _drive(at, template.open_alone(args.disk))
+    return await _drive(at, template.open(args.disk, exclusive=args.exclusive))
 
 
 async def close(at: NodeContext, args: CloseDisk, _report: Report) -> Outcome:

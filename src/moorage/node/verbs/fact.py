@@ -26,15 +26,17 @@ from moorage.protocol import (
     ListGuests,
     ListProviders,
     ListSystems,
+    MeasureDisks,
     Report,
     TryAccelerator,
 )
-from moorage.storage import Site, Template
+from moorage.storage import Site, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
 from .context import NodeContext
+from .sizes import measured
 
 
 async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
@@ -98,6 +100,14 @@ async def devices(at: NodeContext, args: GetDevices, _report: Report) -> list[De
     return [await at.machine.device(path) for path in args.paths]
 
 
+async def sizes(at: NodeContext, args: MeasureDisks, _report: Report) -> list[Device]:
+    """Return what some disks are here, each measured where it leads to."""
+    held = [at.held.get(uuid) for uuid in args.disks]
+    return await asyncio.gather(
+        *(measured(at, where or Where(), args.hypervisor) for where in held)
+    )
+
+
 async def _held(at: NodeContext) -> AsyncIterator[Held]:
     """Yield the disks that are attached here, with the sizes of their devices."""
     for held in at.held.all():
@@ -159,6 +169,7 @@ VERBS = (
     ListProviders.done_by(providers),
     ListSystems.done_by(oses),
     GetDevices.done_by(devices),
+    MeasureDisks.done_by(sizes),
     TryAccelerator.done_by(accelerator),
 )
 """Every reading verb."""

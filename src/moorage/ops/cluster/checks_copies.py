@@ -8,6 +8,7 @@ from moorage.jobs import Ask, View
 from moorage.model import Node
 from moorage.ops.candidates import missing, promoted
 from moorage.protocol import CopyStatus, GetCopies
+from moorage.units import counted
 
 from .observation import Finding, Seen
 
@@ -43,7 +44,7 @@ def _too_few(seen: Seen) -> Iterator[Finding]:
     if few and free and seen.config.count(Node) > 1:
         yield Finding(
             "cluster",
-            f"{few} more nodes could keep a copy of the state",
+            f"{counted(few, 'more node')} could keep a copy of the state",
             f"gnt-node modify -C yes {free[0].name}",
             warning=True,
         )

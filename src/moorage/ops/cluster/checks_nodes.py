@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage import __version__
 from moorage.errors import MoorageError, Stale
 from moorage.ops.silence import way_out
+from moorage.units import counted
 
 from .observation import Finding, Seen
 
@@ -34,8 +35,8 @@ def masters(seen: Seen) -> Iterator[Finding]:
     if refusing and not seen.facts:
         yield Finding(
             "cluster",
-            f"this is not the cluster's master: {len(refusing)} nodes have heard "
-            "another one, and none listens to this one",
+            f"this is not the cluster's master: another one was "
+            f"heard by {counted(len(refusing), 'node')}, and none listens to this one",
             "moorage master stop",
         )
     for uuid, error in refusing.items():

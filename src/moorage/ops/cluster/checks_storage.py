@@ -12,6 +12,7 @@ from moorage.ops.storage.directories import directories as set_directories
 from moorage.ops.storage.directories import setting_of
 from moorage.ops.storage.units import names_its_place
 from moorage.storage.provider import usable
+from moorage.units import counted
 
 from .observation import Finding, Seen, group_uuid
 
@@ -26,8 +27,8 @@ def directories(seen: Seen) -> Iterator[Finding]:
         if setting and not getattr(seen.config.cluster, setting):
             yield Finding(
                 "cluster",
-                f"{used[name]} disks of template '{name}' need {setting}, which is "
-                "not set",
+                f"{setting} is not set, for {counted(used[name], 'disk')} of template "
+                f"'{name}'",
                 f"gnt-cluster modify --{setting.replace('_', '-')}=DIR",
             )
 
@@ -122,8 +123,8 @@ def providers(seen: Seen) -> Iterator[Finding]:
         for node, problem in _problems(seen, seen.config.group(group), name):
             yield Finding(
                 f"node {node.name}",
-                f"{count} disks of node group {seen.config.group(group).name} use "
-                f"ExtStorage provider '{name}': {problem}",
+                f"ExtStorage provider '{name}', of {counted(count, 'disk')} in group "
+                f"{seen.config.group(group).name}: {problem}",
                 "gnt-storage diagnose",
                 warning=(node.uuid, name) not in here,
             )

@@ -5,20 +5,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import MoorageError
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Instance, Node, successor
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
+from moorage.model import Change, Config, Device, Disk, Instance, Node, successor
 from moorage.ops import identity
 from moorage.ops.disk_access import template
 from moorage.ops.instance.base import hold
-from moorage.ops.node_tasks import devices_on, facts_on
+from moorage.ops.node_tasks import devices_on
+from moorage.protocol import MeasureDisks
 from moorage.units import Mib
 
 
 class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     """Correct the recorded sizes of disks whose devices have another one.
 
-    A file or an adopted device is measured where it lies, a volume of a provider where
-    it is attached. What is neither is left as it is, with a warning.
+    A file or an adopted device is measured where it lies, any other volume where it is
+    attached, by its URI if it has no device. What is neither is left as it is, with a
+    warning.
 
     Attributes
     ----------
@@ -46,7 +48,7 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
         """Ask their nodes for what is attached, and for what lies there."""
         config = view.config
         for instance in self.chosen(view):
-            yield facts_on(config.node(instance.primary_node))
+            yield _attached(config, instance)
             disks = config.disks_of(instance)
             paths = [disk.volume for disk in disks if template(disk).at_rest(disk)]
             if paths:
@@ -67,8 +69,8 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
                 else:
                     if size is None:
                         yield (
-                            f"disk/{slot} of {instance.name} is left out: its node has "
-                            "no file or block device of it"
+                            f"disk/{slot} of {instance.name} is left out: it is not "
+                            "attached on its node, or nothing tells its size there"
                         )
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -106,6 +108,12 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
             same = disk.identity is None or found.identity == disk.identity
             there = found.kind == ("block" if at.block else "file")
             return found.size if there and same else None
-        facts = view.answer(facts_on(node))
-        sizes = {held.disk: held.size for held in facts.held} if facts else {}
-        return sizes.get(disk.uuid)
+        sizes = view.answer(_attached(view.config, instance)) or []
+        found = dict(zip(instance.disks, sizes, strict=False)).get(disk.uuid, Device())
+        return found.size if found.kind else None
+
+
+def _attached(config: Config, instance: Instance) -> Ask[list[Device]]:
+    """Ask the node of an instance what it has of the disks that are attached there."""
+    disks = MeasureDisks(disks=instance.disks, hypervisor=instance.hypervisor)
+    return Ask(config.node(instance.primary_node).uuid, disks)

@@ -26,7 +26,7 @@ from moorage.model import (
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams, placement, policy
 from moorage.ops.merging import check_diskparams, merged
-from moorage.ops.node_tasks import facts_on
+from moorage.ops.node_tasks import facts_on, oses_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
@@ -70,6 +70,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     uid_pool, add_uids, remove_uids
         Ranges of user-ids that guests run as: all of them, more, and fewer. Guests that
         run keep the user that they have.
+    force
+        Take OS definitions and OS parameters, too, that no node knows.
     add_pools
         Storage pools to make, each with its ExtStorage provider; they are connected to
         no node group.
@@ -105,6 +107,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     uid_pool: UidPool | None = None
     add_uids: UidPool | None = None
     remove_uids: UidPool | None = None
+    force: bool = False
     add_pools: tuple[tuple[str, str], ...] = ()
     remove_pools: tuple[str, ...] = ()
 
@@ -126,6 +129,8 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if self.enabled_hypervisors is not None:
             yield from (facts_on(node) for node in _hosts(view.config))
         yield from volume_groups.ask(_hosts(view.config), self.volume_group_name)
+        if self._systems():
+            yield from (oses_on(node.uuid) for node in _hosts(view.config))
         given = self._directories()
         for node in _hosts(view.config) if given else ():
             yield image_directories.asked_on(view.config, node, given)
@@ -142,6 +147,7 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")
         volume_groups.check(view, _hosts(view.config), self.volume_group_name)
         image_directories.check(view, _hosts(view.config), self._directories())
+        systems.check_known(view, _hosts(view.config), self._systems())
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
@@ -168,6 +174,13 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             defaults.check_hvparams(name, changes["hvparams"][name])
         for name in self.diskparams or ():
             check_diskparams(name, changes["diskparams"][name])
+
+    def _systems(self) -> dict[str, set[str]]:
+        """Return the OS definitions that must be known, with their parameters."""
+        if self.force:
+            return {}
+        told = (self.osparams, self.osparams_private_cluster)
+        return systems.named(self.os_hvp, told, (self.hidden_os, self.blacklisted_os))
 
     def _directories(self) -> dict[str, str]:
         """Return the directories that are given, by setting."""

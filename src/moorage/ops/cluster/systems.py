@@ -2,11 +2,14 @@
 """What a cluster says of OS definitions: parameters, and which are offered."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
-from moorage.errors import BadInput
-from moorage.model import Cluster
+from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.jobs import View
+from moorage.model import Cluster, Node, Os
 from moorage.ops.merging import merged
+from moorage.ops.node_tasks import oses_on
 
 from . import defaults
 
@@ -78,3 +81,69 @@ def _listed(old: tuple[str, ...], pairs: Pairs) -> tuple[str, ...]:
         names = [one for one in names if one != name]
         names += [name] if verb == "add" else []
     return tuple(names)
+
+
+# -- what the nodes know ---------------------------------------------------------------
+
+
+def named(
+    os_hvp: Mapping[str, Parameters] | None,
+    osparams: Iterable[Parameters | None],
+    listed: Iterable[Pairs],
+) -> dict[str, set[str]]:
+    """Return the OS definitions that a change relies on, with their parameters.
+
+    What is dropped may be of one that is gone.
+    """
+    found: dict[str, set[str]] = {name: set() for name in os_hvp or ()}
+    for name, given in (pair for one in osparams for pair in (one or {}).items()):
+        kept = {key for key, value in given.items() if value not in (None, "default")}
+        if kept:
+            found.setdefault(name, set()).update(kept)
+    for verb, name in (pair for one in listed for pair in one):
+        if verb == "add":
+            found.setdefault(name, set())
+    return found
+
+
+def check_known(
+    view: View, nodes: Iterable[Node], wanted: Mapping[str, Iterable[str]]
+) -> None:
+    """Refuse definitions, and parameters, that no node knows.
+
+    Raises
+    ------
+    NotFound
+        If there is no such definition on any node that answers.
+    BadInput
+        If there is, and it has no such parameter.
+    """
+    if not wanted:
+        return
+    there = _there(view, nodes)
+    for name, keys in wanted.items():
+        known = [one for one in there if one.name == name.partition("+")[0]]
+        if not known:
+            raise NotFound(
+                f"no node has an OS '{name}': there is "
+                f"{', '.join(sorted({one.name for one in there})) or 'none'}",
+                hint="gnt-os list; gnt-os modify -f takes one that is yet to come",
+            )
+        if not all(one.verifies for one in known):
+            continue
+        parameters = {key for one in known for key in one.parameters}
+        unknown = sorted(set(keys) - parameters)
+        if unknown:
+            raise BadInput(
+                f"OS '{name}' has no parameter '{unknown[0]}': there is "
+                f"{', '.join(sorted(parameters)) or 'none'}",
+                hint=f"gnt-os info {name}",
+            )
+
+
+def _there(view: View, nodes: Iterable[Node]) -> list[Os]:
+    found = []
+    for node in nodes:
+        with suppress(MoorageError):  # it is silent: others may know
+            found += [one for one in view.answer(oses_on(node.uuid)) or () if one.valid]
+    return found

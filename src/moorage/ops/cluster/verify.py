@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import FailedHook, Lock, Operation, Question, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.certificates import authority_on
 from moorage.ops.node_tasks import providers_on
@@ -147,6 +147,17 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Return what :meth:`found` does."""
         del results
         return self.found(view)
+
+    def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
+        """Return the result with what hooks found: they are checks of their own."""
+        mild = verify_codes.HOOKS in self.ignore_errors
+        found = [
+            Finding(f"node {one.node}", f"hook {one.script}: {one.problem}").to_json()
+            | {"ecode": verify_codes.HOOKS}
+            for one in failed
+        ]
+        kind = "warnings" if mild else "errors"
+        return {**result, kind: [*result[kind], *found]}
 
 
 def _told(one: dict[str, Any]) -> dict[str, Any]:

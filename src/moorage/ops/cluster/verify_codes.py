@@ -39,6 +39,7 @@ KINDS = {
     "network": "ENODENET",
 }
 CLUSTER = "ECLUSTERCFG"
+HOOKS = "ENODEHOOKS"
 SURVIVAL = "nplusone_mem"
 """What Ganeti's clients call the check that may be left out."""
 
@@ -52,7 +53,7 @@ def code(check: Check, finding: Finding) -> str:
 
 def known() -> frozenset[str]:
     """Return every code that there is."""
-    return frozenset({*CODES.values(), *KINDS.values()})
+    return frozenset({*CODES.values(), *KINDS.values(), HOOKS})
 
 
 def check_codes(names: Iterable[str]) -> None:

@@ -6,12 +6,15 @@ from typing import Any
 
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
-from moorage.model import Instance, Node
+from moorage.model import Instance, Node, pair_of
+from moorage.ops import behind, copies, pairs
 from moorage.ops.node_tasks import facts_on
+
+from . import checks_mirrors
 
 
 class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
-    """Find instances whose disks are recorded as attached and are not; attach them.
+    """Find instances whose disks are not attached, or not mirrored, as they should be.
 
     Attributes
     ----------
@@ -37,7 +40,9 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask each node once what it holds."""
-        return (facts_on(node) for node in self.nodes(view))
+        for node in self.nodes(view):
+            yield facts_on(node)
+        yield from checks_mirrors.ask(view.config)
 
     def check(self, view: View) -> None:
         """Refuse nothing but the name of a group that is not known."""
@@ -53,7 +58,23 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
             held = {one.disk for one in facts.held} if facts else set()
             here = view.config.instances_on(node)
             active = [one for one in here if one.disks_active]
-            found += [one for one in active if not held.issuperset(one.disks)]
+            found += [
+                one
+                for one in active
+                if not held.issuperset(one.disks) or _is_degraded(view, one, node)
+            ]
+        return found
+
+    def _told(self, view: View) -> list[list[str]]:
+        """Return instance, disk and state of each mirror whose copies differ."""
+        found = []
+        for node in self.nodes(view):
+            for instance in view.config.instances_on(node):
+                for disk in view.config.disks_of(instance):
+                    side = behind.side(view, disk, node) if pair_of(disk) else None
+                    if side and instance.disks_active and not side.in_sync:
+                        state = f"node {node.name} says {pairs.told(side)}"
+                        found.append([instance.name, disk.label, state])
         return found
 
     def jobs(self, view: View) -> list[list[dict[str, Any]]]:
@@ -73,4 +94,18 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
             except MoorageError as error:
                 silent[node.name] = error.message
         names = [one.name for one in self._lacking(view)]
-        return {"jobs": [], "names": names, "silent": silent}
+        degraded = self._told(view)
+        return {"jobs": [], "names": names, "silent": silent, "degraded": degraded}
+
+
+def _is_degraded(view: View, instance: Instance, home: Node) -> bool:
+    """Whether copies are to be connected, or are not as the record says."""
+    for disk in view.config.disks_of(instance):
+        if pair_of(disk) is None:
+            continue
+        found, others = behind.side(view, disk, home), copies.peers
+        if behind.known(view, disk, home) != disk.behind:
+            return True
+        if found and not found.connected and others(view.config, disk, home):
+            return True
+    return False

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, Node, successor
-from moorage.ops import copies, guest_tasks, node_tasks
+from moorage.ops import behind, copies, guest_tasks, node_tasks
 from moorage.ops.liveness import check_known, last_holder, runs
 
 
@@ -36,7 +36,8 @@ def detach_tasks(
         yield from copies.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
     last = last_holder(view, instance, disk)
-    free = successor(disk, view.now, last_node=last, group=node.group)
+    lags = behind.known(view, disk, node)
+    free = successor(disk, view.now, last_node=last, group=node.group, behind=lags)
     change = Change((free, successor(instance, view.now, disks=left)))
     what = f"take disk {disk.label} from {instance.name}"
     yield commit(what, change, config.before(change))
@@ -68,6 +69,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         instance = view.config.owner(view.config.disk(self.disk))
         if instance:
             yield node_tasks.guest_on(instance.primary_node, instance)
+            yield from behind.ask(view.config, instance)
             return
         for node in view.config.named(Node):
             if not node.offline:

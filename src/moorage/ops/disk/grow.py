@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, NotSupported
+from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import copies, node_tasks, placement, policy
+from moorage.ops import copies, node_tasks, pairs, placement, policy
 from moorage.ops.disk_access import ask_candidates, can, candidates, worker
 from moorage.ops.disk_spec import LARGEST
 from moorage.ops.liveness import check_known, runs
@@ -133,7 +133,31 @@ def check_growth(view: View, disk: Disk) -> None:
     owner = view.config.owner(disk)
     if owner:
         check_known(view, owner)
-    worker_of(view, disk)
+    _check_both(view, disk, worker_of(view, disk))
+
+
+def _check_both(view: View, disk: Disk, node: Node) -> None:
+    """Raise `WrongState` unless both copies of a mirrored disk can grow together."""
+    for other in copies.others(view.config, disk, node):
+        if other.offline:
+            raise WrongState(
+                f"node {other.name} is marked offline: its copy of disk {disk.label} "
+                "cannot grow",
+                hint=f"gnt-node modify -O no {other.name}, once it is back",
+                disk=disk.uuid,
+                node=other.name,
+            )
+        pairs.state(view, disk, other)  # it must answer
+        if is_active(view, disk):
+            pairs.check_in_sync(view, [disk], node)
+
+
+def is_active(view: View, disk: Disk) -> bool:
+    """Whether a disk is in use on the node of its instance."""
+    owner = view.config.owner(disk)
+    if owner is None or view.config.node(owner.primary_node).offline:
+        return False
+    return owner.disks_active or runs(view, owner)
 
 
 def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
@@ -144,8 +168,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     config = view.config
     owner = config.owner(disk)
     node = worker_of(view, disk)
-    awake = owner is not None and not config.node(owner.primary_node).offline
-    active = owner is not None and awake and (owner.disks_active or runs(view, owner))
+    active = is_active(view, disk)
     if not active:
         yield from copies.attach(config, disk, node)
     # The node that writes comes last: its device grows when all copies have the room.
@@ -207,6 +230,7 @@ def grow_questions(view: View, disk: Disk) -> Iterator[Question]:
     owner = view.config.owner(disk)
     if owner:
         yield node_tasks.guest_on(owner.primary_node, owner)
+    yield from pairs.ask(view.config, [disk])
     yield from ask_candidates(view.config, disk)
 
 

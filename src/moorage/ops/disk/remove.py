@@ -50,7 +50,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
                 disk=disk.uuid,
                 instance=owner.name,
             )
-        worker(view, disk)
+        worker(view, disk, old=True)
         check_no_dependents(view, [disk])
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -60,7 +60,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Detach what may be left, destroy the volume, forget the disk."""
         disk = view.config.disk(self.disk)
-        node = worker(view, disk)
+        node = worker(view, disk, old=True)
         sought = elsewhere(disk, node)
         if not sought:
             yield from copies.detach(view.config, disk, node, tolerant=True)

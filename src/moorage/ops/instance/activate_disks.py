@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from moorage.errors import WrongState
 from moorage.jobs import Question, Task, View
 from moorage.jobs.unread import Idle
-from moorage.ops import copies
-from moorage.ops.instance.base import OnInstance, attach_all, check_answers
+from moorage.ops import behind, copies, node_tasks
+from moorage.ops.instance.base import OnInstance, check_answers
 from moorage.ops.instance.starting import recorded
 from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, holds, runs
 
@@ -37,16 +37,24 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse while another node has the disks for its guest."""
         OnInstance.check(self, view)
-        check_nowhere_else(view, self.instance(view))
+        instance = self.instance(view)
+        check_nowhere_else(view, instance)
+        node = view.config.node(instance.primary_node)
+        for disk in view.config.disks_of(instance):
+            behind.check_alone(view, disk, node)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach, and record it."""
         instance = self.instance(view)
         node = view.config.node(instance.primary_node)
         held, disks = holds(view, instance), view.config.disks_of(instance)
-        yield from attach_all(
-            view, disks, node, held=held, ignore_size=self.ignore_size
-        )
+        for disk in disks:
+            for peer in copies.peers(view.config, disk, node):
+                late = runs(view, instance)
+                yield copies.follow(view.config, disk, peer, held=held, tolerant=late)
+            yield node_tasks.attach(
+                view.config, disk, node, held=held, ignore_size=self.ignore_size
+            )
         yield from recorded(view, instance, instance.admin_state, active=True)
         for disk in disks if self.wait_for_sync else ():
             yield from copies.wait(view.config, disk, node)

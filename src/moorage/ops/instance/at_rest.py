@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Task, View
 from moorage.model import Instance, Node
-from moorage.ops import copies
+from moorage.ops import behind, copies
 from moorage.ops.instance.base import attach_all
 from moorage.ops.liveness import holds, runs
 
@@ -36,6 +36,9 @@ def with_disks(
     They are let go of at the end, come what may.
     """
     held, disks = holds(view, instance), view.config.disks_of(instance)
+    for disk in disks:
+        behind.check_alone(view, disk, node)
+    yield from behind.recorded(view, disks, node)
     yield from attach_all(view, disks, node, held=held)
     yield from work
     for disk in () if held else disks:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
-from moorage.ops import copies, guest_tasks, node_tasks
+from moorage.ops import behind, copies, guest_tasks, node_tasks
 from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.quarantine import check_sound
 from moorage.ops.silence import rescue
@@ -73,7 +73,12 @@ def attach_all(
     """
     for disk in disks:
         yield from copies.attach(
-            view.config, disk, node, held=held, ignore_size=ignore_size, alone=alone
+            view.config,
+            disk,
+            node,
+            held=held,
+            ignore_size=ignore_size,
+            alone=alone,
         )
 
 
@@ -136,6 +141,7 @@ class OnInstance(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs."""
         yield from ask(self.instance(view))
+        yield from behind.ask(view.config, self.instance(view))
 
     def check(self, view: View) -> None:
         """Refuse on a node that is offline or silent, or with a quarantined disk."""

@@ -8,7 +8,7 @@ from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
-from moorage.ops import copies, guest_tasks, node_tasks, pairs
+from moorage.ops import behind, copies, guest_tasks, node_tasks
 from moorage.ops.disk_access import can
 from moorage.ops.instance.base import PATIENCE, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
@@ -62,8 +62,13 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             check_sound(disk)
         self.check_target(view)
         if not self.ignore_consistency:
-            disks = view.config.disks_of(instance)
-            pairs.check_good(view, disks, self.target(view))
+            behind.check_current(
+                view,
+                view.config.disks_of(instance),
+                self.target(view),
+                view.config.node(instance.primary_node),
+                active=instance.disks_active,
+            )
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop and detach at the old node; record; attach and start at the new one."""
@@ -78,7 +83,8 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
         starts = self.start and instance.admin_state == "up"
-        change = moved(view, instance, target, active=starts)
+        lost = self.ignore_consistency or (source.offline and starts)
+        change = moved(view, instance, target, active=starts, lost=lost)
         what = f"record {instance.name} on {target.name}"
         yield commit(what, change, config.before(change))
         if starts:
@@ -113,6 +119,6 @@ def _closed(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
                 what=f"close disk {disk.label} on {node.name}",
                 node=node.uuid,
                 do=CloseDisk(**node_tasks.of_disk(view.config, disk)),
-                undo=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=True),
+                undo=OpenDisk(**node_tasks.of_disk(view.config, disk), alone=True),
                 tolerant=True,
             )

@@ -14,7 +14,7 @@ from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, Witness, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import copies, node_tasks, pairs
+from moorage.ops import behind, copies, node_tasks, pairs
 from moorage.ops.disk_access import can
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
@@ -103,6 +103,14 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if runs(view, instance):
             home = view.config.node(instance.primary_node)
             pairs.check_in_sync(view, view.config.disks_of(instance), home)
+        elif self.allow_failover:
+            behind.check_current(
+                view,
+                view.config.disks_of(instance),
+                self.target(view),
+                view.config.node(instance.primary_node),
+                active=instance.disks_active,
+            )
         if not runs(view, instance) and not self.allow_failover:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",

@@ -204,6 +204,7 @@ class Mirroring:
             logical_id=disk.children[0].logical_id,
             nodes=(self.instance.primary_node,),
             children=(),
+            behind=None,
             params=wanted.kind.parameters(parameters(view.config, wanted, group)),
             epoch=disk.epoch + 1,
         )

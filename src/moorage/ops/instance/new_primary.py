@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Disk, Instance, Node
+from moorage.ops import behind, pairs
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.at_rest import check_at_rest
 from moorage.ops.instance.relocation import disks_in, moved
@@ -33,7 +34,9 @@ def lock(node: Node) -> Iterator[Lock]:
 def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:
     """Ask where the guest runs, and whether the node reaches its disks."""
     yield from ask_elsewhere(view.config, instance)
-    yield from ask_reach(view.config, view.config.disks_of(instance), node)
+    disks = view.config.disks_of(instance)
+    yield from ask_reach(view.config, disks, node)
+    yield from pairs.ask(view.config, disks)
 
 
 def check(view: View, instance: Instance, node: Node) -> None:
@@ -60,5 +63,8 @@ def check(view: View, instance: Instance, node: Node) -> None:
             f"node {node.name} is in another node group than {home.name}",
             hint=f"gnt-instance change-group {instance.name}",
         )
-    for disk in view.config.disks_of(instance):
+    disks = view.config.disks_of(instance)
+    for disk in disks:
         check_reach(view, disk, node)
+    insist = f"gnt-instance failover --ignore-consistency {instance.name}"
+    behind.check_current(view, disks, node, home, active=False, hint=insist)

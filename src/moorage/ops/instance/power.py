@@ -61,6 +61,10 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
     ignore_offline_nodes: bool = False
     if_wanted: bool = False
 
+    def goes_alone(self) -> bool:
+        """Whether somebody insists."""
+        return self.force
+
     def _is_idle(self, view: View) -> bool:
         return self.if_wanted and self.instance(view).admin_state != "up"
 
@@ -193,6 +197,10 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
     reboot_type: Literal["soft", "hard", "full"] = "hard"
     ignore_secondaries: bool = False
     shutdown_timeout: float = PATIENCE
+
+    def goes_alone(self) -> bool:
+        """Whether somebody insists."""
+        return self.ignore_secondaries
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Reset the guest, or stop and start it."""

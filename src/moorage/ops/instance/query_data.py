@@ -9,9 +9,9 @@ from msgspec import to_builtins
 from moorage.errors import MoorageError
 from moorage.jobs import Lock, Operation, Question, View
 from moorage.jobs.unread import Moot
-from moorage.model import Disk, Instance, Nic, shown_id
+from moorage.model import Config, Disk, Instance, Nic, Node, pair_of, shown_id
 from moorage.model.standstill import remedy, told
-from moorage.ops import node_tasks, osparams
+from moorage.ops import behind, copies, node_tasks, osparams, pairs
 from moorage.ops.liveness import guest, runs
 
 
@@ -66,6 +66,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             for instance in self._named(view):
                 yield node_tasks.facts_on(view.config.node(instance.primary_node))
                 yield node_tasks.guest_on(instance.primary_node, instance)
+                yield from pairs.ask(view.config, view.config.disks_of(instance))
 
     def check(self, view: View) -> None:
         """Refuse names that are not known."""
@@ -133,8 +134,11 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
             "pool": pool.name if pool else None,
             "epoch": disk.epoch,
             "quarantine": disk.quarantine,
-            "children": [],
+            "children": [_child(one) for one in disk.children],
+            "pair": _pair(view.config, disk),
+            "behind": view.config.node(disk.behind).name if disk.behind else None,
             "pstatus": None if self.static else self._held(view, instance, disk),
+            "sstatus": None if self.static else self._followed(view, instance, disk),
         }
 
     @staticmethod
@@ -146,4 +150,39 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         except MoorageError:
             return None
         held = [one for one in facts.held if one.disk == disk.uuid] if facts else []
-        return {"path": held[0].path, "uris": held[0].uris} if held else None
+        if not held:
+            return None
+        found = {"path": held[0].path, "uris": held[0].uris}
+        return found | _mirror(view, disk, node)
+
+    @staticmethod
+    def _followed(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
+        """Return the other copy of a mirrored disk, if it is set up."""
+        home = view.config.node(instance.primary_node)
+        for node in copies.peers(view.config, disk, home):
+            return _mirror(view, disk, node) or None
+        return None
+
+
+def _mirror(view: View, disk: Disk, node: Node) -> dict[str, Any]:
+    found = behind.side(view, disk, node) if copies.keeps(disk, node) else None
+    return {"mirror": to_builtins(found)} if found else {}
+
+
+def _child(volume: Disk) -> dict[str, Any]:
+    """Return one of the volumes that a disk is made of."""
+    return {
+        "dev_type": volume.dev_type,
+        "logical_id": list(volume.logical_id),
+        "size": volume.size,
+        "uuid": volume.uuid,
+    }
+
+
+def _pair(config: Config, disk: Disk) -> dict[str, Any] | None:
+    """Return who keeps the copies of a mirrored disk, under which numbers."""
+    pair = pair_of(disk)
+    if pair is None:
+        return None
+    nodes = [config.node(uuid).name for uuid in pair.nodes]
+    return {"nodes": nodes, "minors": list(pair.minors), "port": pair.port}

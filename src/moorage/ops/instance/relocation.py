@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import copies, links, node_tasks, pairs, placement, policy, pools
+from moorage.ops import (
+    behind,
+    copies,
+    links,
+    node_tasks,
+    pairs,
+    placement,
+    policy,
+    pools,
+)
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.silence import rescue
@@ -169,16 +178,34 @@ def check_mobile(view: View, instance: Instance, verb: str) -> None:
             )
 
 
-def moved(view: View, instance: Instance, node: Node, *, active: bool = True) -> Change:
+def moved(
+    view: View,
+    instance: Instance,
+    node: Node,
+    *,
+    active: bool = True,
+    lost: bool = False,
+) -> Change:
     """Return the change that puts an instance on a node, its disks one epoch on.
 
     Parameters
     ----------
     active
         Whether the disks will be attached there.
+    lost
+        Whether copies on the node that it leaves miss what is written from now on.
     """
+    home = view.config.node(instance.primary_node)
     disks = tuple(
-        successor(disk, view.now, epoch=disk.epoch + 1, group=node.group)
+        successor(
+            disk,
+            view.now,
+            epoch=disk.epoch + 1,
+            group=node.group,
+            behind=home.uuid
+            if lost and copies.keeps(disk, home)
+            else behind.known(view, disk, home),
+        )
         for disk in view.config.disks_of(instance)
     )
     there = {"primary_node": node.uuid, "disks_active": active}

@@ -14,7 +14,7 @@ from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
-from moorage.ops import copies, node_tasks, pairs, placement
+from moorage.ops import behind, copies, node_tasks, pairs, placement
 from moorage.ops.instance.base import OnInstance, find_disk, home
 from moorage.ops.liveness import holds
 from moorage.ops.node_tasks import of_disk
@@ -182,7 +182,16 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             )
         source = secondary if place == primary else primary
         if holds(view, self.instance(view)):
-            pairs.check_good(view, self.wanted(view), source)
+            self._check_source(view, source, primary)
+
+    def _check_source(self, view: View, source: Node, primary: Node) -> None:
+        """Raise `WrongState` unless the copy that is to be copied is a good one."""
+        disks = self.wanted(view)
+        if source == primary:
+            pairs.check_good(view, disks, source)
+        else:
+            look = f"gnt-instance activate-disks {self.instance_name} connects them"
+            behind.check_current(view, disks, source, primary, active=True, hint=look)
 
     def _check_words(self) -> None:
         placement.check_allocator(self.iallocator)
@@ -304,6 +313,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 logical_id=pair.logical_id,
                 nodes=pair.nodes,
                 children=tuple(replace(c, nodes=pair.nodes) for c in disk.children),
+                behind=None,
             )
             made.append((disk, new))
         return made

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import guest_tasks, links, node_tasks
+from moorage.ops import behind, guest_tasks, links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
@@ -27,6 +27,7 @@ def recorded(
     *,
     active: bool,
     source: str | None = None,
+    alone: bool = False,
 ) -> list[Task]:
     """Return the task that records a state, or none if it is recorded already.
 
@@ -34,10 +35,13 @@ def recorded(
     ----------
     source
         Who wants it; None for whoever wanted what it is.
+    alone
+        Whether second copies of its disks may not follow.
     """
     source = source or instance.admin_state_source
     known = (instance.admin_state, instance.disks_active, instance.admin_state_source)
-    if known == (state, active, source):
+    disks = tuple(_seen(view, instance, active=active, alone=alone))
+    if known == (state, active, source) and not disks:
         return []
     new = successor(
         instance,
@@ -46,19 +50,28 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    change = Change((*_seen(view, instance, active=active), new))
+    change = Change((*disks, new))
     what = f"record {instance.name} as {state}"
     return [commit(what, change, view.config.before(change))]
 
 
-def _seen(view: View, instance: Instance, *, active: bool) -> Iterator[Disk]:
-    """Yield the disks that the instance's node has held for the first time."""
+def _seen(
+    view: View, instance: Instance, *, active: bool, alone: bool
+) -> Iterator[Disk]:
+    """Yield the disks that the instance's node has held for the first time.
+
+    And the mirrored ones of which another copy is behind than was known.
+    """
     home = view.config.node(instance.primary_node)
-    if active == instance.disks_active or home.offline:
+    if home.offline:
         return
+    held = active != instance.disks_active
     for disk in view.config.disks_of(instance):
-        if disk.last_node != home.uuid:
-            yield successor(disk, view.now, last_node=home.uuid)
+        last = home.uuid if held else disk.last_node
+        off = behind.lonely(view.config, disk, home)
+        lags = behind.known(view, disk, home, alone=active and (alone or off))
+        if (disk.last_node, disk.behind) != (last, lags):
+            yield successor(disk, view.now, last_node=last, behind=lags)
 
 
 def start_tasks(
@@ -87,7 +100,9 @@ def start_tasks(
     held = holds(view, instance)
     yield from attach_all(view, disks, node, held=held, alone=alone)
     yield guest_tasks.start(view.config, instance, disks, node, paused=paused)
-    yield from started(view, view.config.instance(instance.uuid), remember=remember)
+    yield from started(
+        view, view.config.instance(instance.uuid), remember=remember, alone=alone
+    )
 
 
 def wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
@@ -104,12 +119,14 @@ def wake(view: View, instance: Instance, node: Node) -> Iterator[Task]:
         )
 
 
-def started(view: View, instance: Instance, *, remember: bool = True) -> Iterator[Task]:
+def started(
+    view: View, instance: Instance, *, remember: bool = True, alone: bool = False
+) -> Iterator[Task]:
     """Yield the task that records a start, if it is to be remembered."""
+    state, source = instance.admin_state, None
     if remember:
-        yield from recorded(view, instance, "up", active=True, source="admin")
-    else:
-        yield from recorded(view, instance, instance.admin_state, active=True)
+        state, source = "up", "admin"
+    yield from recorded(view, instance, state, active=True, source=source, alone=alone)
 
 
 def check_online(instance: Instance) -> None:
@@ -139,6 +156,10 @@ class Starting(OnInstance, frozen=True, kw_only=True):
 
     ignore_capacity: bool = False
 
+    def goes_alone(self) -> bool:
+        """Whether it starts although second copies cannot follow, or be asked."""
+        return False
+
     def as_it_runs(self, view: View) -> Instance:
         """Return the instance as it is to run."""
         return self.instance(view)
@@ -162,6 +183,8 @@ class Starting(OnInstance, frozen=True, kw_only=True):
             node = view.config.node(instance.primary_node)
             for disk in view.config.disks_of(instance):
                 check_reach(view, disk, node)
+                if not self.goes_alone():
+                    behind.check_alone(view, disk, node)
             links.check(view, node, instance.nics)
             if not self.ignore_capacity:
                 memory.check_start(view, self.as_it_runs(view))

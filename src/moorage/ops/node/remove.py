@@ -7,6 +7,7 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
 from moorage.model import Change, Cluster, Config, Disk, Node, successor
 from moorage.protocol import LeaveCluster
+from moorage.units import counted
 
 from .residents import ALIVE, guests, guests_on, named, unknown
 
@@ -23,7 +24,8 @@ def check_empty(config: Config, node: Node) -> None:
         names = ", ".join(one.name for one in instances[:3])
         more = ", ..." if len(instances) > 3 else ""
         raise WrongState(
-            f"node {node.name} still has {len(instances)} instances: {names}{more}",
+            f"node {node.name} still has {counted(len(instances), 'instance')}: "
+            f"{names}{more}",
             hint=f"gnt-node evacuate {node.name}",
         )
     copies = config.mirrored_on(node)
@@ -36,7 +38,8 @@ def check_empty(config: Config, node: Node) -> None:
     disks = [disk for disk in config.all(Disk) if node.uuid in disk.nodes]
     if disks:
         raise WrongState(
-            f"node {node.name} still holds the data of {len(disks)} disks, one is "
+            f"node {node.name} still holds the data of "
+            f"{counted(len(disks), 'disk')}, one is "
             f"{disks[0].label}",
             hint=f"gnt-disk list '\"{node.name}\" in nodes'; what is lost with it: "
             f"gnt-disk forget --reason WHY {disks[0].label}",

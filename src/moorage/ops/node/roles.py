@@ -6,6 +6,7 @@ from typing import Any
 from moorage.errors import WrongState
 from moorage.model import Config, Disk, Node
 from moorage.ops import candidates
+from moorage.units import counted
 
 
 def check_vm_capable(config: Config, node: Node) -> None:
@@ -15,7 +16,8 @@ def check_vm_capable(config: Config, node: Node) -> None:
     if names or disks:
         what = f"instance {names[0]}" if names else f"disk {disks[0]}"
         raise WrongState(
-            f"node {node.name} has {len(names)} instances and {len(disks)} disks, "
+            f"node {node.name} has {counted(len(names), 'instance')} and "
+            f"{counted(len(disks), 'disk')}, "
             f"{what} among them: it must be emptied before",
             hint=f"gnt-node evacuate {node.name}",
         )

@@ -11,6 +11,7 @@ from moorage.model.lvm import Lvm, PhysicalVolume
 from moorage.ops.storage.directories import places
 from moorage.protocol import GetFacts, GetLvm, RepairGroup, SetAllocatable
 from moorage.storage.templates import template_named
+from moorage.units import counted
 
 PHYSICAL, GROUP = "lvm-pv", "lvm-vg"
 STORAGE_FIELDS = ("node", "type", "name", "size", "used", "free", "allocatable")
@@ -288,9 +289,9 @@ class RepairNodeStorage(_OnUnit, frozen=True, kw_only=True):
         alone = sorted({disk.label for disk in kept if len(disk.nodes) == 1})
         if alone and not self.ignore_consistency:
             raise BadInput(
-                f"{len(alone)} disks have their only copy in volume group {self.name} "
-                f"on node {node.name}, {alone[0]} among them: what lay on a lost "
-                "device is gone after a repair",
+                f"volume group {self.name} on node {node.name} has the only copy of "
+                f"{counted(len(alone), 'disk')}, {alone[0]} among them: what lay "
+                "on a lost device is gone after a repair",
                 hint="move them away, or insist: --ignore-consistency",
             )
 

@@ -17,7 +17,7 @@ from moorage.model import Change, Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops import node_tasks
 from moorage.ops.identity import ADOPTION
-from moorage.units import Mib
+from moorage.units import Mib, counted
 
 from . import directories, survey
 from .missing import Missing, Stray, missing, strays
@@ -121,9 +121,8 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
         """Let nodes let go, then record all that is quarantined."""
         asked = {one.key for one in self.repair}
         due = [one for one in self._state(view).plan if one[0].key in asked]
-        for _, about in due:
-            if isinstance(about, Stray) and about.disk:
-                yield node_tasks.let_go(view.config, about.disk, about.node)
+        strays = [about for _, about in due if isinstance(about, Stray)]
+        yield from let_go(view, strays)
         put: list[Entity] = []
         for _, about in due:
             if isinstance(about, Found):
@@ -133,7 +132,7 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
                 put.append(successor(about.disk, view.now, quarantine=cause))
         if put:
             change = Change(tuple(put))
-            what = f"quarantine {len(put)} disks"
+            what = f"quarantine {counted(len(put), 'disk')}"
             yield commit(what, change, view.config.before(change))
 
     def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
@@ -274,6 +273,27 @@ def disk_of(
         "mtime": view.now,
     }
     return Disk(**fields | more)
+
+
+def let_go(view: View, strays: Sequence[Stray]) -> Iterator[Task]:
+    """Yield what detaches disks where they are held and should not be.
+
+    A node may have seen later attachments than the record, if that is from a backup: it
+    would take this step, and the next attachment, for late ones.
+    """
+    late = {
+        held.disk.uuid: successor(held.disk, view.now, epoch=held.held.epoch)
+        for held in sorted(strays, key=lambda one: one.held.epoch)
+        if held.disk and held.disk.epoch < held.held.epoch
+    }
+    if late:
+        change = Change(tuple(late.values()))
+        what = f"raise the epochs of {len(late)} disks to what their nodes have seen"
+        yield commit(what, change, view.config.before(change))
+    for one in strays:
+        if one.disk:
+            disk = late.get(one.disk.uuid, one.disk)
+            yield node_tasks.let_go(view.config, disk, one.node)
 
 
 # -- what clients get ------------------------------------------------------------------

@@ -14,7 +14,7 @@ from moorage.errors import BadInput, Failed
 from moorage.model import Disk, MirrorState, Pair
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
-from moorage.storage.base import Template, VolumeRequest, nothing
+from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
     Command,
@@ -220,14 +220,22 @@ class Drbd(Template):
     def open(self, disk: Disk, *, exclusive: bool) -> Steps:
         """Become the node that writes; not exclusively, beside the other one.
 
-        DRBD itself refuses a second writer, and a copy that is not up to date.
+        DRBD itself refuses a second writer, and a copy that is not up to date. Alone it
+        takes an old copy for a good one: so the other node must be in sight.
         """
+        return (yield from self._opened(disk, exclusive=exclusive, alone=False))
+
+    def open_alone(self, disk: Disk) -> Steps:
+        """Become the node that writes, also when the other one cannot be reached."""
+        return (yield from self._opened(disk, exclusive=True, alone=True))
+
+    def _opened(self, disk: Disk, *, exclusive: bool, alone: bool) -> Steps:
         state = yield from self._state(disk)
         primary = state is not None and state.role == "Primary"
         if not exclusive:
             yield from self._two(disk, wanted=True)
         if not primary:
-            yield from self._met(disk, state)
+            yield from self._met(disk, state, alone=alone)
             yield setup("primary", f"{self._side(disk).minor}")
         if exclusive:
             yield from self._two(disk, wanted=False)
@@ -236,16 +244,19 @@ class Drbd(Template):
     def seize(self, disk: Disk) -> Steps:
         """Become the node that writes, although this copy may lack what was written."""
         state = yield from self._state(disk)
-        yield from self._met(disk, state)
+        yield from self._met(disk, state, alone=True)
         yield setup("primary", f"{self._side(disk).minor}", "--force")
         yield from self._two(disk, wanted=False)
         return Outcome.CHANGED
 
-    def _met(self, disk: Disk, state: MirrorState | None) -> Steps:
+    def _met(self, disk: Disk, state: MirrorState | None, *, alone: bool) -> Steps:
         """Wait for the other node: who goes on alone may go on with old data."""
         if (state and state.connected) or self._side(disk).other.offline:
-            return nothing()
-        return self.meet(disk)
+            return Outcome.UNCHANGED
+        found = yield from self.meet(disk)
+        if not alone:
+            self._side(disk).check_met((yield from self._state(disk)))
+        return found
 
     def close(self, disk: Disk) -> Steps:
         """Stop writing, and follow the other node."""

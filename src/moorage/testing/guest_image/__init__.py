@@ -6,8 +6,15 @@ serial console, and commands on a channel of its own
 (:class:`moorage.testing.guest.Guest` is the client).
 """
 
-from .build import build, usual_place, write_image
+from .build import build, prepare, usual_place, write_image
 from .kernel import fetch_kernel
 from .system import ARGUMENTS
 
-__all__ = ["ARGUMENTS", "build", "fetch_kernel", "usual_place", "write_image"]
+__all__ = [
+    "ARGUMENTS",
+    "build",
+    "fetch_kernel",
+    "prepare",
+    "usual_place",
+    "write_image",
+]

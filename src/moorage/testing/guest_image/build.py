@@ -57,18 +57,42 @@ def build(directory: Path) -> None:
     CommandFailed
         If the kernel cannot be fetched.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     with _alone(directory):
-        if not all((directory / name).exists() for name in _BUILT):
-            root = fetch_kernel(directory)
-            _write(directory / "initrd.gz", _initramfs(root, TINY))
-            _write(directory / "node.gz", _initramfs(root, NODE))
-            _write(directory / "vmlinuz", kernel_image(root).read_bytes())
+        _build(directory)
+
+
+def prepare(directory: Path) -> None:
+    """Build the tiny guest, and the disk image ``image.raw`` that boots it.
+
+    What is there already is left as it is; several processes may ask for it at a time.
+
+    Raises
+    ------
+    NotFound
+        If busybox, ``mtools`` or ``syslinux`` is missing.
+    CommandFailed
+        If the kernel cannot be fetched, or a program fails.
+    """
+    with _alone(directory):
+        _build(directory)
+        if not (directory / "image.raw").exists():
+            scratch = directory / "image.part"
+            _image(scratch, directory, "tiny guest")
+            scratch.rename(directory / "image.raw")
+
+
+def _build(directory: Path) -> None:
+    if not all((directory / name).exists() for name in _BUILT):
+        root = fetch_kernel(directory)
+        _write(directory / "initrd.gz", _initramfs(root, TINY))
+        _write(directory / "node.gz", _initramfs(root, NODE))
+        _write(directory / "vmlinuz", kernel_image(root).read_bytes())
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Let no two processes build in `directory` at a time."""
+    """Let no two processes build in `directory` at a time; it is made."""
+    directory.mkdir(parents=True, exist_ok=True)
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -154,6 +178,10 @@ def write_image(file: Path, guest: Path, *, note: str = "tiny guest") -> None:
         If one of them fails.
     """
     build(guest)
+    _image(file, guest, note)
+
+
+def _image(file: Path, guest: Path, note: str) -> None:
     with TemporaryDirectory() as scratch:
         image = Path(scratch) / "image"
         _fill(image, guest, note)

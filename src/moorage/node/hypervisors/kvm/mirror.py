@@ -31,6 +31,10 @@ _STANDSTILL = 20.0
 """Seconds that the change may take before the guest goes on with what it had."""
 _SAID = 2000
 _MIB = 20
+_ERRORS = {
+    "nospace": "there is no room for the new one",
+    "failed": "it cannot be read, or the new one cannot be written",
+}
 
 
 class Mirror(NamedTuple):
@@ -104,7 +108,8 @@ async def _mirror(
 ) -> None:
     """Copy what there is; what the guest writes goes to both at once.
 
-    So once all is copied the two stay equal, however much the guest writes.
+    So once all is copied the two stay equal, however much the guest writes. At an error
+    the job stands still and waits to be given up: see :func:`_cancel`.
     """
     await monitor.ask(
         "blockdev-mirror",
@@ -114,8 +119,8 @@ async def _mirror(
         filter_node_name=blockdev.filter_name(disk),
         sync="full",
         copy_mode="write-blocking",
-        on_source_error="report",
-        on_target_error="report",
+        on_source_error="stop",
+        on_target_error="stop",
         auto_dismiss=False,
         speed=rate << _MIB,
     )
@@ -135,11 +140,19 @@ async def follow(talk: Talk, disk: str, report: Report) -> None:
             if found is None:
                 raise _stays(monitor, disk, "there is no mirror of it")
             _tell(found.job, report)
+            await _check(monitor, found.job, disk)
             if found.job.status == "ready":
                 return
-            if found.ended:
-                raise _stays(monitor, disk, clean(found.job.error[:_SAID]))
         await asyncio.sleep(_LOOK)
+
+
+async def _check(monitor: Monitor, job: shapes.Job, disk: str) -> None:
+    """Fail if a job has failed, or has met an error and stands still."""
+    if job.error:
+        raise _stays(monitor, disk, clean(job.error[:_SAID]))
+    for one in await monitor.read(shapes.BlockJobs, "query-block-jobs"):
+        if one.device == job.id and one.io_status in _ERRORS:
+            raise _stays(monitor, disk, _ERRORS[one.io_status])
 
 
 def _tell(job: shapes.Job, report: Report) -> None:
@@ -181,10 +194,9 @@ async def _finish(monitor: Monitor, job: str, disk: str) -> None:
     while clock() < end:
         listed = {one.id: one for one in await _jobs(monitor)}
         now = listed[job]
-        if now.status == "concluded" and not now.error:
-            return
+        await _check(monitor, now, disk)
         if now.status == "concluded":
-            raise _stays(monitor, disk, clean(now.error[:_SAID]))
+            return
         if now.status == "ready" and not asked:
             await monitor.ask("job-complete", id=job)
             asked = True
@@ -237,7 +249,7 @@ async def drop(talk: Talk, disk: str) -> None:
             await _close_other(monitor, disk)
             return
         if not found.ended:
-            await _cancel(monitor, found.job.id)
+            await _end_while_still(monitor, found.job.id)
         if await hotplug.root(monitor, disk) == found.new.upper:
             await _switch_back(monitor, disk, found)
         await _go_on(monitor)
@@ -266,7 +278,21 @@ async def _close_other(monitor: Monitor, disk: str) -> None:
                 await hotplug.close_stack(monitor, stack)
 
 
+async def _end_while_still(monitor: Monitor, job: str) -> None:
+    await monitor.ask("stop")
+    try:
+        await _cancel(monitor, job)
+    except Failed:
+        await _go_on(monitor)
+        raise
+
+
 async def _cancel(monitor: Monitor, job: str) -> None:
+    """End a job of a guest that stands still.
+
+    QEMU frees the job's tables before it waits for what the guest writes to both
+    volumes just then, and dies of it, today or later. So nothing may be on its way.
+    """
     with suppress(Refusal):  # it ended just now, or is about to
         await monitor.ask("job-cancel", id=job)
     while not await _has_ended(monitor, job):  # noqa: ASYNC110 - no event is let in

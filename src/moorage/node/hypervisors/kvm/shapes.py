@@ -111,5 +111,15 @@ class Job(Struct, frozen=True, rename="kebab"):
 Jobs = Annotated[list[Job], Meta(max_length=256)]
 
 
+class BlockJob(Struct, frozen=True, rename="kebab"):
+    """What a job on block nodes met: ``ok``, ``failed`` or ``nospace``."""
+
+    device: _Name
+    io_status: _Word
+
+
+BlockJobs = Annotated[list[BlockJob], Meta(max_length=256)]
+
+
 NO_RAM = Ram()
 """Before anything was sent."""

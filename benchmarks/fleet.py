@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A cluster of many nodes on one machine: the real master, and agents that simulate.
+
+The master is a process of its own, as its daemon starts it. All agents share another
+process: they speak HTTPS with certificates of their own, as on a network, and each has
+its address in 127.0.0.0/8; what they run is simulated.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import selectors
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.sharedctypes import Synchronized
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from moorage.daemons import master
+from moorage.daemons.log_limit import allow_descriptors
+from moorage.daemons.paths import MasterPlaces
+from moorage.node import server, tls
+from moorage.node.agent import Agent
+from moorage.node.authority import Authority
+from moorage.node.hypervisors.base import GuestSpec
+from moorage.node.keys import Keys
+from moorage.store import SqliteStore, create
+from moorage.testing.cluster import ClusterBuilder
+from moorage.testing.guests import SimHypervisor
+from moorage.testing.machine import PROVIDERS, SimMachine
+from moorage.testing.storage import San
+from moorage.units import Mib
+
+PER_NODE = 10
+"""Instances of each node."""
+_LACKING = 20
+"""Of so many nodes one lacks the provider."""
+_MEMORY = 2600
+_STARTING = 600.0
+_SPAWN = multiprocessing.get_context("spawn")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """A cluster that runs.
+
+    Attributes
+    ----------
+    socket
+        Of the master.
+    """
+
+    socket: str
+    _master: int
+    _turn: "Synchronized[float]"
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of the master until now."""
+        stat = Path(f"/proc/{self._master}/stat").read_text()
+        return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / _TICKS
+
+    def longest_turn(self) -> float:
+        """Return CPU seconds of the longest turn of the master's loop since asked."""
+        with self._turn:
+            found, self._turn.value = self._turn.value, 0.0
+        return found
+
+
+@contextmanager
+def fleet(directory: Path, nodes: int) -> Iterator[Fleet]:
+    """Yield a cluster with that many nodes; its master has asked each of them once."""
+    places = MasterPlaces(directory / "master")
+    addresses = _addresses(nodes)
+    asyncio.run(_found(places, directory, addresses))
+    turn = _SPAWN.Value("d", 0.0)
+    serving, over = _SPAWN.Event(), _SPAWN.Event()
+    shared = (directory, addresses, serving, over)
+    processes = [_SPAWN.Process(target=_run_agents, args=shared)]
+    processes[0].start()
+    try:
+        if not serving.wait(_STARTING):
+            raise SystemExit("the agents do not serve")
+        processes.append(_SPAWN.Process(target=_run_master, args=(places, turn)))
+        processes[1].start()
+        yield Fleet(str(places.socket), processes[1].pid or 0, turn)
+    finally:
+        over.set()
+        for one in reversed(processes):
+            one.terminate()
+            one.join()
+
+
+def _addresses(nodes: int) -> list[tuple[str, int]]:
+    """Return an address and a port for each node, by number."""
+    with socket.socket() as probe:
+        probe.bind(("127.99.0.1", 0))
+        port = probe.getsockname()[1]
+    return [(f"127.99.{n // 250}.{n % 250 + 1}", port) for n in range(nodes)]
+
+
+# -- what is on record -----------------------------------------------------------------
+
+
+def lacks(number: int) -> bool:
+    """Whether the node of a number, from 0, lacks the provider."""
+    return number % _LACKING == _LACKING - 1
+
+
+def _home(instance: int) -> int:
+    """Return the number of the node of an instance: one that has the provider."""
+    node = instance // PER_NODE
+    return node - 1 if lacks(node) else node
+
+
+async def _found(
+    places: MasterPlaces, directory: Path, addresses: Sequence[tuple[str, int]]
+) -> None:
+    """Write the master's directory, and the keys of the nodes."""
+    places.root.mkdir(mode=0o700)
+    places.keys.mkdir(mode=0o700)
+    authority = Authority.make(places.keys, "test")
+    builder = ClusterBuilder(len(addresses))
+    for number, (address, port) in enumerate(addresses):
+        name = f"node{number + 1}"
+        pin = _lodge(authority, directory / name / "keys", name)
+        builder.objects[name] = replace(
+            builder.objects[name],
+            primary_ip=address,
+            secondary_ip=address,
+            port=port,
+            pins=(pin,),
+            master_candidate=number == 0,
+        )
+    for number in range(len(addresses) * PER_NODE):
+        home = f"node{_home(number) + 1}"
+        builder.disk(f"d{number}", last_node=home)
+        fields = {"admin_state": "up", "disks_active": True}
+        fields |= {"beparams": {"maxmem": _MEMORY, "minmem": _MEMORY}}
+        builder.instance(f"old{number}", home, (f"d{number}",), **fields)
+    store = SqliteStore(places.store)
+    await create(store, builder.change())
+    await store.close()
+
+
+def _lodge(authority: Authority, keys: Path, name: str) -> str:
+    """Give a node its keys; return the pin of its key."""
+    keys.mkdir(mode=0o700, parents=True)
+    key = tls.new_key()
+    signed = authority.sign_node(tls.self_signed(key, name), name)
+    (keys / "node.key").write_bytes(tls.key_pem(key))
+    (keys / "node.pem").write_bytes(tls.pem(signed))
+    (keys / "ca.pem").write_bytes(tls.pem(authority.certificate))
+    return tls.pin(key.public_key())
+
+
+# -- the processes ---------------------------------------------------------------------
+
+
+def _run_agents(
+    directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
+) -> None:
+    allow_descriptors()
+    asyncio.run(_serve(directory, addresses, serving, over))
+
+
+async def _serve(
+    directory: Path, addresses: Sequence[tuple[str, int]], serving: Event, over: Event
+) -> None:
+    for number, (address, port) in enumerate(addresses):
+        await server.serve(*await _agent(directory, number), address, port)
+    serving.set()
+    await asyncio.to_thread(over.wait)
+
+
+async def _agent(directory: Path, number: int) -> tuple[Agent, Keys]:
+    """Return an agent whose guests run, with storage of its own."""
+    name = f"node{number + 1}"
+    san = San()
+    machine, hypervisor = SimMachine(name, san), SimHypervisor(name, san)
+    if lacks(number):
+        machine.installed = [one for one in PROVIDERS if one.name != "san"]
+    for one in range(number * PER_NODE, (number + 2) * PER_NODE):
+        if _home(one) == number:
+            guest = f"old{one}"
+            san.volumes[f"vol-d{one}"] = {"size": 1024, "provider": "san", "data": ""}
+            spec = GuestSpec(uuid=guest, name=guest, memory=Mib(_MEMORY))
+            await hypervisor.start(spec)
+    keys = Keys(directory / name / "keys")
+    place = directory / name / "run"
+    return Agent(name, place, machine, {"kvm": hypervisor}, keys=keys), keys
+
+
+def _run_master(places: MasterPlaces, turn: "Synchronized[float]") -> None:
+    class Timed(selectors.EpollSelector):
+        """Notes the CPU time of the loop's thread between two looks."""
+
+        _began = 0.0
+
+        def select(
+            self, timeout: float | None = None
+        ) -> list[tuple[selectors.SelectorKey, int]]:
+            took = time.thread_time() - self._began
+            if self._began and took > turn.value:
+                turn.value = took
+            found = super().select(timeout)
+            self._began = time.thread_time()
+            return found
+
+    selectors.DefaultSelector = Timed  # type: ignore[misc]
+    master.run(places)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which copy of a mirrored disk may lack what was written last, and what that forbids.
+
+DRBD knows it while both copies see each other. A node that was off, or cut off, while
+the other one wrote comes back with a copy that DRBD takes for good until they meet. So
+the record of the disk keeps what was last seen of its writer, and a copy of which
+nobody can tell becomes the first one only if somebody insists.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from moorage.errors import MoorageError, WrongState
+from moorage.jobs import Question, Task, View, commit
+from moorage.model import (
+    Change,
+    Config,
+    Disk,
+    Instance,
+    MirrorState,
+    Node,
+    pair_of,
+    successor,
+)
+from moorage.model.facts import UP_TO_DATE
+
+from . import copies, pairs
+
+_INSIST = "to go on with what it has: --ignore-consistency"
+
+
+def ask(config: Config, instance: Instance) -> Iterator[Question]:
+    """Ask the node that writes how the copies are, if any disk is mirrored."""
+    home = config.node(instance.primary_node)
+    if not home.offline and any(map(pair_of, config.disks_of(instance))):
+        yield pairs.mirrors_on(home.uuid)
+
+
+def known(view: View, disk: Disk, home: Node, *, alone: bool = False) -> str | None:
+    """Return the node whose copy is behind, as far as can be told now.
+
+    Parameters
+    ----------
+    home
+        The node that writes, or did last.
+    alone
+        Whether it is going to write although the other copy may not follow.
+    """
+    pair = pair_of(disk)
+    if pair is None or home.uuid not in pair.nodes:
+        return None
+    mine, other = side(view, disk, home), pair.other(home.uuid)
+    if mine is None:
+        return other if alone else disk.behind
+    if mine.in_sync:
+        return None
+    if mine.disk == UP_TO_DATE:
+        return other
+    return home.uuid if mine.peer_disk == UP_TO_DATE else disk.behind
+
+
+def lonely(config: Config, disk: Disk, node: Node) -> bool:
+    """Whether the other copy of a disk is on a node that is marked offline."""
+    return any(one.offline for one in copies.others(config, disk, node))
+
+
+def recorded(view: View, disks: Iterable[Disk], node: Node) -> Iterator[Task]:
+    """Yield the task that records which copies miss what is going to be written."""
+    marked = []
+    for disk in disks:
+        lags = known(view, disk, node, alone=lonely(view.config, disk, node))
+        if lags != disk.behind:
+            marked.append(successor(disk, view.now, behind=lags))
+    if marked:
+        change = Change(tuple(marked))
+        what = f"record how the copies of {', '.join(one.label for one in marked)} are"
+        yield commit(what, change, view.config.before(change))
+
+
+def side(view: View, disk: Disk, node: Node) -> MirrorState | None:
+    """Return a node's side of a mirrored disk; None if it is not set up, or unknown."""
+    try:
+        return pairs.state(view, disk, node)
+    except MoorageError:
+        return None
+
+
+def check_current(
+    view: View,
+    disks: Iterable[Disk],
+    node: Node,
+    home: Node,
+    *,
+    active: bool,
+    hint: str = _INSIST,
+) -> None:
+    """Raise `WrongState` unless the copies on `node` are known to be up to date.
+
+    Parameters
+    ----------
+    home
+        The node that writes, or did last.
+    active
+        Whether the disks are in use by the record: then both sides were set up.
+    hint
+        What to do about it.
+    """
+    for disk in disks:
+        lack = _lack(view, disk, node, home, active=active) if pair_of(disk) else ""
+        if lack:
+            raise WrongState(
+                f"the copy of disk {disk.label} on node {node.name} {lack}",
+                hint=hint,
+                disk=disk.uuid,
+                node=node.name,
+            )
+
+
+def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> str:
+    """Return why a copy may be old; empty if it is not."""
+    written = None if home.offline else side(view, disk, home)
+    if written is not None:
+        good = written.connected and written.peer_disk == UP_TO_DATE
+        told = f"node {home.name} says {pairs.told(written)}"
+        return "" if good else f"is not up to date: {told}"
+    if disk.behind == node.uuid:
+        return f"missed what node {home.name} wrote without it"
+    found = pairs.state(view, disk, node)
+    if found is None:
+        told = "is not set up there: it may have missed what was written"
+        return f"{told} since it was, and node {home.name} cannot tell" * active
+    if found.disk != UP_TO_DATE or found.copying:
+        return f"is not up to date ({pairs.told(found)})"
+    return ""
+
+
+def check_alone(view: View, disk: Disk, node: Node) -> None:
+    """Raise `WrongState` if a node would write to an old copy, with no other in sight.
+
+    Where the other node is to be had, DRBD waits for it, and fetches what is missing.
+    """
+    if disk.behind == node.uuid and lonely(view.config, disk, node):
+        others = copies.others(view.config, disk, node)
+        names = ", ".join(one.name for one in others)
+        raise WrongState(
+            f"the copy of disk {disk.label} on node {node.name} missed what node "
+            f"{names} wrote without it, and {names} is marked offline",
+            hint=f"gnt-node modify -O no {names}, once it is back; to go on with what "
+            "there is: gnt-instance startup --force",
+            disk=disk.uuid,
+            node=node.name,
+        )
