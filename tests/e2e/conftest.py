@@ -122,7 +122,7 @@ class Harbour:
     @property
     def next_job(self) -> int:
         """Number of the first job that is submitted in a trial."""
-        return max(self.base.engine.jobs) + 1
+        return int(self.base.store.records["queue", "last"]) + 1
 
     async def fresh(self) -> SimCluster:
         """Return a cluster to break."""
@@ -214,6 +214,8 @@ def _moored(make: Callable[[Path], Awaitable[SimCluster]], directory: Path) -> H
     async def built() -> tuple[SimCluster, Picture]:
         cluster = await make(directory / "base")
         before = await picture(cluster)
+        for number in list(cluster.engine.jobs):  # every master would read them all
+            await cluster.engine.queue.archive(number)
         await cluster.stop()
         return cluster, before
 

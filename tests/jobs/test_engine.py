@@ -19,7 +19,7 @@ START = {"OP_ID": "OP_INSTANCE_STARTUP", "instance_name": "web"}
 NONSENSE = {"OP_ID": "OP_DISK_GROW", "disk": "nobody", "amount": 8}
 
 
-async def turns(count: int = 60) -> None:
+async def turns(count: int = 200) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
 

@@ -33,13 +33,31 @@ async def test_others_get_their_turn_before_all_have_begun() -> None:
 
     await asyncio.gather(other(), together(work(n) for n in range(1_000)))
     jumps = [after - before for before, after in pairwise(seen)]
-    assert max(jumps) < 100
+    assert max(jumps) < 10
+
+
+async def test_no_more_than_a_hundred_are_under_way_together() -> None:
+    under_way = 0
+    most = 0
+
+    async def work() -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(500):
+            await asyncio.sleep(0)
+        under_way -= 1
+
+    await together(work() for _ in range(250))
+    assert most == 100
 
 
 async def test_the_first_error_ends_the_waiting_and_the_rest() -> None:
+    begun: list[int] = []
     ended: list[int] = []
 
     async def work(number: int) -> None:
+        begun.append(number)
         try:
             if number == 20:
                 await asyncio.sleep(0)
@@ -52,4 +70,5 @@ async def test_the_first_error_ends_the_waiting_and_the_rest() -> None:
         await together(work(n) for n in range(40))
     for _ in range(3):
         await asyncio.sleep(0)
-    assert sorted(ended) == list(range(40))
+    assert 20 in begun
+    assert sorted(ended) == begun != list(range(40))

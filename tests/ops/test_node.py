@@ -258,6 +258,11 @@ async def test_roles_and_parameters(sim):
     assert sim.config.node("node3").ndparams == {"spindle_count": 1}
     assert isinstance(await refused(), BadInput)
     assert isinstance(await refused(offline=True, drained=True), BadInput)
+    await modify(offline=True)
+    assert isinstance(await refused(drained=True), WrongState)  # a node has one role
+    await modify(offline=False, drained=True)
+    node = sim.config.node("node3")
+    assert (node.offline, node.drained, node.master_candidate) == (False, True, False)
     error = await sim.refused(
         "OP_NODE_SET_PARAMS", node_name="node1", master_candidate=False
     )

@@ -78,7 +78,7 @@ async def test_its_group_is_the_disks_own_or_the_clusters(cluster: SimCluster) -
     assert (await add(cluster, "web", vg="fast")).logical_id[0] == "fast"
     with pytest.raises(BadInput, match="'-x' is not the name of a volume group"):
         await add(cluster, "odd", vg="-x")
-    with pytest.raises(NoCapacity, match=r"no such unit .*plain/slow"):
+    with pytest.raises(WrongState, match="node1 has no volume group slow"):
         await add(cluster, "lost", vg="slow")
     assert len(volumes(cluster)) == 1
 

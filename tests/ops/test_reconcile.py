@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from moorage.errors import WrongState
 from moorage.model import Change, successor
@@ -51,9 +52,11 @@ def states(found: dict[str, Any]) -> dict[str, str]:
     return {one["volume"]: one["state"] for one in found["volumes"]}
 
 
-async def hold(cluster: SimCluster, node: str, name: str) -> None:
-    """Attach a disk on a node behind the master's back."""
-    call = AttachDisk(**of_disk(cluster.config, cluster.config.disk(name)))
+async def hold(cluster: SimCluster, node: str, name: str, later: int = 0) -> None:
+    """Attach a disk on a node behind the master's back, some epochs later."""
+    disk = cluster.config.disk(name)
+    disk = replace(disk, epoch=disk.epoch + later)
+    call = AttachDisk(**of_disk(cluster.config, disk))
     verb, args = to_wire(call)
     agent = cluster.nodes.nodes[node].agent
     await agent.handle(verb, to_builtins(args), cluster.truth.term, lambda *_: None)
@@ -225,6 +228,18 @@ async def test_a_stray_attach_is_ended_and_one_in_use_never(
     assert [key for key in san.attached if key.startswith("node3 ")] == []
     volume = cluster.config.disk("s1").volume
     assert f"node1 {volume}" in san.attached
+
+
+async def test_a_stray_of_a_later_epoch_is_ended_and_can_be_attached_again(
+    cluster: SimCluster,
+) -> None:
+    """As when the store was put back from a backup that is older."""
+    await hold(cluster, "node1", "s1", later=3)
+    assert len(await repaired(cluster)) == 1
+    assert cluster.nodes.san.attached == {}
+    await cluster.run("OP_INSTANCE_STARTUP", instance_name="web1")
+    await cluster.run("OP_DISK_ATTACH", disk="s1", instance_name="web1")
+    assert cluster.config.disk("s1").epoch == 4
 
 
 async def test_what_a_guest_uses_is_no_step_of_a_plan(cluster: SimCluster) -> None:
@@ -421,7 +436,7 @@ async def test_a_crash_anywhere_in_a_plan_leaves_it_done_or_not_begun(
     """A node lets go, a volume comes back, and a disk is quarantined, or none is."""
     await cluster.run("OP_DISK_FORGET", disk="f1", why="a slip")
     del cluster.nodes.san.volumes[cluster.config.disk("s1").volume]
-    await hold(cluster, "node3", "s2")
+    await hold(cluster, "node3", "s2", later=2)
     plan = (await looked(cluster))["plan"]
     assert sorted(one["do"] for one in plan) == ["detach", "quarantine", "suspend"]
     await cluster.stop()

@@ -24,6 +24,7 @@ def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
     refused = a.run("drbdsetup primary 0 2>&1 || true")
     assert "Multiple primaries not allowed" in refused
 
+    _is_not_gone_to_while_it_is_old(hamlet)
     hamlet.type("gnt-instance replace-disks -s web")
     hamlet.type("gnt-instance grow-disk --ignore-ipolicy web 0 8M")
     hamlet.type("gnt-instance failover -f web")
@@ -38,3 +39,20 @@ def test_the_life_of_a_mirrored_disk(hamlet: Any) -> None:
     assert a.run(f"head -c 16M /dev/{volume} | md5sum") == told
     hamlet.type("gnt-instance remove -f web")
     assert hamlet.volumes(0) == {}
+
+
+def _is_not_gone_to_while_it_is_old(hamlet: Any) -> None:
+    """What was written while the second copy was down is there; the old one waits."""
+    a, b = hamlet.nodes
+    a.run("drbdsetup down resource0")
+    b.run("dd if=/dev/zero of=/dev/drbd0 bs=1M count=1 seek=8 oflag=direct")
+    refused = hamlet.refused("gnt-instance failover -f web")
+    assert f"the copy of disk root on node {a.name} is not up to date" in refused
+    grow = "gnt-instance grow-disk --ignore-ipolicy web 0 8M"
+    assert "the copies of disk root are not the same" in hamlet.refused(grow)
+    shown = hamlet.type("gnt-instance info web")
+    assert "WFConnection, UpToDate/DUnknown, status *DEGRADED*" in shown
+    looked = hamlet.type("gnt-cluster verify-disks")
+    assert "has one good copy" in looked
+    hamlet.type("gnt-instance activate-disks --wait-for-sync web")
+    assert "(in sync, status ok)" in hamlet.type("gnt-instance info web")

@@ -20,6 +20,10 @@ WRITER = """mke2fs -q {0} >/dev/null && mount -t ext4 {0} /mnt && cd /
 CHECK = """touch /stop; usleep 300000; n=$(wc -l < /mnt/log)
     seq 1 $n | cmp - /mnt/log && umount /mnt && echo $n; rm /stop"""
 
+BUSY = """(while [ ! -e /stop ]; do dd if=/dev/zero of={0} bs=64k count=64 oflag=direct
+    done) </dev/null >/dev/null 2>&1 &"""
+"""Writes all the time, where QEMU's tables of a mirror begin."""
+
 
 def silent(*_):
     pass
@@ -141,6 +145,31 @@ async def test_storage_that_dies_leaves_the_guest_its_old_volume(lab, alpha):
         await lab.one.follow_mirror(alpha.uuid, old.disk, silent)
     await lab.one.drop_mirror(alpha.uuid, old.disk)
     await ended(lab, alpha, old.disk)
+
+
+@pytest.mark.parametrize("kind", ["file", "nbd"])
+async def test_a_guest_outlives_mirrors_that_end_while_it_writes(lab, alpha, kind):
+    """QEMU died of it: it frees a mirror's tables before it waits for such writes."""
+    old, other = lab.drive("file"), lab.drive(kind)
+    await lab.one.plug(alpha.uuid, old)
+    async with lab.inside(lab.one, alpha) as inside:
+        device = await inside.disk(old.disk)
+        for _ in range(3):
+            await inside.run(BUSY.format(device))
+        for _ in range(8):
+            await lab.one.mirror(alpha.uuid, old.disk, other, 1)
+            await asyncio.sleep(0.05)
+            await lab.one.drop_mirror(alpha.uuid, old.disk)
+        if kind == "nbd":
+            await lab.one.mirror(alpha.uuid, old.disk, other, 1)
+            lab._daemons[-1].kill()
+            with pytest.raises(Failed, match="the new one cannot be written"):
+                await lab.one.follow_mirror(alpha.uuid, old.disk, silent)
+            await lab.one.drop_mirror(alpha.uuid, old.disk)
+        assert await state(lab, alpha) == "running"
+        await inside.run("touch /stop; usleep 500000; rm /stop")
+    await lab.one.unplug(alpha.uuid, old.disk)
+    assert await nodes(lab, alpha) == (set(), [])
 
 
 async def test_a_volume_that_is_too_small_is_refused(lab, alpha):

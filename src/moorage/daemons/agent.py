@@ -164,6 +164,7 @@ async def _serve(
     machine, hypervisors = _parts(name, places, settings)
     keys = Keys(places.keys)
     agent = Agent(name, places.run, machine, hypervisors, left.set, keys)
+    await agent.begin()
     runner = await server.serve(agent, keys, settings.address, settings.port)
     _LOG.info("node %s serves at %s", name, place(settings.address, settings.port))
     local = await node_socket.serve(places, agent)

@@ -206,9 +206,31 @@ def check(heritage: Heritage, votes: voting.Votes, *, voting: bool) -> None:
     further = votes.further(head)
     if further and voting:
         raise WrongState(
-            f"the copy on {further[0]} has {further[1]} commits more than the one here",
+            f"the copy on {further[0]} {further[1]} the one here",
             hint=f"gnt-cluster master-failover, on {further[0]}",
         )
+    missed = _missed(heritage, votes)
+    if missed and voting:
+        raise WrongState(
+            f"{missed}, and no copy that could be asked for has it",
+            hint="gnt-cluster master-failover, on another candidate; to go on without "
+            "it: gnt-cluster master-failover --no-voting",
+        )
+
+
+def _missed(heritage: Heritage, votes: voting.Votes) -> str:
+    """Say which master followed the one that this copy is of; empty for none.
+
+    A start of the same master counts one, and a failover more than a hundred.
+    """
+    term = heritage.head.term
+    found = votes.successor(term + LEAP - 1)
+    if found is None:
+        return ""
+    return (
+        f"the copy here is of term {term}, and a later master has led since (on "
+        f"{found.leader}, term {found.led}): what it did is not here"
+    )
 
 
 def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
@@ -217,6 +239,9 @@ def warnings(heritage: Heritage, votes: voting.Votes) -> Iterator[str]:
     if votes.hears(former):
         yield f"the master on {former} is alive: it will end by itself"
     yield from votes.told(heritage.own, heritage.head)
+    missed = _missed(heritage, votes)
+    if missed:
+        yield missed
     if heritage.jobs:
         under_way = counted(heritage.jobs, "job")
         yield f"under way: {under_way}, which the new master takes up"

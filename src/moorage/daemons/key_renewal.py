@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from moorage.api.query import Sources
 from moorage.errors import MoorageError
+from moorage.jobs.turns import together
 from moorage.model import Node
 from moorage.node.authority import DUE
 from moorage.protocol import GetFacts
@@ -33,7 +34,7 @@ async def renew_due(at: Sources) -> None:
     A node that gives no answer, or is marked offline, is looked at the next time.
     """
     nodes = [one for one in at.truth.config.named(Node) if not one.offline]
-    found = await asyncio.gather(*(_is_due(at, node) for node in nodes))
+    found = await together(_is_due(at, node) for node in nodes)
     under_way = {
         op.input.get("node_name")
         for job in at.engine.jobs.values()

@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 from moorage.api.query import Sources
 from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.jobs import Nodes
+from moorage.jobs.turns import together
 from moorage.model import Node
 from moorage.protocol import CopyStatus, GetCopies, GetFacts, Report, Verb
 from moorage.store import ConfigStore
@@ -75,7 +76,7 @@ class Standing:
 
     async def _words(self, truth: ConfigStore) -> list[bool | None]:
         nodes = [one for one in truth.config.named(Node) if not one.offline]
-        return await asyncio.gather(*(self._obeys(truth, node) for node in nodes))
+        return await together(self._obeys(truth, node) for node in nodes)
 
     async def _obeys(self, truth: ConfigStore, node: Node) -> bool | None:
         """Return whether a node takes orders; None where it says nothing."""

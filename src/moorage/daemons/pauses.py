@@ -12,7 +12,7 @@ import sys
 
 _YOUNG = (2_000, 10, 10_000)
 """New objects until the young are looked through, and how often until the older are."""
-_TURN = 0.001
+_TURN = 0.0002
 """Seconds that a thread which plans goes on when the event loop wants its turn."""
 
 

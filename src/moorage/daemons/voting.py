@@ -58,15 +58,25 @@ class Votes:
         """Return what those said who have heard a later master than that of a term."""
         return [one for one in self.said.values() if one.term > term]
 
-    def further(self, head: Head) -> tuple[str, int] | None:
-        """Return the node whose copy is furthest ahead of `head`, and by how much."""
-        copies = {
-            name: one.copy.version - head.version
-            for name, one in self.said.items()
-            if one.copy
-        }
-        name = max(copies, key=copies.__getitem__, default="")
-        return (name, copies[name]) if name and copies[name] > 0 else None
+    def further(self, head: Head) -> tuple[str, str] | None:
+        """Return the node whose copy is furthest ahead of `head`, and how it differs.
+
+        A later master's copy is ahead of one with more commits: these were made by a
+        master that had been followed by then, and did not know it.
+        """
+        copies = {name: one.copy for name, one in self.said.items() if one.copy}
+        name = max(copies, key=lambda one: _order(copies[one]), default="")
+        found = copies.get(name, head)
+        if _order(found) <= _order(head) or found.holds(head):
+            return None
+        if found.version > head.version:
+            return name, f"has {found.version - head.version} commits more than"
+        return name, f"is of a later master (term {found.term}, not {head.term}) than"
+
+    def successor(self, term: int) -> Standing | None:
+        """Return who led last of all that nodes have heard, if later than `term`."""
+        led = [one for one in self.said.values() if term < one.led < term + _FARTHEST]
+        return max(led, key=lambda one: one.led, default=None)
 
     def hears(self, name: str) -> bool:
         """Whether a node has heard the master on the node of a name just now."""
@@ -96,6 +106,10 @@ class Votes:
                 yield f"the copy on {name} has {told}"
         for name, why in sorted(self.silent.items()):
             yield f"{name} gives no answer ({why}): what it has, nobody knows"
+
+
+def _order(head: Head) -> tuple[int, int]:
+    return head.term, head.version
 
 
 async def ask(

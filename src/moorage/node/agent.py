@@ -22,6 +22,7 @@ from moorage.protocol.sender import Sender
 from .attachments import Attachments
 from .copies import Copies
 from .creations import Creations, volume_key
+from .drafts import Drafts
 from .fence import Fence
 from .host import Machine
 from .hypervisors.base import Hypervisor
@@ -31,6 +32,7 @@ from .tickets import Tickets
 from .trials import Trials
 from .turns import CURRENT, Step, Turns, Work
 from .verbs import VERBS, NodeContext
+from .verbs.backup import sweep
 
 
 class Agent:
@@ -68,6 +70,7 @@ class Agent:
             hypervisors=hypervisors,
             held=Attachments(run_dir / "held", machine.memory().bootid),
             makings=Creations(run_dir / "makings"),
+            drafts=Drafts(run_dir / "drafts"),
             trials=Trials(run_dir / "trials"),
             fence=self._fence,
             leave=leave,
@@ -76,6 +79,10 @@ class Agent:
             leaders=self._leaders,
             copies=Copies(run_dir / "state"),
         )
+
+    async def begin(self) -> None:
+        """Do away with what an agent that died left half made; before it serves."""
+        await sweep(self._station)
 
     def hear(self, term: int, mark: str, sender: Sender) -> None:
         """Raise `Stale` if the master is not the one that leads in its term."""
@@ -148,7 +155,9 @@ class Agent:
             call = convert(args, kind)
         except ValidationError as error:
             raise BadInput(f"{verb}: {error}") from None
-        if call.heeds_term:
+        if call.takes_term:
+            self._fence.promise_term(term)
+        elif call.heeds_term:
             self._fence.pass_term(term)
         step = Step(term, number)
         objects = call.touched() | {volume_key(disk) for disk in call.volumes()}

@@ -53,6 +53,21 @@ class Fence:
         if term > seen:
             self._write("term", term)
 
+    def promise_term(self, term: int) -> None:
+        """Heed no earlier term; raise `Stale` unless this one is new to the node.
+
+        Two candidates may ask for the same term: the promise is given to one.
+        """
+        if term == self._read("term", _SURE):
+            raise Stale(
+                f"term {term} is promised to another candidate, which becomes the "
+                "master at this moment",
+                hint="gnt-cluster getmaster",
+                term=term,
+                seen=term,
+            )
+        self.pass_term(term)
+
     def pass_leader(self, term: int, mark: str) -> None:
         """Let a leader pass; raise `Stale` if another one has spoken in its term.
 

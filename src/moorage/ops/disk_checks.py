@@ -10,7 +10,7 @@ from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
 
-from . import exclusive_storage, identity, pairs, pools
+from . import exclusive_storage, identity, pairs, placement, pools
 from .disk_access import check_provider, online, providers
 from .disk_names import check_unknown, check_unused
 from .disk_spec import DiskSpec, bear, device
@@ -34,9 +34,7 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         facts = kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
     if wanted.name:
-        check_unused(view.config, wanted.name)
-        if kind.capabilities.provider:
-            check_unknown(view.config, wanted.name)
+        _check_name(view, wanted, wanted.name)
     if pair is None and pairs.is_mirrored(wanted.template):
         return
     disk = bear(view, wanted, node, pair=pair)
@@ -46,6 +44,15 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         check_parameters(wanted.params, provider, force=wanted.force)
     if wanted.adopt:
         _check_adopted(view, wanted, disk, node)
+    else:
+        keepers = map(view.config.node, pair.nodes) if pair else [node]
+        placement.check_groups(view, disk, keepers)
+
+
+def _check_name(view: View, wanted: DiskSpec, name: str) -> None:
+    check_unused(view.config, name)
+    if wanted.kind.capabilities.provider:
+        check_unknown(view.config, name)
 
 
 def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:

@@ -16,8 +16,9 @@ from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.explain import Answer
 from moorage.htools.placement.requests import newcomer
 from moorage.jobs import Ask, Question, View
-from moorage.model import Config, Instance, Node, NodeFacts, NodeGroup
+from moorage.model import Config, Disk, Instance, Node, NodeFacts, NodeGroup
 from moorage.protocol import GetFacts
+from moorage.storage.templates import template_named
 
 from . import fleet
 from .fleet import Facts, Newcomer, Reading
@@ -285,6 +286,15 @@ def check_room_for(
                 hint=ANYWAY,
                 node=node.name,
             )
+
+
+def check_groups(view: View, disk: Disk, nodes: Iterable[Node]) -> None:
+    """Raise `WrongState` if a node lacks a volume group that a new disk is to be in."""
+    if template_named(disk.dev_type).unit_template() != _LVM:
+        return
+    for node in nodes:
+        for volume in disk.volumes:
+            _check_there(view, node, (_LVM, str(volume[0])))
 
 
 def _check_there(view: View, node: Node, unit: Named) -> None:

@@ -31,6 +31,9 @@ class Standing(Struct, frozen=True, kw_only=True):
         since it was started.
     copy
         Where its copy of the state stands; None if it has none.
+    led
+        Term of the master that it heard last; 0 if it knows of none. A term may be
+        promised to a candidate that never leads.
     confirmed
         Seconds since the master said that the copy is whole; None if it has not since
         the agent was started.
@@ -39,6 +42,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     """
 
     term: int
+    led: int = 0
     leader: str = ""
     silent: float | None = None
     copy: Head | None = None
@@ -73,6 +77,7 @@ class HeedTerm(OnCopy[Standing], frozen=True, tag="state.heed"):
     """
 
     limit = 30.0
+    takes_term = True
 
 
 class ApplyCommits(OnCopy[Head | None], frozen=True, kw_only=True, tag="state.apply"):

@@ -56,6 +56,8 @@ class Verb(
         of it: then a job that is cancelled does not wait for its end.
     heeds_term
         Whether it is refused when a later master has spoken.
+    takes_term
+        Whether a node agrees to it once in a term: a candidate claims the term by it.
     insists
         Whether an agent that is not there for a moment is waited for.
     lapsed
@@ -67,6 +69,7 @@ class Verb(
     long: ClassVar[bool] = False
     breakable: ClassVar[bool] = False
     heeds_term: ClassVar[bool] = True
+    takes_term: ClassVar[bool] = False
     insists: ClassVar[bool] = True
     lapsed: ClassVar[bool] = False
 

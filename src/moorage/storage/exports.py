@@ -27,6 +27,8 @@ from .command import (
 from .exports_ini import from_ini, to_ini
 
 MANIFEST, INI = "manifest.json", "config.ini"
+MARK = ".mark"
+"""The file that says who began an export that grows; a whole one has none."""
 _MIB = 1024 * 1024
 _SUM = 64
 """Digits of a SHA-256."""
@@ -67,12 +69,22 @@ class Exports:
 
     # -- making one ---------------------------------------------------------------
 
-    def begin(self, name: str) -> Steps:
-        """Make an empty directory; what an interrupted export left goes away."""
+    def begin(self, name: str, mark: str) -> Steps:
+        """Make a directory with a mark; what an interrupted export left goes away."""
         draft = self.draft(name)
         yield Command(("mkdir", "--parents", "--", self.root))
         yield _gone(draft)
         yield _at(Opened.ENTRY, "mkdir", "--", draft)
+        yield _written(f"{draft}/{MARK}", mark)
+        return Outcome.CHANGED
+
+    def sweep(self, name: str, mark: str) -> Steps:
+        """Remove what grew of an export with this mark, and nothing else."""
+        draft = self.draft(name)
+        told = yield _read(f"{draft}/{MARK}")
+        if told.code or told.stdout != mark:
+            return Outcome.UNCHANGED
+        yield _gone(draft)
         return Outcome.CHANGED
 
     def drop(self, name: str) -> Steps:
@@ -113,6 +125,7 @@ class Exports:
             yield _written(path, text)
         for path in (*texts, *(self.growing(name, one) for one in sealed.dumps)):
             yield _at(Opened.FILE, "sync", "--", path)
+        yield _gone(f"{draft}/{MARK}")
         yield _at(Opened.DIRECTORY, "sync", "--", draft)
         return sealed
 
@@ -140,7 +153,7 @@ class Exports:
             yield _at(Opened.DIRECTORY, "sync", "--", self.root)
         return Outcome.CHANGED
 
-    def remove(self, name: str) -> Steps:
+    def remove(self, name: str, mark: str) -> Steps:
         """Make an export one that is not there; :meth:`drop` gives its room back."""
         folder, draft = self.folder(name), self.draft(name)
         if (yield from _missing(folder)):
@@ -148,6 +161,8 @@ class Exports:
         yield _gone(f"{folder}{REPLACED}")
         yield _gone(draft)
         yield _renamed(folder, draft)
+        with suppress(Failed):  # where there is no room, it is removed all the same
+            yield _written(f"{draft}/{MARK}", mark)
         return Outcome.CHANGED
 
     # -- looking ------------------------------------------------------------------
@@ -302,8 +317,8 @@ def _renamed(old: str, new: str) -> Command:
     )
 
 
-def _gone(folder: str) -> Command:
-    return _at(Opened.ENTRY, "rm", "--recursive", "--force", "--", folder)
+def _gone(path: str) -> Command:
+    return _at(Opened.ENTRY, "rm", "--recursive", "--force", "--", path)
 
 
 def _at(how: Opened, *argv: str, check: bool = True) -> Command:

@@ -43,12 +43,19 @@ class SimNode:
         self._boot()
 
     def _boot(self) -> None:
+        self._begun = False
         self.hypervisor = SimHypervisor(self.name, self._san)
         hypervisors = {"kvm": self.hypervisor}
         self.keys = Keys(self._keys) if self._keys else None
         self.agent = Agent(
             self.name, self._directory, self.machine, hypervisors, keys=self.keys
         )
+
+    async def begin(self) -> None:
+        """Let an agent that has just started begin, before it serves."""
+        if not self._begun:
+            self._begun = True
+            await self.agent.begin()
 
     def lose_power(self) -> None:
         """Stop answering, and forget all that was in memory."""
@@ -145,6 +152,7 @@ class SimNodes:
     ) -> R:
         if self.hold is not None:
             await self.hold.wait()
+        await target.begin()
         verb, args = json.decode(json.encode(to_wire(call)))
         result = await target.agent.handle(verb, args, term, report, number)
         return fitting(call, json.decode(json.encode(result)))

@@ -39,10 +39,12 @@ def reconcile(call: Call) -> int:
     many = f"these {len(plan)} steps" if len(plan) > 1 else "this step"
     call.ask(f"Carry out {many}? Nothing is deleted.")
     after = fetch(call, _OP, **asked, repair=plan)
-    call.terminal.print(
-        json.dumps(after, indent=2) if call.option("json") else "The plan is done"
-    )
-    return 0
+    left = fetch(call, _OP, **asked)["plan"]
+    told = json.dumps(after, indent=2) if call.option("json") else "The plan is done"
+    if left and not call.option("json"):
+        told = "\n".join(("This is left to do:", *_steps(left)))
+    call.terminal.print(told)
+    return int(bool(left))
 
 
 def _status(found: Found) -> int:
@@ -62,7 +64,11 @@ def _lines(found: Found) -> Iterator[str]:
     yield from _unlooked(found["storages"])
     yield from (f"Nothing is concluded: {doubt}" for doubt in found["doubts"])
     yield "Plan:" if found["plan"] else "There is nothing to do"
-    yield from (f"  - {one['what']}" for one in found["plan"])
+    yield from _steps(found["plan"])
+
+
+def _steps(plan: Sequence[Found]) -> Iterator[str]:
+    return (f"  - {one['what']}" for one in plan)
 
 
 def _unlooked(storages: Sequence[Found]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on exports, and those that take the data of disks out and in."""
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from typing import Any
 
 from msgspec import json, structs
 
-from moorage.errors import Failed, NotFound
+from moorage.errors import Failed, MoorageError, NotFound
 from moorage.model import Disk
 from moorage.model.export import Dump, Export, Form
 from moorage.node import oses
@@ -42,9 +43,36 @@ from .context import NodeContext
 from .guest import told_of
 from .sizes import measured
 
+_LOG = logging.getLogger(__name__)
+
 
 def _exports(at: NodeContext) -> Exports:
     return Exports(at.machine.exports_directory())
+
+
+async def sweep(at: NodeContext) -> None:
+    """Remove the exports that an earlier agent of this node left half made.
+
+    Whole ones have no mark, and another node's have another one. What cannot be looked
+    at now is looked at by the next agent.
+    """
+    for name, mark in at.drafts.left().items():
+        try:
+            await _end_dumps(at)
+            swept = await drive(_exports(at).sweep(name, mark), at.run)
+        except MoorageError as error:
+            _LOG.warning("half-made export %s is left: %s", name, error.message)
+            continue
+        if swept is Outcome.CHANGED:
+            _LOG.warning("half-made export %s was removed: its agent died", name)
+            at.drafts.end(name)
+
+
+async def _end_dumps(at: NodeContext) -> None:
+    """End the copying that guests do: nobody waits for it any more."""
+    for hypervisor in at.hypervisors.values():
+        for guest in await hypervisor.guests():
+            await hypervisor.end_dump(guest.uuid)
 
 
 async def listed(at: NodeContext, _args: ListExports, _report: Report) -> list[Export]:
@@ -54,18 +82,22 @@ async def listed(at: NodeContext, _args: ListExports, _report: Report) -> list[E
 
 async def begin(at: NodeContext, args: BeginExport, _report: Report) -> None:
     """Make an empty directory for an export that is to grow."""
-    await drive(_exports(at).begin(args.name), at.run)
+    await drive(_exports(at).begin(args.name, at.drafts.begin(args.name)), at.run)
 
 
 async def drop(at: NodeContext, args: DropExport, _report: Report) -> Outcome:
     """Remove what grew of an export that will not be."""
-    return await drive(_exports(at).drop(args.name), at.run)
+    outcome = await drive(_exports(at).drop(args.name), at.run)
+    at.drafts.end(args.name)
+    return outcome
 
 
 async def seal(at: NodeContext, args: SealExport, report: Report) -> Export:
     """Write the manifest, with length and checksum of each dump."""
     steps = _exports(at).seal(args.name, args.export, args.filled)
-    return await drive(steps, at.runner(report))
+    sealed = await drive(steps, at.runner(report))
+    at.drafts.end(args.name)
+    return sealed
 
 
 async def publish(at: NodeContext, args: PublishExport, _report: Report) -> Outcome:
@@ -75,7 +107,8 @@ async def publish(at: NodeContext, args: PublishExport, _report: Report) -> Outc
 
 async def remove(at: NodeContext, args: RemoveExport, _report: Report) -> Outcome:
     """Delete an export."""
-    return await drive(_exports(at).remove(args.name), at.run)
+    mark = at.drafts.begin(args.name)
+    return await drive(_exports(at).remove(args.name, mark), at.run)
 
 
 async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[str]:

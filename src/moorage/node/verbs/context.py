@@ -13,6 +13,7 @@ from moorage.model import Disk
 from moorage.node.attachments import Attachments
 from moorage.node.copies import Copies
 from moorage.node.creations import Creations
+from moorage.node.drafts import Drafts
 from moorage.node.fence import Fence
 from moorage.node.host import Machine
 from moorage.node.hypervisors.base import Drive, Hypervisor
@@ -49,6 +50,7 @@ class NodeContext:
     hypervisors: Mapping[str, Hypervisor]
     held: Attachments
     makings: Creations
+    drafts: Drafts
     trials: Trials
     fence: Fence
     leave: Callable[[], None]

@@ -27,6 +27,7 @@ async def standing(at: NodeContext, _args: GetStanding, _report: Report) -> Stan
     newest = at.leaders.newest
     return Standing(
         term=at.fence.term,
+        led=newest.term if newest else 0,
         leader=newest.sender.node if newest else "",
         silent=at.leaders.silent(),
         copy=await at.copies.run(at.copies.state.head),

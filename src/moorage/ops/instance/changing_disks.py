@@ -141,9 +141,8 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
                 yield disk
 
     def made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
-        """Return storage unit and size of the disks that are made."""
-        wishes = [*self._wishes(view), *(one.wanted for one in self.conversions(view))]
-        made = [wanted for wanted in wishes if not wanted.adopt]
+        """Return storage unit and size of the disks that are added."""
+        made = [wanted for wanted in self._wishes(view) if not wanted.adopt]
         return tuple(disk_spec.room(view, wanted, node) for wanted in made)
 
     def check_disks(self, view: View) -> None:

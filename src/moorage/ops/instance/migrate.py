@@ -257,7 +257,12 @@ def _apart(node: Node) -> bool:
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
-    """Return the task that sees a guest run, and lets one that stands still go on."""
+    """Return the task that sees a guest run, and lets one that stands still go on.
+
+    It is done however long the target's agent is away: nobody else may do it, and the
+    guest stands still until then. It is safe by then: all was sent, and a source that
+    has sent everything never runs again.
+    """
     return Run(
         what=f"see {instance.name} run on {node.name}",
         node=node.uuid,
@@ -265,6 +270,7 @@ def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:
             **node_tasks.of_guest(instance), disks=tuple(disks), timeout=PATIENCE
         ),
         tolerant=True,
+        patient=True,
     )
 
 

@@ -126,6 +126,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if not self.ignore_capacity:
             made = self.made(view, node)
             placement.check_room_for(view, f"instance {instance.name}", node, made)
+            conversion.check_room(view, self.conversions(view))
             if self._gets_memory(view):
                 memory.check_size(view, self._with_memory(view))
         if not self.ignore_ipolicy:
@@ -154,6 +155,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if made:
             yield Claim(node=node.uuid, rooms=made)
             yield from pairs.claims(map(pair_of, self.new_disks(view)))
+        yield from conversion.claims(view, self.conversions(view))
         mirroring = self.mirroring(view)
         if mirroring:
             yield from mirroring.claims(view)

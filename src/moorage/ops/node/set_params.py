@@ -144,6 +144,11 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
                 f"node {node.name} is the master, and so a candidate",
                 hint="gnt-cluster getmaster",
             )
+        if self.drained and node.offline and self.offline is None:
+            raise WrongState(
+                f"node {node.name} is marked offline: it cannot be drained, too",
+                hint=f"gnt-node modify --offline=no --drained=yes {node.name}",
+            )
         self._check_candidate(node)
 
     def _check_candidate(self, node: Node) -> None:

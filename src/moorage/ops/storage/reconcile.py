@@ -121,9 +121,8 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
         """Let nodes let go, then record all that is quarantined."""
         asked = {one.key for one in self.repair}
         due = [one for one in self._state(view).plan if one[0].key in asked]
-        for _, about in due:
-            if isinstance(about, Stray) and about.disk:
-                yield node_tasks.let_go(view.config, about.disk, about.node)
+        strays = [about for _, about in due if isinstance(about, Stray)]
+        yield from let_go(view, strays)
         put: list[Entity] = []
         for _, about in due:
             if isinstance(about, Found):
@@ -274,6 +273,27 @@ def disk_of(
         "mtime": view.now,
     }
     return Disk(**fields | more)
+
+
+def let_go(view: View, strays: Sequence[Stray]) -> Iterator[Task]:
+    """Yield what detaches disks where they are held and should not be.
+
+    A node may have seen later attachments than the record, if that is from a backup: it
+    would take this step, and the next attachment, for late ones.
+    """
+    late = {
+        held.disk.uuid: successor(held.disk, view.now, epoch=held.held.epoch)
+        for held in sorted(strays, key=lambda one: one.held.epoch)
+        if held.disk and held.disk.epoch < held.held.epoch
+    }
+    if late:
+        change = Change(tuple(late.values()))
+        what = f"raise the epochs of {len(late)} disks to what their nodes have seen"
+        yield commit(what, change, view.config.before(change))
+    for one in strays:
+        if one.disk:
+            disk = late.get(one.disk.uuid, one.disk)
+            yield node_tasks.let_go(view.config, disk, one.node)
 
 
 # -- what clients get ------------------------------------------------------------------

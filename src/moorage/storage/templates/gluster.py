@@ -205,12 +205,14 @@ class Gluster(File):
         look = ("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", root)
         there = yield Command(look, check=False, reads=True)
         if not there.code:
-            if there.stdout.strip().replace(":/", ":") != source:
-                raise Failed(
-                    f"{there.stdout.strip()} is mounted at {root} on node "
-                    f"{self.site.node} instead of {source}",
-                    path=root,
-                )
+            # Two steps at a time may have mounted it twice.
+            for mounted in there.stdout.split():
+                if mounted.replace(":/", ":") != source:
+                    raise Failed(
+                        f"{mounted} is mounted at {root} on node {self.site.node} "
+                        f"instead of {source}",
+                        path=root,
+                    )
             return
         made = ("mkdir", "--parents", "--", root)
         yield Command(made, images={root: Opened.ENTRY})

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How long a commit takes until it is acknowledged, by the number of candidates.
+
+The commit is `gnt-job change-priority` of a job that waits, asked over LUXI: one record
+changes, and nothing follows. All nodes are processes of this machine, so the figures
+are those of synced writes and of loopback; a real network adds its round trip. In the
+last row one of two candidates hangs from the first commit on.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from moorage.api.luxi import LuxiClient
+from moorage.daemons import devcluster, master, process
+from moorage.daemons.devcluster import Scratch
+
+CANDIDATES = (0, 1, 2)
+_PATIENCE = 60.0
+_LONG = 3600.0
+
+
+@contextmanager
+def cluster() -> Iterator[Scratch]:
+    """Yield a scratch cluster of three nodes."""
+    directory = Path(tempfile.mkdtemp(prefix="moorage-bench-"))
+    shutil.rmtree(directory)
+    found = devcluster.up(directory, nodes=3, hypervisor="fake")
+    try:
+        yield found
+    finally:
+        devcluster.down(directory)
+
+
+def run(luxi: LuxiClient, **opcode: object) -> None:
+    """Run a job of one operation to its end."""
+    number = luxi.submit_job([opcode])
+    ended: list[object] = []
+    while not ended:
+        ((status, result),) = luxi.query_jobs([number], ["status", "opresult"])
+        if status in ("error", "canceled"):
+            sys.exit(f"{opcode} ended as {status}: {result}")
+        ended = [status] * (status == "success")
+        time.sleep(0.05)
+
+
+def appoint(luxi: LuxiClient, candidates: int) -> None:
+    """Let so many nodes besides the master's keep a copy, and wait until it is whole.
+
+    Raises
+    ------
+    TimeoutError
+        If it is not within a minute.
+    """
+    size = {"candidate_pool_size": candidates + 1}
+    run(luxi, OP_ID="OP_CLUSTER_SET_PARAMS", **size)
+    for number in (2, 3):
+        wanted = number - 1 <= candidates
+        fields = {"node_name": f"node{number}", "master_candidate": wanted}
+        run(luxi, OP_ID="OP_NODE_SET_PARAMS", **fields)
+
+    def whole() -> bool:
+        _, rows = luxi.query("node", ("copy",))
+        return [value for ((_, value),) in rows].count("current") == candidates
+
+    if not process.wait_until(whole, _PATIENCE):
+        raise TimeoutError
+
+
+def _delay(seconds: float, **more: object) -> dict[str, object]:
+    return {"OP_ID": "OP_TEST_DELAY", "duration": seconds, **more}
+
+
+def commits(luxi: LuxiClient, runs: int) -> list[float]:
+    """Return the milliseconds that each of some commits took."""
+    took = []
+    first = luxi.submit_job([_delay(_LONG)])
+    waits = luxi.submit_job([_delay(0.0, depends=[[first, []]])])
+    for number in range(runs):
+        began = time.perf_counter()
+        luxi.call("ChangeJobPriority", waits, number % 2)
+        took.append((time.perf_counter() - began) * 1e3)
+    for job in (waits, first):
+        luxi.call("CancelJob", job)
+    return took
+
+
+def tell(what: str, took: list[float]) -> None:
+    """Print a row."""
+    high = statistics.quantiles(took, n=100)[98]
+    print(f"{what:14}{statistics.median(took):10.1f}{high:10.1f}{max(took):10.1f}")
+
+
+def main() -> int:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=500)
+    runs = parser.parse_args().runs
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores; ms a commit")
+    print(f"{'candidates':14}{'median':>10}{'99th':>10}{'longest':>10}")
+    with cluster() as found, LuxiClient(str(found.master.socket)) as luxi:
+        for candidates in CANDIDATES:
+            appoint(luxi, candidates)
+            commits(luxi, 10)  # connections, caches
+            tell(str(candidates), commits(luxi, runs))
+        hung = process.running(found.node("node3").pid, master.WORD)
+        os.kill(hung or 0, signal.SIGSTOP)
+        tell("2, one hangs", commits(luxi, runs))
+        os.kill(hung or 0, signal.SIGCONT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a serving master does about Python's own pauses, seen from a fresh process."""
+
+import subprocess
+import sys
+
+_SEEN = """
+import gc, sys, weakref
+from moorage.daemons import pauses
+
+class Kept: pass
+class Round:
+    def __init__(self): self.me = self
+
+kept = [Kept() for _ in range(1000)]
+early = Round()
+pauses.keep_short()
+print(gc.get_freeze_count() > 1000, any(isinstance(o, Kept) for o in gc.get_objects()))
+print(gc.get_threshold()[0] >= 2000, gc.get_threshold()[2] >= 1000)
+print(sys.getswitchinterval() <= 0.001)
+
+gc.disable()  # only a sweep may find what comes now
+late = Round()
+known = [weakref.ref(early), weakref.ref(late)]
+del early, late
+print([one() is None for one in known])
+pauses.sweep()
+print([one() is None for one in known])
+"""
+
+
+def test_what_was_there_is_not_searched_and_what_came_later_is_swept() -> None:
+    argv = [sys.executable, "-c", _SEEN]
+    seen = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert seen.stdout.splitlines() == [
+        "True False",  # the start's objects are out of the collector's sight
+        "True True",
+        "True",
+        "[False, False]",
+        "[False, True]",  # of the start: never; of later: by a sweep
+    ]

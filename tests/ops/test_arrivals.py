@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A guest that arrives standing still while its new node's agent is away."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from moorage.testing.cluster import Crash, SimCluster
+from moorage.testing.scenarios import harbour
+
+MIGRATE = {"instance_name": "web1", "target_node": "node2", "mode": "non-live"}
+ARRIVAL = "before see web1 run on node2"
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
+    found = await harbour(tmp_path)
+    yield found
+    assert found.nodes.san.broken == []
+    await found.stop()
+
+
+def _agent_is_away(cluster: SimCluster, turns: int) -> None:
+    """Let node2's agent be away from the arrival on, for some steps of the master."""
+    node2, left = cluster.nodes.nodes["node2"], turns
+
+    async def steps(name: str) -> None:
+        if name == ARRIVAL:
+            node2.powered = False
+
+    async def pause(_seconds: float) -> None:
+        nonlocal left
+        left -= 1
+        node2.powered = left <= 0
+
+    cluster.extra_point = steps
+    cluster.engine._asker._sleep = pause
+
+
+def _state(cluster: SimCluster) -> str:
+    uuid = cluster.config.instance("web1").uuid
+    found: str = cluster.nodes.san.guests[f"node2 {uuid}"]["state"]["state"]
+    return found
+
+
+async def test_it_goes_on_when_the_agent_is_back(cluster: SimCluster) -> None:
+    _agent_is_away(cluster, 7)
+    job = await cluster.finished(await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE))
+    assert job.status == "success"
+    assert any("node2" in str(line[-1]) for line in job.ops[0].log)  # whom it waits for
+    assert _state(cluster) == "running"
+
+
+async def test_it_goes_on_under_the_next_master(cluster: SimCluster) -> None:
+    number = await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE)
+
+    async def dies(name: str) -> None:
+        if name == ARRIVAL:
+            cluster.crash_at = len(cluster.points)
+
+    plain, cluster.extra_point = cluster.extra_point, dies
+    with pytest.raises(Crash):
+        await cluster.finished(number)
+    await cluster.crash()
+    assert _state(cluster) == "paused"
+    cluster.crash_at, cluster.extra_point = None, plain
+    await cluster.boot()
+    assert (await cluster.finished(number)).status == "success"
+    assert _state(cluster) == "running"
+
+
+async def test_nobody_waits_for_a_node_that_is_said_to_be_off(
+    cluster: SimCluster,
+) -> None:
+    _agent_is_away(cluster, 1_000_000)
+    number = await cluster.submit("OP_INSTANCE_MIGRATE", **MIGRATE)
+    while cluster.nodes.nodes["node2"].powered:
+        await cluster.engine.sleep(0.0)
+    fields = {"node_name": "node2", "offline": True, "force": True}
+    await cluster.run("OP_NODE_SET_PARAMS", **fields)
+    assert (await cluster.finished(number)).status == "success"
+    home = cluster.config.instance("web1").primary_node
+    assert cluster.config.node(home).name == "node2"
