@@ -88,6 +88,8 @@ class SimMachine:
         Whether it can do that.
     bridges
         What network cards can be connected to.
+    unreached
+        Why other machines are not reached, by their addresses.
     hooks
         What a hook says when it fails, by directory and name: a function of its
         variables that returns nothing when it does not.
@@ -116,6 +118,7 @@ class SimMachine:
         self.exports = EXPORTS_DIR
         self.serves = True
         self.bridges = LINKS
+        self.unreached: dict[str, str] = {}
         self.hooks: dict[str, dict[str, Hook]] = {}
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
@@ -198,6 +201,12 @@ class SimMachine:
         """Whether a directory of hooks has scripts."""
         real = self.hook_scripts and self.hook_scripts.found(name)
         return bool(self.hooks.get(name) or real)
+
+    async def reach(self, address: str, port: int, source: str) -> str:
+        """Return why another machine is not reached; empty if it is."""
+        del port, source
+        await asyncio.sleep(0)
+        return self.unreached.get(address, "")
 
     async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
         """Run the scripts of a directory of hooks, in their order."""

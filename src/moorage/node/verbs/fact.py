@@ -27,6 +27,7 @@ from moorage.protocol import (
     ListProviders,
     ListSystems,
     MeasureDisks,
+    ReachNodes,
     Report,
     TryAccelerator,
 )
@@ -143,6 +144,13 @@ def template_at(at: NodeContext, place: Place) -> Template:
     return kind(site)
 
 
+async def reach(at: NodeContext, args: ReachNodes, _report: Report) -> dict[str, str]:
+    """Try to reach some other nodes, all at once."""
+    tried = [at.machine.reach(one.address, one.port, args.source) for one in args.peers]
+    told = zip(args.peers, await asyncio.gather(*tried), strict=True)
+    return {one.name: why for one, why in told if why}
+
+
 async def accelerator(
     at: NodeContext, _args: TryAccelerator, _report: Report
 ) -> Accelerator | None:
@@ -170,6 +178,7 @@ VERBS = (
     ListSystems.done_by(oses),
     GetDevices.done_by(devices),
     MeasureDisks.done_by(sizes),
+    ReachNodes.done_by(reach),
     TryAccelerator.done_by(accelerator),
 )
 """Every reading verb."""
