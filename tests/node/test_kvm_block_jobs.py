@@ -53,6 +53,12 @@ class Qemu(Monitor):
     def on_query_jobs(self, _given: Any) -> Any:
         return [{"id": name, **one} for name, one in self.jobs.items()]
 
+    def on_query_block_jobs(self, _given: Any) -> Any:
+        return [
+            {"device": name, "io-status": one.get("io-status", "ok")}
+            for name, one in self.jobs.items()
+        ]
+
     def on_query_migrate(self, _given: Any) -> Any:
         return {}
 
@@ -136,6 +142,26 @@ async def test_a_switch_that_takes_too_long_leaves_the_guest_with_what_it_had(
     with pytest.raises(Failed, match="cancelled"):
         await mirror.switch(qemu.talk, DISK)
     assert (qemu.status, qemu.drive) == ("running", OLD.upper)
+
+
+@pytest.mark.parametrize(
+    ("met", "told"),
+    [("failed", "the new one cannot be written"), ("nospace", "there is no room")],
+)
+async def test_a_job_that_met_an_error_is_cancelled_while_the_guest_stands_still(
+    met: str, told: str
+) -> None:
+    """QEMU would die of a write that is on its way just then."""
+    qemu = Qemu()
+    job = f"mirror-{OLD.upper}"
+    qemu.jobs[job] = {"status": "standby", "error": "", "io-status": met}
+    with pytest.raises(Failed, match=told):
+        await mirror.follow(qemu.talk, DISK, lambda *_: None)
+    assert (qemu.status, qemu.asked) == ("running", [])
+    await mirror.drop(qemu.talk, DISK)
+    assert (qemu.status, qemu.drive) == ("running", OLD.upper)
+    assert qemu.asked[:3] == ["stop", "job-cancel", "cont"]
+    assert qemu.jobs == {}
 
 
 class _Images:

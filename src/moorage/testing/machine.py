@@ -70,6 +70,8 @@ class SimMachine:
         MiB of directories that have others than `room`.
     used
         Tells how many of them are taken.
+    size
+        Its memory, MiB.
     busy
         Tells how much memory guests have touched, MiB.
     missing
@@ -121,7 +123,7 @@ class SimMachine:
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self._san = san
-        self._memory = memory
+        self.size = memory
         self.boots = 1
 
     async def run(
@@ -239,7 +241,7 @@ class SimMachine:
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""
-        total = Mib(self._memory)
+        total = Mib(self.size)
         free = Mib(max(0, total - self.busy()))
         return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.boots}")
 
