@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Logical volumes of real LVM, on nodes that are guests."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 pytestmark = pytest.mark.real
 
 BARE = "-t diskless --no-install --no-nics --ignore-capacity"
+OURS = "11111111-2222-4333-8444-555555555551"
 SUM = "dd if=/dev/{0} bs=64k count=16 2>/dev/null | sha256sum"
 
 
@@ -68,3 +70,23 @@ def test_with_exclusive_storage_nobody_else_is_on_its_device(hamlet: Any) -> Non
     hamlet.type("gnt-disk remove -f one1")
     hamlet.type(modify.format("default"))
     node.run("vgremove -qq lone")
+
+
+def test_what_was_done_behind_the_clusters_back_is_found_and_mended(
+    hamlet: Any,
+) -> None:
+    """A volume gets another name: a disk is without one, and one is of no disk."""
+    node, before = hamlet.nodes[0], hamlet.volumes()
+    hamlet.type("gnt-disk add -t plain -s 16M -n node1 b1")
+    (name,) = hamlet.volumes().keys() - before.keys()
+    node.run(f"lvrename {name} xenvg/{OURS}.disk0")
+    found = json.loads(hamlet._run("gnt-storage reconcile --json", shown=True).stdout)
+    assert [one["do"] for one in found["plan"]] == ["quarantine", "suspend"]
+    assert "The plan is done" in hamlet.type("gnt-storage reconcile --apply --yes")
+    hamlet.type("gnt-disk forget -f --reason 'it is gone' b1")
+    (found,) = hamlet.ask("gnt-disk list -o uuid,size,status,volume")
+    assert (found["size"], found["status"]) == (16, "quarantined")
+    assert found["volume"] == f"{OURS}.disk0"
+    hamlet.type(f"gnt-disk modify --lift-quarantine {found['uuid']}")
+    hamlet.type(f"gnt-disk remove -f {found['uuid']}")
+    assert hamlet.volumes() == before
