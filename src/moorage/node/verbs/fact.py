@@ -123,11 +123,11 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
     """Return what this node has at some places, all of which are asked at once."""
     asked = [drive(template_at(at, one).room(), at.run) for one in args.places]
-    found: dict[tuple[str, str], Unit] = {}
+    found: list[Unit] = []
     for units in await asyncio.gather(*asked):
-        for unit in units:
-            found.setdefault(unit.name, unit)  # two pools may be in one directory
-    return tuple(found.values())
+        told = {unit.name for unit in found}  # two pools may be in one directory
+        found += [unit for unit in units if unit.name not in told]
+    return tuple(found)
 
 
 def template_at(at: NodeContext, place: Place) -> Template:
