@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, TypeVar, cast
 
-from moorage.errors import Failed, MoorageError
+from moorage.errors import Failed, MoorageError, Unreachable
 from moorage.model import Change, Cluster
 from moorage.store import ConfigStore
 
@@ -161,14 +161,21 @@ class Waiting:
         questions = await self._questions(operation, self._view(job))
         silent = set(questions)
 
-        async def answer(question: Question) -> Any:  # noqa: ANN401
-            found = await self._answer(question)
-            silent.discard(question)
-            return found
+        async def of_node(asked: list[Question]) -> dict[Question, Any]:
+            """Ask on one connection; who gave no answer once is not asked again."""
+            answers: dict[Question, Any] = {}
+            gone: MoorageError | None = None
+            for one in asked:
+                found = answers[one] = gone or await self._answer(one)
+                silent.discard(one)
+                if isinstance(found, Unreachable):
+                    gone = found
+            return answers
 
         with self._queue.saying(job, op, lambda: self._unanswered(silent)):
-            answers = await together(answer(one) for one in questions)
-        return dict(zip(questions, answers, strict=True))
+            told = await together(of_node(asked) for asked in _by_node(questions))
+        answers = {question: found for one in told for question, found in one.items()}
+        return {one: answers[one] for one in questions}
 
     async def _questions(self, operation: Operation, view: View) -> list[Question]:
         def listed() -> list[Question]:
@@ -197,6 +204,13 @@ class Waiting:
 
     def _crowded(self) -> str:
         return f"Waiting for a slot: {self.slots.number} other jobs run"
+
+
+def _by_node(questions: Iterable[Question]) -> list[list[Question]]:
+    found: dict[tuple[str, bool], list[Question]] = {}
+    for one in questions:
+        found.setdefault((one.node, one.even_offline), []).append(one)
+    return list(found.values())
 
 
 def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
