@@ -29,9 +29,11 @@ _INSIST = "to go on with what it has: --ignore-consistency"
 
 
 def ask(config: Config, instance: Instance) -> Iterator[Question]:
-    """Ask the node that writes how the copies are, if any disk is mirrored."""
-    home = config.node(instance.primary_node)
-    if not home.offline and any(map(pair_of, config.disks_of(instance))):
+    """Ask the node that writes how the copies are, or without it the others."""
+    home, disks = config.node(instance.primary_node), config.disks_of(instance)
+    if home.offline:
+        yield from pairs.ask(config, disks)
+    elif any(map(pair_of, disks)):
         yield pairs.mirrors_on(home.uuid)
 
 
@@ -56,6 +58,32 @@ def known(view: View, disk: Disk, home: Node, *, alone: bool = False) -> str | N
     if mine.disk == UP_TO_DATE:
         return other
     return home.uuid if mine.peer_disk == UP_TO_DATE else disk.behind
+
+
+def freed(view: View, disk: Disk, home: Node, *, active: bool) -> str | None:
+    """Return the node whose copy is behind, of a disk that its instance loses.
+
+    Of a node that is lost nobody can tell later what it wrote: the other copy is good
+    only if it is known to be now.
+
+    Parameters
+    ----------
+    home
+        The node that writes, or did last.
+    active
+        Whether the disk is in use by the record.
+    """
+    pair = pair_of(disk)
+    if pair is None or home.uuid not in pair.nodes or not home.offline:
+        return known(view, disk, home)
+    if disk.behind == home.uuid:
+        return disk.behind
+    other = view.config.node(pair.other(home.uuid))
+    try:
+        lack = _lack(view, disk, other, home, active=active)
+    except MoorageError:
+        lack = "cannot be seen" * active
+    return other.uuid if lack else disk.behind
 
 
 def lonely(config: Config, disk: Disk, node: Node) -> bool:
@@ -131,6 +159,28 @@ def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> st
     if found.disk != UP_TO_DATE or found.copying:
         return f"is not up to date ({pairs.told(found)})"
     return ""
+
+
+def check_source(view: View, disks: Iterable[Disk], node: Node, name: str) -> None:
+    """Raise `WrongState` if a copy that is to be the only good one missed writes.
+
+    Parameters
+    ----------
+    name
+        Of the instance, which is down.
+    """
+    for disk in disks:
+        if disk.behind == node.uuid:
+            others = copies.others(view.config, disk, node)
+            names = ", ".join(one.name for one in others)
+            raise WrongState(
+                f"the copy of disk {disk.label} on node {node.name} missed what node "
+                f"{names} wrote without it",
+                hint=f"gnt-instance activate-disks --wait-for-sync {name}, then "
+                f"gnt-instance deactivate-disks {name}",
+                disk=disk.uuid,
+                node=node.name,
+            )
 
 
 def check_alone(view: View, disk: Disk, node: Node) -> None:
