@@ -138,3 +138,27 @@ async def test_an_old_copy_is_not_copied_to_the_first_node(cluster: SimCluster) 
         "OP_INSTANCE_REPLACE_DISKS", instance_name="web", mode="replace_on_primary"
     )
     assert "missed what node node2 wrote without it" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("op_id", "fields"),
+    [
+        ("OP_INSTANCE_SET_PARAMS", {"disk_template": "sharedfile"}),
+        ("OP_BACKUP_EXPORT", {}),
+    ],
+)
+async def test_an_old_copy_is_not_taken_for_the_data(
+    cluster: SimCluster, op_id: str, fields: dict[str, Any]
+) -> None:
+    """Its instance is down, and the node of the other copy is off."""
+    await missed(cluster)
+    await cluster.run("OP_DISK_DETACH", disk="root")
+    await beside(cluster)
+    await cluster.run("OP_DISK_ATTACH", disk="root", instance_name="other")
+    await lost(cluster, "node2")
+    before = cluster.config
+    refused = await cluster.refused(op_id, instance_name="other", **fields)
+    assert "missed what node node2 wrote without it" in refused.message
+    assert cluster.config.disk("root") == before.disk("root")
+    await back(cluster, "node2")
+    await cluster.run(op_id, instance_name="other", **fields)

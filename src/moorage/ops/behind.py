@@ -86,16 +86,11 @@ def freed(view: View, disk: Disk, home: Node, *, active: bool) -> str | None:
     return other.uuid if lack else disk.behind
 
 
-def lonely(config: Config, disk: Disk, node: Node) -> bool:
-    """Whether the other copy of a disk is on a node that is marked offline."""
-    return any(one.offline for one in copies.others(config, disk, node))
-
-
 def recorded(view: View, disks: Iterable[Disk], node: Node) -> Iterator[Task]:
     """Yield the task that records which copies miss what is going to be written."""
     marked = []
     for disk in disks:
-        lags = known(view, disk, node, alone=lonely(view.config, disk, node))
+        lags = known(view, disk, node, alone=copies.lonely(view.config, disk, node))
         if lags != disk.behind:
             marked.append(successor(disk, view.now, behind=lags))
     if marked:
@@ -181,21 +176,3 @@ def check_source(view: View, disks: Iterable[Disk], node: Node, name: str) -> No
                 disk=disk.uuid,
                 node=node.name,
             )
-
-
-def check_alone(view: View, disk: Disk, node: Node) -> None:
-    """Raise `WrongState` if a node would write to an old copy, with no other in sight.
-
-    Where the other node is to be had, DRBD waits for it, and fetches what is missing.
-    """
-    if disk.behind == node.uuid and lonely(view.config, disk, node):
-        others = copies.others(view.config, disk, node)
-        names = ", ".join(one.name for one in others)
-        raise WrongState(
-            f"the copy of disk {disk.label} on node {node.name} missed what node "
-            f"{names} wrote without it, and {names} is marked offline",
-            hint=f"gnt-node modify -O no {names}, once it is back; to go on with what "
-            "there is: gnt-instance startup --force",
-            disk=disk.uuid,
-            node=node.name,
-        )
