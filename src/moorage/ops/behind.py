@@ -130,12 +130,21 @@ def check_current(
     for disk in disks:
         lack = _lack(view, disk, node, home, active=active) if pair_of(disk) else ""
         if lack:
+            ways = (_connecting(view.config, disk, home), hint)
             raise WrongState(
                 f"the copy of disk {disk.label} on node {node.name} {lack}",
-                hint=hint,
+                hint="; ".join(filter(None, ways)),
                 disk=disk.uuid,
                 node=node.name,
             )
+
+
+def _connecting(config: Config, disk: Disk, home: Node) -> str:
+    """Return what brings a copy up to date, while the node that writes is there."""
+    owner = config.owner(disk)
+    if home.offline or owner is None:
+        return ""
+    return f"gnt-instance activate-disks --wait-for-sync {owner.name} connects them"
 
 
 def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> str:

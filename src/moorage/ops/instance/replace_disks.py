@@ -192,8 +192,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         if source == primary:
             pairs.check_good(view, disks, source)
         else:
-            look = f"gnt-instance activate-disks {self.instance_name} connects them"
-            behind.check_current(view, disks, source, primary, active=True, hint=look)
+            behind.check_current(view, disks, source, primary, active=True, hint="")
 
     def _check_words(self) -> None:
         placement.check_allocator(self.iallocator)
