@@ -320,6 +320,9 @@ async def test_versions_rise_with_every_change(cluster: SimCluster) -> None:
 @pytest.mark.requirement("S0-02", "S0-19", "S0-20")
 async def test_an_adopted_device_is_never_destroyed(cluster: SimCluster) -> None:
     san = cluster.nodes.san
+    new = [["add", "-1", {"size": 1024, "dev_type": "blockdev"}]]
+    made = await cluster.refused(MODIFY, instance_name="web1", disks=new)
+    assert "disk template 'blockdev' makes no volumes" in made.message
     adopt = {"adopt": LUN, "dev_type": "blockdev", "name": "lun"}
     told = await modify(cluster, ["add", "-1", adopt])
     assert told == [["disk/2", "add:size=2048,mode=rw"]]
