@@ -5,7 +5,7 @@ The QEMU here is a small one: a drive, its jobs, its files, what was asked, in o
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,27 @@ async def test_a_job_that_met_an_error_is_cancelled_while_the_guest_stands_still
     assert (qemu.status, qemu.drive) == ("running", OLD.upper)
     assert qemu.asked[:3] == ["stop", "job-cancel", "cont"]
     assert qemu.jobs == {}
+
+
+@pytest.mark.parametrize("verb", [mirror.switch, mirror.drop])
+async def test_a_guest_that_stops_too_late_goes_on(
+    monkeypatch: pytest.MonkeyPatch, verb: Callable[..., Awaitable[None]]
+) -> None:
+    """QEMU stopped it, but so late that nobody heard of it."""
+    qemu = Qemu()
+    job = f"mirror-{OLD.upper}"
+    qemu.jobs[job] = {"status": "ready", "error": ""}
+    stop = qemu.on_stop
+
+    def late(given: Any) -> Any:
+        stop(given)
+        raise Failed("QEMU gave no answer to stop")
+
+    monkeypatch.setattr(qemu, "on_stop", late)
+    with pytest.raises(Failed, match="no answer to stop"):
+        await verb(qemu.talk, DISK)
+    assert (qemu.status, qemu.drive) == ("running", OLD.upper)
+    assert qemu.jobs[job]["status"] == "ready"
 
 
 class _Images:

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.errors import Ambiguous, BadInput, Conflict, Exists, NotFound
 from moorage.model import Change, Disk, apply, load, successor
+from moorage.ops.instance.base import find_disk
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 UUID = "4f2c1b7e-0000-4000-8000-000000000001"
@@ -151,3 +153,17 @@ async def test_names_that_an_old_configuration_shares_are_told(
     assert isinstance(error, Ambiguous)
     await cluster.run("OP_DISK_RENAME", disk="t1", new_name="single")
     assert cluster.config.disk("twin").uuid == "t2"
+
+
+@pytest.mark.requirement("S3-46")
+def test_a_name_that_two_disks_of_an_instance_have_means_neither() -> None:
+    """No command makes them; a configuration that came from elsewhere may have them."""
+    built = ClusterBuilder().disk("p").disk("q").instance("web", "node1", ("p", "q"))
+    known = built.change().put
+    config = load(
+        1, [replace(e, name="x") if isinstance(e, Disk) else e for e in known]
+    )
+    web = config.instance("web")
+    with pytest.raises(BadInput, match="several disks named 'x'"):
+        find_disk(config, web, "x")
+    assert find_disk(config, web, "1").uuid == find_disk(config, web, "q").uuid == "q"

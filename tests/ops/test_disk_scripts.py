@@ -149,6 +149,17 @@ async def test_every_script_gets_names_and_parameters(
     assert volume.endswith(".ext.disk0")
 
 
+@pytest.mark.requirement("S0-44")
+async def test_a_disk_without_a_name_has_none_for_its_scripts(
+    cluster: SimCluster, story: Story
+) -> None:
+    await running(cluster)
+    story.clear()
+    await cluster.run("OP_DISK_ADD", **{k: v for k, v in NEW.items() if k != "name"})
+    assert len(story.told()) > 3
+    assert not any("VOL_CNAME" in one.env for one in story)
+
+
 @pytest.mark.requirement("S0-39", "S0-40", "S0-43", "S0-47", "S0-48", "S0-49")
 async def test_each_variable_is_for_its_scripts_alone(
     cluster: SimCluster, story: Story

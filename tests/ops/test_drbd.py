@@ -201,6 +201,10 @@ async def test_mirrored_and_shared_disks_move_together(cluster: SimCluster) -> N
         "OP_INSTANCE_MIGRATE", instance_name="web", target_node="node4"
     )
     assert "secondary node node2" in refused.message
+    cluster.nodes.san.mirrors["node2 0"] |= {"mine": "", "other": ""}
+    refused = await cluster.refused("OP_INSTANCE_MIGRATE", instance_name="web")
+    assert "the copies of disk a are not the same" in refused.message
+    await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", instance_name="web")
     await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
     assert roles(cluster)["node2 0"] == "Primary"
     volume = cluster.config.disk("b").volume

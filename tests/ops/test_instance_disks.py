@@ -145,6 +145,58 @@ async def test_an_attach_in_front_moves_the_others_back(cluster: SimCluster) -> 
     assert slots == ["disk/0", "disk/1", "disk/2"]
 
 
+@pytest.mark.requirement("S3-22")
+@pytest.mark.parametrize("door", ["disk", "instance"])
+async def test_attach_and_detach_of_a_guest_that_is_down_change_the_record_alone(
+    cluster: SimCluster, door: str
+) -> None:
+    """One commit each, the same through both doors; no node is asked for work."""
+    await cluster.run("OP_INSTANCE_SHUTDOWN", instance_name="web1")
+    done: list[str] = []
+
+    async def note(point: str) -> None:
+        done.extend([point] if point.startswith("before ") else [])
+
+    for verb, slots in (("detach", ["root1"]), ("attach", ["root1", "data1"])):
+        before, cluster.extra_point = cluster.config, note
+        if door == "instance":
+            params = {"name": "data1"} if verb == "attach" else {}
+            where = "-1" if verb == "attach" else "data1"
+            await modify(cluster, [verb, where, params])
+        else:
+            more = {"instance_name": "web1"} if verb == "attach" else {}
+            await cluster.run(f"OP_DISK_{verb.upper()}", disk="data1", **more)
+        word = {"attach": "give", "detach": "take"}[verb]
+        assert [one.split()[1] for one in done] == [word]
+        done.clear()
+        assert labels(cluster) == slots
+        now = cluster.config
+        changed = {u for u, one in now.objects.items() if one != before.objects[u]}
+        assert changed == {now.disk("data1").uuid, now.instance("web1").uuid}
+        assert now.disk("data1").logical_id == before.disk("data1").logical_id
+
+
+@pytest.mark.requirement("S3-44", "S3-45")
+@pytest.mark.parametrize(
+    ("mod", "said"),
+    [
+        (["attach", "-1", {}], "exactly one"),
+        (["attach", "-1", {"name": "spare", "uuid": "x"}], "exactly one"),
+        (["attach", "-1", {"size": 8}], "exactly one"),
+        (["attach", "-1", {"name": "spare", "mode": "ro"}], "exactly one"),
+        (["detach", "0", {"mode": "ro"}], "takes no parameters"),
+        (["remove", "0", {"name": "root1"}], "takes no parameters"),
+    ],
+)
+async def test_what_a_change_of_disks_cannot_mean(
+    cluster: SimCluster, mod: list[Any], said: str
+) -> None:
+    before = cluster.config
+    refused = await cluster.refused(MODIFY, instance_name="web1", disks=[mod])
+    assert said in refused.message
+    assert cluster.config is before
+
+
 @pytest.mark.requirement("S3-43")
 @pytest.mark.parametrize("form", ["slot", "name", "uuid"])
 async def test_three_ways_to_name_a_disk(cluster: SimCluster, form: str) -> None:
@@ -233,6 +285,18 @@ async def test_a_disk_of_no_known_template_must_say_which(
     assert cluster.config is before
 
 
+@pytest.mark.requirement("S3-38")
+async def test_of_two_providers_none_is_the_one_that_is_meant(
+    cluster: SimCluster,
+) -> None:
+    disks = [{"size": 8, "provider": one} for one in ("san", "plainsan")]
+    new = {"disk_template": "ext", "disks": disks, "pnode": "node1", "start": False}
+    await cluster.run("OP_INSTANCE_CREATE", instance_name="two", **new)
+    add = {"instance_name": "two", "disks": [["add", "-1", {"size": 8}]]}
+    refused = await cluster.refused(MODIFY, **add)
+    assert "Missing provider for template 'ext'" in refused.message
+
+
 async def test_removed_disks_can_be_kept(cluster: SimCluster) -> None:
     disk = cluster.config.disk("data1")
     await modify(cluster, ["remove", "1", {}], keep_disks=True)
@@ -256,6 +320,9 @@ async def test_versions_rise_with_every_change(cluster: SimCluster) -> None:
 @pytest.mark.requirement("S0-02", "S0-19", "S0-20")
 async def test_an_adopted_device_is_never_destroyed(cluster: SimCluster) -> None:
     san = cluster.nodes.san
+    new = [["add", "-1", {"size": 1024, "dev_type": "blockdev"}]]
+    made = await cluster.refused(MODIFY, instance_name="web1", disks=new)
+    assert "disk template 'blockdev' makes no volumes" in made.message
     adopt = {"adopt": LUN, "dev_type": "blockdev", "name": "lun"}
     told = await modify(cluster, ["add", "-1", adopt])
     assert told == [["disk/2", "add:size=2048,mode=rw"]]

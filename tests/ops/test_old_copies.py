@@ -209,3 +209,19 @@ async def test_a_start_that_cannot_meet_the_second_copy_is_for_somebody_to_decid
     assert "startup --force" in refused.hint
     await on_web(cluster, "STARTUP", force=True)
     assert cluster.config.disk("root").behind == "node3"
+
+
+async def test_while_the_writer_is_there_its_copy_is_the_way_out(
+    cluster: SimCluster,
+) -> None:
+    """All lost their power: nothing is to be insisted on where both nodes are back."""
+    for name in ("node2", "node3"):
+        cluster.nodes.nodes[name].lose_power()
+    for name in ("node2", "node3"):
+        cluster.nodes.nodes[name].boot()
+    refused = await cluster.refused("OP_INSTANCE_FAILOVER", instance_name="web")
+    assert "gnt-instance activate-disks --wait-for-sync web" in refused.hint
+    await on_web(cluster, "ACTIVATE_DISKS", wait_for_sync=True)
+    await on_web(cluster, "FAILOVER")
+    assert cluster.config.instance("web").primary_node == "node3"
+    await on_web(cluster, "MIGRATE")

@@ -29,9 +29,11 @@ _INSIST = "to go on with what it has: --ignore-consistency"
 
 
 def ask(config: Config, instance: Instance) -> Iterator[Question]:
-    """Ask the node that writes how the copies are, if any disk is mirrored."""
-    home = config.node(instance.primary_node)
-    if not home.offline and any(map(pair_of, config.disks_of(instance))):
+    """Ask the node that writes how the copies are, or without it the others."""
+    home, disks = config.node(instance.primary_node), config.disks_of(instance)
+    if home.offline:
+        yield from pairs.ask(config, disks)
+    elif any(map(pair_of, disks)):
         yield pairs.mirrors_on(home.uuid)
 
 
@@ -58,16 +60,37 @@ def known(view: View, disk: Disk, home: Node, *, alone: bool = False) -> str | N
     return home.uuid if mine.peer_disk == UP_TO_DATE else disk.behind
 
 
-def lonely(config: Config, disk: Disk, node: Node) -> bool:
-    """Whether the other copy of a disk is on a node that is marked offline."""
-    return any(one.offline for one in copies.others(config, disk, node))
+def freed(view: View, disk: Disk, home: Node, *, active: bool) -> str | None:
+    """Return the node whose copy is behind, of a disk that its instance loses.
+
+    Of a node that is lost nobody can tell later what it wrote: the other copy is good
+    only if it is known to be now.
+
+    Parameters
+    ----------
+    home
+        The node that writes, or did last.
+    active
+        Whether the disk is in use by the record.
+    """
+    pair = pair_of(disk)
+    if pair is None or home.uuid not in pair.nodes or not home.offline:
+        return known(view, disk, home)
+    if disk.behind == home.uuid:
+        return disk.behind
+    other = view.config.node(pair.other(home.uuid))
+    try:
+        lack = _lack(view, disk, other, home, active=active)
+    except MoorageError:
+        lack = "cannot be seen" * active
+    return other.uuid if lack else disk.behind
 
 
 def recorded(view: View, disks: Iterable[Disk], node: Node) -> Iterator[Task]:
     """Yield the task that records which copies miss what is going to be written."""
     marked = []
     for disk in disks:
-        lags = known(view, disk, node, alone=lonely(view.config, disk, node))
+        lags = known(view, disk, node, alone=copies.lonely(view.config, disk, node))
         if lags != disk.behind:
             marked.append(successor(disk, view.now, behind=lags))
     if marked:
@@ -107,12 +130,21 @@ def check_current(
     for disk in disks:
         lack = _lack(view, disk, node, home, active=active) if pair_of(disk) else ""
         if lack:
+            ways = (_connecting(view.config, disk, home), hint)
             raise WrongState(
                 f"the copy of disk {disk.label} on node {node.name} {lack}",
-                hint=hint,
+                hint="; ".join(filter(None, ways)),
                 disk=disk.uuid,
                 node=node.name,
             )
+
+
+def _connecting(config: Config, disk: Disk, home: Node) -> str:
+    """Return what brings a copy up to date, while the node that writes is there."""
+    owner = config.owner(disk)
+    if home.offline or owner is None:
+        return ""
+    return f"gnt-instance activate-disks --wait-for-sync {owner.name} connects them"
 
 
 def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> str:
@@ -133,19 +165,23 @@ def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> st
     return ""
 
 
-def check_alone(view: View, disk: Disk, node: Node) -> None:
-    """Raise `WrongState` if a node would write to an old copy, with no other in sight.
+def check_source(view: View, disks: Iterable[Disk], node: Node, name: str) -> None:
+    """Raise `WrongState` if a copy that is to be the only good one missed writes.
 
-    Where the other node is to be had, DRBD waits for it, and fetches what is missing.
+    Parameters
+    ----------
+    name
+        Of the instance, which is down.
     """
-    if disk.behind == node.uuid and lonely(view.config, disk, node):
-        others = copies.others(view.config, disk, node)
-        names = ", ".join(one.name for one in others)
-        raise WrongState(
-            f"the copy of disk {disk.label} on node {node.name} missed what node "
-            f"{names} wrote without it, and {names} is marked offline",
-            hint=f"gnt-node modify -O no {names}, once it is back; to go on with what "
-            "there is: gnt-instance startup --force",
-            disk=disk.uuid,
-            node=node.name,
-        )
+    for disk in disks:
+        if disk.behind == node.uuid:
+            others = copies.others(view.config, disk, node)
+            names = ", ".join(one.name for one in others)
+            raise WrongState(
+                f"the copy of disk {disk.label} on node {node.name} missed what node "
+                f"{names} wrote without it",
+                hint=f"gnt-instance activate-disks --wait-for-sync {name}, then "
+                f"gnt-instance deactivate-disks {name}",
+                disk=disk.uuid,
+                node=node.name,
+            )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from moorage.errors import WrongState
 from moorage.jobs import Lock, Run
 from moorage.model import Config, Disk, Instance, Node, pair_of
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
@@ -55,6 +56,28 @@ def secondary(config: Config, instance: Instance) -> Node | None:
     return None
 
 
+def lonely(config: Config, disk: Disk, node: Node) -> bool:
+    """Whether the other copy of a disk is on a node that is marked offline."""
+    return any(one.offline for one in others(config, disk, node))
+
+
+def check_alone(config: Config, disk: Disk, node: Node) -> None:
+    """Raise `WrongState` if a node would open an old copy, with no other in sight.
+
+    Where the other node is to be had, DRBD waits for it, and fetches what is missing.
+    """
+    if disk.behind == node.uuid and lonely(config, disk, node):
+        names = ", ".join(one.name for one in others(config, disk, node))
+        raise WrongState(
+            f"the copy of disk {disk.label} on node {node.name} missed what node "
+            f"{names} wrote without it, and {names} is marked offline",
+            hint=f"gnt-node modify -O no {names}, once it is back; to go on with what "
+            "there is: gnt-instance startup --force",
+            disk=disk.uuid,
+            node=node.name,
+        )
+
+
 # -- tasks -----------------------------------------------------------------------------
 
 
@@ -81,8 +104,15 @@ def attach(
         See :func:`moorage.ops.node_tasks.attach`.
     alone
         Whether it is to be used although a peer cannot follow.
+
+    Raises
+    ------
+    WrongState
+        If this is an old copy, nobody insists, and the other one is out of sight.
     """
     opened = EXCLUSIVE
+    if not (alone or held):
+        check_alone(config, disk, node)
     if alone:
         opened = SEIZED if disk.behind == node.uuid else ALONE
     for peer in peers(config, disk, node):

@@ -7,7 +7,7 @@ from typing import Any
 from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Disk, Instance, successor
-from moorage.ops import behind, copies, guest_tasks, node_tasks, pairs, pools
+from moorage.ops import copies, guest_tasks, node_tasks, pairs, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.liveness import check_known, runs
 from moorage.ops.quarantine import check_sound
@@ -31,7 +31,7 @@ def check_free(view: View, disk: Disk, instance: Instance) -> None:
         )
     node = view.config.node(instance.primary_node)
     check_reach(view, disk, node)
-    behind.check_alone(view, disk, node)
+    copies.check_alone(view.config, disk, node)
     pairs.check_alike(view.config, instance, disk)
 
 

@@ -8,7 +8,7 @@ from moorage.errors import BadInput, MoorageError, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View, commit
 from moorage.model import Change, Config, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, node_tasks
-from moorage.ops.liveness import check_known, last_holder, runs
+from moorage.ops.liveness import check_known, holds, last_holder, runs
 
 
 def owner_of(config: Config, disk: Disk) -> Instance:
@@ -36,7 +36,7 @@ def detach_tasks(
         yield from copies.detach(config, disk, node)
     left = tuple(uuid for uuid in instance.disks if uuid != disk.uuid)
     last = last_holder(view, instance, disk)
-    lags = behind.known(view, disk, node)
+    lags = behind.freed(view, disk, node, active=holds(view, instance))
     free = successor(disk, view.now, last_node=last, group=node.group, behind=lags)
     change = Change((free, successor(instance, view.now, disks=left)))
     what = f"take disk {disk.label} from {instance.name}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from moorage.errors import WrongState
 from moorage.jobs import Question, Task, View
 from moorage.jobs.unread import Idle
-from moorage.ops import behind, copies, node_tasks
+from moorage.ops import copies, node_tasks
 from moorage.ops.instance.base import OnInstance, check_answers
 from moorage.ops.instance.starting import recorded
 from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, holds, runs
@@ -41,7 +41,7 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
         check_nowhere_else(view, instance)
         node = view.config.node(instance.primary_node)
         for disk in view.config.disks_of(instance):
-            behind.check_alone(view, disk, node)
+            copies.check_alone(view.config, disk, node)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach, and record it."""

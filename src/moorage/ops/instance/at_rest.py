@@ -37,7 +37,7 @@ def with_disks(
     """
     held, disks = holds(view, instance), view.config.disks_of(instance)
     for disk in disks:
-        behind.check_alone(view, disk, node)
+        copies.check_alone(view.config, disk, node)
     yield from behind.recorded(view, disks, node)
     yield from attach_all(view, disks, node, held=held)
     yield from work

@@ -15,7 +15,7 @@ from moorage.errors import BadInput, WrongState
 from moorage.jobs import Lock, Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, pair_of, successor
 from moorage.model.pair import META_SIZE
-from moorage.ops import copies, node_tasks, pairs, placement
+from moorage.ops import behind, copies, node_tasks, pairs, placement
 from moorage.ops.disk_spec import DiskSpec, parameters
 from moorage.ops.instance.base import home
 from moorage.ops.liveness import holds, runs
@@ -84,6 +84,7 @@ class Mirroring:
                 hint=f"gnt-instance shutdown {name}",
             )
         if not self.gains:
+            behind.check_source(view, (disk for disk, _ in self.wishes), node, name)
             return
         peer = self._peer(view)
         pairs.check_apart(node, peer)

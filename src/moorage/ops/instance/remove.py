@@ -8,7 +8,7 @@ from moorage.errors import MoorageError, WrongState
 from moorage.jobs import Lock, Question, Task, View, commit
 from moorage.jobs.unread import Moot
 from moorage.model import Change, Disk, Instance, Node, successor
-from moorage.ops import copies
+from moorage.ops import behind, copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk_access import (
     ask_candidates,
@@ -18,7 +18,7 @@ from moorage.ops.disk_access import (
     remover,
 )
 from moorage.ops.instance.base import PATIENCE, OnInstance, put_down
-from moorage.ops.liveness import check_known, last_holder
+from moorage.ops.liveness import check_known, holds, last_holder
 
 
 class InstanceRemove(OnInstance, frozen=True, kw_only=True):
@@ -149,4 +149,5 @@ def _freed(view: View, instance: Instance, disk: Disk) -> Disk:
         epoch=disk.epoch + 1,
         group=node.group,
         last_node=last_holder(view, instance, disk),
+        behind=behind.freed(view, disk, node, active=holds(view, instance)),
     )

@@ -183,6 +183,8 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         source = secondary if place == primary else primary
         if holds(view, self.instance(view)):
             self._check_source(view, source, primary)
+        else:
+            behind.check_source(view, self.wanted(view), source, self.instance_name)
 
     def _check_source(self, view: View, source: Node, primary: Node) -> None:
         """Raise `WrongState` unless the copy that is to be copied is a good one."""
@@ -190,8 +192,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         if source == primary:
             pairs.check_good(view, disks, source)
         else:
-            look = f"gnt-instance activate-disks {self.instance_name} connects them"
-            behind.check_current(view, disks, source, primary, active=True, hint=look)
+            behind.check_current(view, disks, source, primary, active=True, hint="")
 
     def _check_words(self) -> None:
         placement.check_allocator(self.iallocator)

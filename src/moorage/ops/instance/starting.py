@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from moorage.errors import WrongState
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.model import Change, Claim, Disk, Instance, Node, successor
-from moorage.ops import behind, guest_tasks, links, node_tasks
+from moorage.ops import behind, copies, guest_tasks, links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
@@ -68,7 +68,7 @@ def _seen(
     held = active != instance.disks_active
     for disk in view.config.disks_of(instance):
         last = home.uuid if held else disk.last_node
-        off = behind.lonely(view.config, disk, home)
+        off = copies.lonely(view.config, disk, home)
         lags = behind.known(view, disk, home, alone=active and (alone or off))
         if (disk.last_node, disk.behind) != (last, lags):
             yield successor(disk, view.now, last_node=last, behind=lags)
@@ -184,7 +184,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
             for disk in view.config.disks_of(instance):
                 check_reach(view, disk, node)
                 if not self.goes_alone():
-                    behind.check_alone(view, disk, node)
+                    copies.check_alone(view.config, disk, node)
             links.check(view, node, instance.nics)
             if not self.ignore_capacity:
                 memory.check_start(view, self.as_it_runs(view))

@@ -174,7 +174,7 @@ async def switch(talk: Talk, disk: str) -> None:
             raise _stays(monitor, disk, "there is no mirror of it")
         if await hotplug.root(monitor, disk) == found.new.upper:
             return
-        await monitor.ask("stop")
+        await _stop(monitor)
         try:
             await _finish(monitor, found.job.id, disk)
             if await hotplug.root(monitor, disk) != found.new.upper:
@@ -278,8 +278,20 @@ async def _close_other(monitor: Monitor, disk: str) -> None:
                 await hotplug.close_stack(monitor, stack)
 
 
+async def _stop(monitor: Monitor) -> None:
+    """Let the guest stand still; if QEMU takes too long for it, not any later either.
+
+    It stops a guest when all is done that is on its way, and tells it after that.
+    """
+    try:
+        await monitor.ask("stop")
+    except Failed:
+        await _go_on(monitor)
+        raise
+
+
 async def _end_while_still(monitor: Monitor, job: str) -> None:
-    await monitor.ask("stop")
+    await _stop(monitor)
     try:
         await _cancel(monitor, job)
     except Failed:
