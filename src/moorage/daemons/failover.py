@@ -27,17 +27,14 @@ from moorage.node.copies import read_keys
 from moorage.node.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded
-from moorage.store.records import at_once, head_of, put_head
+from moorage.store.records import head_of
 from moorage.units import counted
 
 from . import master, process, voting
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim, give
-from .succession import put_aside
-
-LEAP = 100
-"""By how much the term rises: an old master that is cut off, and starts again some
-times, must not count as far."""
+from .succession import put_aside, raise_term
+from .voting import LEAP
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +295,6 @@ async def _written(path: Path, heritage: Heritage, term: int) -> None:
     finally:
         await truth.close()
     raise_term(path, term)
-
-
-def raise_term(path: Path, term: int) -> None:
-    """Let the next master of a store count a higher term than `term`."""
-    database = sqlite3.connect(path, isolation_level=None)
-    with closing(database), at_once(database):
-        head, _ = head_of(database)
-        put_head(database, head._replace(term=max(term, head.term)))
 
 
 def moved(config: Config, own: str) -> Change:

@@ -25,13 +25,13 @@ from moorage.node.client import HttpNodes
 from moorage.node.copies import read_keys
 from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
+from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, StoreLost
 
-from . import key_renewal, log_limit, pauses, process, settling, systemd
+from . import key_renewal, log_limit, pauses, process, settling, succession, systemd
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
-from .succession import follower, stand_down
+from .succession import stand_down
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -192,7 +192,13 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
-    await _check_leads(places, log, truth)
+    if await _raised(places, log, truth):
+        again = await _opened(places, server, stopped)
+        if again is None:
+            return
+        log, truth, records = again
+        with contextlib.suppress(StoreLost):  # that is seen below
+            await truth.commit(None)  # so that copies are of this term, too
     nodes = HttpNodes(authority(places))
     nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
@@ -225,14 +231,36 @@ async def _serve(
         raise await _followed(places, log, truth)
 
 
-async def _check_leads(
-    places: MasterPlaces, log: CommitLog, truth: ConfigStore
-) -> None:
-    """Raise `WrongState` if another master has followed this one; its store goes."""
-    leader = await _leader(places, truth)
-    if leader:
-        await truth.close()
-        raise stand_down(places, log.head, leader)
+async def _raised(places: MasterPlaces, log: CommitLog, truth: ConfigStore) -> bool:
+    """Say whether the store was closed, for its next opening takes a higher term.
+
+    Raises
+    ------
+    WrongState
+        If another master has followed this one; its store goes.
+    """
+    asking = HttpNodes(authority(places), leads=False)
+    try:
+        votes = await succession.ask_some(asking, truth.config)
+        leader = succession.followed(votes, truth.config, truth.term)
+        if leader:
+            await truth.close()
+            raise stand_down(places, log.head, leader)
+        if not votes.later(truth.term):
+            return False
+        term = await succession.claimed(asking, truth.config, log.head)
+    finally:
+        await asking.close()
+    if not term:
+        return False
+    _LOG.warning(
+        "some nodes have promised a later term to a failover that broke: this master "
+        "goes on with term %s, which more than half have promised it",
+        term + 1,
+    )
+    await truth.close()
+    succession.raise_term(places.store, term)
+    return True
 
 
 async def _followed(
@@ -250,7 +278,7 @@ async def _followed(
 async def _leader(places: MasterPlaces, truth: ConfigStore) -> str | None:
     asking = HttpNodes(authority(places), leads=False)
     try:
-        return await follower(asking, truth.config, truth.term)
+        return await succession.follower(asking, truth.config, truth.term)
     finally:
         await asking.close()
 
