@@ -31,6 +31,8 @@ PORTS = range(1830, 1862)
 _PATIENCE = 5.0
 """Seconds in which a secret must be said."""
 _STRANGERS = Limits(greeted=8, waiting=32)
+_MOST = 32
+"""Strangers at a port that have not said the secret yet; the oldest gives way."""
 
 Connect = Callable[[], Awaitable[socket]]
 
@@ -107,6 +109,7 @@ class _Door:
         self._told = told
         self._connect = connect
         self._used = False
+        self._holder: asyncio.Task[None] | None = None
 
     @property
     def over(self) -> bool:
@@ -127,6 +130,9 @@ class _Door:
         task = asyncio.create_task(self._hear(reader, writer))
         self.heard[task] = writer
         task.add_done_callback(self.heard.pop)
+        strangers = [one for one in self.heard if one is not self._holder]
+        if len(strangers) > _MOST:
+            self.heard[strangers[0]].transport.abort()
 
     async def _hear(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -139,7 +145,7 @@ class _Door:
                 said = await reader.readexactly(len(self.secret))
             if self._used or not hmac.compare_digest(said, self.secret.encode()):
                 return
-            self._used = True
+            self._used, self._holder = True, asyncio.current_task()
             # Not at once: the doorkeeper has not done with this one yet.
             asyncio.get_running_loop().call_soon(self.shut)
             _LOG.info(
