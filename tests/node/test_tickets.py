@@ -147,15 +147,16 @@ async def test_an_open_console_keeps_no_port(
     port = tickets.draw(HERE, TOLD, guest.connect).port
     await tickets.close()
     monkeypatch.setattr("moorage.node.tickets.PORTS", range(port, port + 1))
-    with await shown(word(tickets.draw(HERE, TOLD, guest.connect))) as link:
+    other = Guest()
+    with closing(other.ours), closing(other.theirs):
+        first = await shown(word(tickets.draw(HERE, TOLD, guest.connect)))
         await asyncio.sleep(0.05)  # its listener is closed
-        other = Guest()
-        with closing(other.ours), closing(other.theirs):
-            with await shown(word(tickets.draw(HERE, TOLD, other.connect))) as second:
-                await asyncio.to_thread(second.sendall, b"b")
-                assert await asyncio.to_thread(other.ours.recv, 5) == b"b"
-                await asyncio.to_thread(link.sendall, b"a")
-                assert await asyncio.to_thread(guest.ours.recv, 5) == b"a"
+        second = await shown(word(tickets.draw(HERE, TOLD, other.connect)))
+        with first, second:
+            await asyncio.to_thread(second.sendall, b"b")
+            assert await asyncio.to_thread(other.ours.recv, 5) == b"b"
+            await asyncio.to_thread(first.sendall, b"a")
+            assert await asyncio.to_thread(guest.ours.recv, 5) == b"a"
 
 
 async def test_two_tickets_that_wait_have_two_ports(
