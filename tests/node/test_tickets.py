@@ -166,6 +166,20 @@ async def test_two_tickets_that_wait_have_two_ports(
     assert len({one.port for one in drawn}) == 3
 
 
+async def test_when_all_ports_wait_it_says_for_how_long(
+    tickets: Tickets, guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = tickets.draw(HERE, TOLD, guest.connect)
+    monkeypatch.setattr("moorage.node.tickets.PORTS", range(drawn.port, drawn.port + 1))
+    with pytest.raises(Failed, match="no port is free for a console") as told:
+        tickets.draw(HERE, TOLD, guest.connect)
+    assert told.value.hint == (
+        "its ports wait for those who drew 1 ticket; each is over 120 seconds after it "
+        "was drawn"
+    )
+    (await shown(word(drawn))).close()  # the first is as good as before
+
+
 async def test_strangers_that_say_nothing_are_few_and_keep_nobody_out(
     tickets: Tickets, guest: Guest
 ) -> None:

@@ -18,6 +18,7 @@ from msgspec import json
 
 from moorage.errors import Failed, MoorageError
 from moorage.protocol import Drawn
+from moorage.units import counted
 
 from . import wire
 from .doorkeeper import Doorkeeper, Limits
@@ -72,7 +73,7 @@ class Tickets:
         """
         context, fingerprint = self._keys.for_strangers()
         family = AF_INET6 if ":" in address else AF_INET
-        listener = wire.steady(gate.listen(family, address, PORTS, "console"))
+        listener = wire.steady(self._listen(family, address))
         door = _Door(told, connect)
         door.keeper = Doorkeeper(listener, door.stranger, context, _STRANGERS)
         asyncio.get_running_loop().call_later(self._lasts, door.shut)
@@ -81,6 +82,18 @@ class Tickets:
         return Drawn(
             port=port, secret=door.secret, fingerprint=fingerprint, lasts=self._lasts
         )
+
+    def _listen(self, family: int, address: str) -> socket:
+        try:
+            return gate.listen(family, address, PORTS, "console")
+        except Failed as error:
+            waiting = sum(one.keeper is not None for one in self._doors)
+            if not waiting:
+                raise
+            raise error.with_hint(
+                f"its ports wait for those who drew {counted(waiting, 'ticket')}; each "
+                f"is over {self._lasts} seconds after it was drawn"
+            ) from None
 
     async def close(self) -> None:
         """Wait for nobody any more, and hang up on those who are there."""
