@@ -15,7 +15,7 @@ from moorage.errors import Failed, Stale, Unreachable, WrongState
 from moorage.model.commits import Head
 from moorage.node.fence import Fence
 from moorage.node.state_copy import StateCopy
-from moorage.protocol import HeedTerm, Pause, silent
+from moorage.protocol import GetStanding, HeedTerm, Pause, silent
 from moorage.protocol.sender import ourselves
 from moorage.store import MemoryStore, SqliteStore, create
 from moorage.store.records import at_once, opened, put_head
@@ -48,6 +48,25 @@ class Breaking:
         if isinstance(call, HeedTerm) and node.name != self.left:
             raise Unreachable(f"{node.name} is gone", sent=False, cause="gone")
         return await self.nodes.call(node, call, term, report)
+
+
+class Changing:
+    """A way to the nodes on which the old master changes them, at a call of a kind."""
+
+    def __init__(self, town: Town, kind: type) -> None:
+        self.town, self.kind, self.left = town, kind, True
+        self.claimed: set[str] = set()
+
+    async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
+        if isinstance(call, HeedTerm):
+            self.claimed.add(node.name)
+        if isinstance(call, self.kind):
+            if self.left:
+                self.left = False
+                await self.town.mark("node5", offline=True)
+            else:
+                await asyncio.sleep(0.2)  # it is committed first
+        return await self.town.nodes.call(node, call, term, report)
 
 
 @pytest.fixture
@@ -208,6 +227,26 @@ def test_a_master_that_does_not_start_names_the_command(tmp_path: Path) -> None:
         master.start(MasterPlaces(tmp_path))
     assert "there is no cluster in" in told.value.message
     assert "or on another candidate" in told.value.hint
+
+
+async def test_nodes_that_came_or_went_while_somebody_thought_are_counted(
+    five: Town,
+) -> None:
+    """The question may stand for hours; who is to be told is looked up after it."""
+    way = Changing(five, GetStanding)
+    assert await follow(five, "node2", way)
+    assert way.claimed == {"node1", "node2", "node3", "node4"}
+
+
+async def test_nodes_that_come_or_go_while_they_are_told_stop_a_failover(
+    five: Town,
+) -> None:
+    """More than half of the nodes that there were are not more than half now."""
+    with pytest.raises(Failed, match="nodes came or went") as told:
+        await follow(five, "node2", Changing(five, HeedTerm))
+    assert told.value.hint.startswith("gnt-cluster master-failover, here again")
+    assert not (five.directory / "master-node2" / "state.sqlite").exists()
+    assert await follow(five, "node2")
 
 
 # -- a living master whose failover broke ----------------------------------------------

@@ -178,14 +178,16 @@ async def promote(
     agreed: Callable[[list[str]], None],
 ) -> list[str]:
     """Ask, agree, fence, and lay the state where a master finds it."""
-    heritage = read(node)
-    votes = await _ask(nodes, heritage, GetStanding(), 0)
+    votes = await _ask(nodes, read(node), GetStanding(), 0)
+    heritage = read(node)  # a master that lives has gone on meanwhile
     check(heritage, votes, voting=voting)
     agreed(list(warnings(heritage, votes)))
     term = max(votes.highest(heritage.head.term), heritage.head.term) + LEAP
-    fenced = await _ask(nodes, heritage, HeedTerm(), term)
+    asked = read(node)  # somebody may have thought for hours, and nodes come and go
+    fenced = await _ask(nodes, asked, HeedTerm(), term)
     with _told_to_repeat():
         heritage = read(node)  # now that no earlier master changes it any more
+        _check_same(asked, heritage)
         check(heritage, fenced, voting=voting)
         told = list(fenced.told(heritage.own, heritage.head))
         await _settle(places, heritage, term)
@@ -197,6 +199,13 @@ async def _ask(
     nodes: Nodes, heritage: Heritage, call: GetStanding | HeedTerm, term: int
 ) -> voting.Votes:
     return await voting.ask(nodes, heritage.voters, call, term)
+
+
+def _check_same(asked: Heritage, heritage: Heritage) -> None:
+    """Raise `WrongState` if others were told than those that have a vote by now."""
+    before, now = ({one.uuid for one in each.voters} for each in (asked, heritage))
+    if before != now:
+        raise WrongState("nodes came or went while they were told of the next master")
 
 
 def check(heritage: Heritage, votes: voting.Votes, *, voting: bool) -> None:
