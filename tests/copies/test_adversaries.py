@@ -249,6 +249,30 @@ async def test_nodes_that_come_or_go_while_they_are_told_stop_a_failover(
     assert await follow(five, "node2")
 
 
+async def test_a_term_that_jumped_begins_with_a_commit_of_its_own(five: Town) -> None:
+    """Else a whole copy would look as if a later master had led without it."""
+    term, config = five.truth.term, five.truth.config
+    for number in range(1, 6):
+        leaders = five.nodes.nodes[f"node{number}"].agent._leaders
+        leaders.hear(term, _sender("node1"))
+    votes = await succession.ask_some(five.nodes, config)
+    assert not succession.jumped(votes, term + 7)
+    assert succession.jumped(votes, term + 101)
+    # As after a restore of what the copies have, too.
+    again = await _again(five)
+    await again.stop()
+    await again.log.close()
+    path = five.directory / "own" / "state.sqlite"
+    succession.raise_term(path, term + 100)
+    third = await led(five.directory, five.nodes, SqliteStore(path))
+    await third.whole("node2", "node3", "node4", "node5")
+    five.nodes.nodes["node5"].agent._leaders.hear(third.truth.term, _sender("node1"))
+    await third.truth.commit(None)
+    await third.stop()
+    await third.log.close()
+    assert await follow(five, "node2")
+
+
 # -- a living master whose failover broke ----------------------------------------------
 
 

@@ -27,7 +27,16 @@ from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
 from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, StoreLost
 
-from . import key_renewal, log_limit, pauses, process, settling, succession, systemd
+from . import (
+    key_renewal,
+    log_limit,
+    pauses,
+    process,
+    settling,
+    succession,
+    systemd,
+    voting,
+)
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
@@ -51,6 +60,9 @@ STORE_LOST = 75
 BROKEN = 70
 """Exit status of a defect of ours; ``EX_SOFTWARE``."""
 WORD = "moorage.cli.moorage"
+
+Opened = tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]]
+"""A store of which the lead was taken, and its records that are no configuration."""
 
 
 def run(places: MasterPlaces) -> None:
@@ -152,7 +164,7 @@ def _tell_pid(places: MasterPlaces) -> None:
 
 async def _opened(
     places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]] | None:
+) -> Opened | None:
     """Take the lead; wait as long as the store cannot be opened or written.
 
     Returns None when the master is told to end meanwhile.
@@ -192,13 +204,10 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
-    if await _raised(places, log, truth):
-        again = await _opened(places, server, stopped)
-        if again is None:
-            return
-        log, truth, records = again
-        with contextlib.suppress(StoreLost):  # that is seen below
-            await truth.commit(None)  # so that copies are of this term, too
+    leading = await _leading(places, server, (log, truth, records), stopped)
+    if leading is None:
+        return
+    log, truth, records = leading
     nodes = HttpNodes(authority(places))
     nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
@@ -231,8 +240,31 @@ async def _serve(
         raise await _followed(places, log, truth)
 
 
-async def _raised(places: MasterPlaces, log: CommitLog, truth: ConfigStore) -> bool:
-    """Say whether the store was closed, for its next opening takes a higher term.
+async def _leading(
+    places: MasterPlaces, server: LuxiServer, opened: Opened, stopped: asyncio.Event
+) -> Opened | None:
+    """Return the store with a term that nodes take orders of.
+
+    Returns None when the master is told to end meanwhile.
+    """
+    log, truth, _ = opened
+    votes = await _heard(places, log, truth)
+    first = succession.jumped(votes, truth.term)
+    if votes.later(truth.term) and await _raised(places, log, truth):
+        again = await _opened(places, server, stopped)
+        if again is None:
+            return None
+        opened, first = again, True
+    if first:
+        with contextlib.suppress(StoreLost):  # the store says so, too
+            await opened[1].commit(None)  # so that copies are of this term, too
+    return opened
+
+
+async def _heard(
+    places: MasterPlaces, log: CommitLog, truth: ConfigStore
+) -> voting.Votes:
+    """Return which masters some nodes have heard.
 
     Raises
     ------
@@ -242,12 +274,19 @@ async def _raised(places: MasterPlaces, log: CommitLog, truth: ConfigStore) -> b
     asking = HttpNodes(authority(places), leads=False)
     try:
         votes = await succession.ask_some(asking, truth.config)
-        leader = succession.followed(votes, truth.config, truth.term)
-        if leader:
-            await truth.close()
-            raise stand_down(places, log.head, leader)
-        if not votes.later(truth.term):
-            return False
+    finally:
+        await asking.close()
+    leader = succession.followed(votes, truth.config, truth.term)
+    if leader:
+        await truth.close()
+        raise stand_down(places, log.head, leader)
+    return votes
+
+
+async def _raised(places: MasterPlaces, log: CommitLog, truth: ConfigStore) -> bool:
+    """Say whether the store was closed, for its next opening takes a higher term."""
+    asking = HttpNodes(authority(places), leads=False)
+    try:
         term = await succession.claimed(asking, truth.config, log.head)
     finally:
         await asking.close()

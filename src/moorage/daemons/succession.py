@@ -56,6 +56,16 @@ def followed(votes: voting.Votes, config: Config, term: int) -> str | None:
     return name if len(later) * 2 > votes.asked and name else None
 
 
+def jumped(votes: voting.Votes, term: int) -> bool:
+    """Whether a term is so far above what was heard that copies seem of another past.
+
+    A copy that has all, but is of the term before, would look as if a later master had
+    led without it; so the first commit of such a term is made at once.
+    """
+    led = [one.led for one in votes.said.values()]
+    return bool(led) and term - max(led) >= voting.LEAP
+
+
 async def follower(
     nodes: Nodes, config: Config, term: int, patience: float = _PATIENCE
 ) -> str | None:
