@@ -3,22 +3,22 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from candidates import Town, led
-from moorage.daemons import failover, master
+from moorage.daemons import failover, master, succession
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Failed, Stale, Unreachable, WrongState
 from moorage.model.commits import Head
 from moorage.node.fence import Fence
 from moorage.node.state_copy import StateCopy
-from moorage.protocol import HeedTerm
+from moorage.protocol import GetStanding, HeedTerm, Pause, silent
 from moorage.protocol.sender import ourselves
-from moorage.store import MemoryStore, create
+from moorage.store import MemoryStore, SqliteStore, create
 from moorage.store.records import at_once, opened, put_head
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
@@ -48,6 +48,25 @@ class Breaking:
         if isinstance(call, HeedTerm) and node.name != self.left:
             raise Unreachable(f"{node.name} is gone", sent=False, cause="gone")
         return await self.nodes.call(node, call, term, report)
+
+
+class Changing:
+    """A way to the nodes on which the old master changes them, at a call of a kind."""
+
+    def __init__(self, town: Town, kind: type) -> None:
+        self.town, self.kind, self.left = town, kind, True
+        self.claimed: set[str] = set()
+
+    async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
+        if isinstance(call, HeedTerm):
+            self.claimed.add(node.name)
+        if isinstance(call, self.kind):
+            if self.left:
+                self.left = False
+                await self.town.mark("node5", offline=True)
+            else:
+                await asyncio.sleep(0.2)  # it is committed first
+        return await self.town.nodes.call(node, call, term, report)
 
 
 @pytest.fixture
@@ -208,3 +227,158 @@ def test_a_master_that_does_not_start_names_the_command(tmp_path: Path) -> None:
         master.start(MasterPlaces(tmp_path))
     assert "there is no cluster in" in told.value.message
     assert "or on another candidate" in told.value.hint
+
+
+async def test_nodes_that_came_or_went_while_somebody_thought_are_counted(
+    five: Town,
+) -> None:
+    """The question may stand for hours; who is to be told is looked up after it."""
+    way = Changing(five, GetStanding)
+    assert await follow(five, "node2", way)
+    assert way.claimed == {"node1", "node2", "node3", "node4"}
+
+
+async def test_nodes_that_come_or_go_while_they_are_told_stop_a_failover(
+    five: Town,
+) -> None:
+    """More than half of the nodes that there were are not more than half now."""
+    with pytest.raises(Failed, match="nodes came or went") as told:
+        await follow(five, "node2", Changing(five, HeedTerm))
+    assert told.value.hint.startswith("gnt-cluster master-failover, here again")
+    assert not (five.directory / "master-node2" / "state.sqlite").exists()
+    assert await follow(five, "node2")
+
+
+async def test_a_term_that_jumped_begins_with_a_commit_of_its_own(five: Town) -> None:
+    """Else a whole copy would look as if a later master had led without it."""
+    term, config = five.truth.term, five.truth.config
+    for number in range(1, 6):
+        leaders = five.nodes.nodes[f"node{number}"].agent._leaders
+        leaders.hear(term, _sender("node1"))
+    votes = await succession.ask_some(five.nodes, config)
+    assert not succession.jumped(votes, term + 7)
+    assert succession.jumped(votes, term + 101)
+    # As after a restore of what the copies have, too.
+    again = await _again(five)
+    await again.stop()
+    await again.log.close()
+    path = five.directory / "own" / "state.sqlite"
+    succession.raise_term(path, term + 100)
+    third = await led(five.directory, five.nodes, SqliteStore(path))
+    await third.whole("node2", "node3", "node4", "node5")
+    five.nodes.nodes["node5"].agent._leaders.hear(third.truth.term, _sender("node1"))
+    await third.truth.commit(None)
+    await third.stop()
+    await third.log.close()
+    assert await follow(five, "node2")
+
+
+# -- a living master whose failover broke ----------------------------------------------
+
+
+async def _again(five: Town) -> Town:
+    """Let the master of `five` start again, on a store in a file."""
+    await five.stop()
+    path = five.directory / "own" / "state.sqlite"
+    store = SqliteStore(path)
+    await store.lead()
+    head = five.store.head
+    await store.commit([*five.store.records.items()], expected=0)  # type: ignore[attr-defined]
+    await store.close()
+    with closing(opened(path)) as database, at_once(database):
+        put_head(database, head)
+    return await led(five.directory, five.nodes, SqliteStore(path))
+
+
+async def _claimed(town: Town) -> int:
+    return await succession.claimed(town.nodes, town.truth.config, town.log.head, 2.0)
+
+
+async def _obey(town: Town) -> list[str]:
+    """Return the nodes that take an order of a master."""
+    found = []
+    for number in range(1, 6):
+        node = town.truth.config.node(f"node{number}")
+        with suppress(Stale):
+            await town.nodes.call(node, Pause(), town.truth.term, silent)
+            found.append(node.name)
+    return found
+
+
+async def test_a_living_master_gets_the_nodes_back_that_a_broken_failover_told(
+    five: Town,
+) -> None:
+    with pytest.raises(Failed):
+        await follow(five, "node2", Breaking(five.nodes, "node2"))
+    again = await _again(five)
+    assert await _obey(again) == ["node1", "node3", "node4", "node5"]
+    term = await _claimed(again)
+    assert term > again.truth.term
+    await again.stop()
+    await again.log.close()
+    path = five.directory / "own" / "state.sqlite"
+    succession.raise_term(path, term)
+    third = await led(five.directory, five.nodes, SqliteStore(path))
+    await third.truth.commit(None)
+    assert len(await _obey(third)) == 5
+    await third.whole("node2", "node3", "node4", "node5")
+    await third.commit(1)
+    assert await _claimed(third) == 0  # nobody refuses it any more
+    # The copies are of its term: a later failover is refused by none of them.
+    await third.stop()
+    await third.log.close()
+    assert await follow(five, "node2")
+
+
+async def test_a_master_claims_nothing_that_more_than_half_promised_to_another(
+    five: Town,
+) -> None:
+    again = await _again(five)
+    for name in ("node2", "node3", "node4"):
+        five.nodes.nodes[name].agent._fence.pass_term(again.truth.term + 100)
+    assert await _claimed(again) == 0
+    await again.stop()
+    await again.log.close()
+
+
+async def test_a_master_claims_nothing_once_somebody_has_heard_its_successor(
+    five: Town,
+) -> None:
+    again = await _again(five)
+    term = again.truth.term + 100
+    five.nodes.nodes["node5"].agent._fence.pass_term(term)
+    five.nodes.nodes["node5"].agent._leaders.hear(term + 1, _sender("node2"))
+    assert await _claimed(again) == 0
+    await again.stop()
+    await again.log.close()
+
+
+async def test_a_master_claims_nothing_when_a_copy_is_further(five: Town) -> None:
+    again = await _again(five)
+    head = _head(five, "node4")
+    five.nodes.nodes["node5"].agent._fence.pass_term(again.truth.term + 100)
+    _stands(
+        five, "node4", Head(head.version + 1, again.truth.term + 101, head.total + 1)
+    )
+    assert await _claimed(again) == 0
+    await again.stop()
+    await again.log.close()
+
+
+async def test_of_a_claim_and_a_failover_at_one_moment_one_gets_more_than_half(
+    five: Town,
+) -> None:
+    with pytest.raises(Failed):
+        await follow(five, "node2", Breaking(five.nodes, "node2"))
+    again = await _again(five)
+    way = Slow(five.nodes, 10)
+    config, head = again.truth.config, again.log.head
+    claim = succession.claimed(way, config, head, 20.0)
+    term, ended = await asyncio.gather(
+        claim, follow(five, "node3", way), return_exceptions=True
+    )
+    assert not isinstance(term, BaseException)
+    assert (term > 0) == isinstance(ended, Failed), (term, ended)
+    assert (five.directory / "master-node3" / "state.sqlite").exists() == (not term)
+    await again.stop()
+    await again.log.close()

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from candidates import Town, led
-from moorage.daemons import failover, succession
+from moorage.daemons import failover, succession, voting
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Stale, Unreachable, WrongState
 from moorage.model.commits import Head
@@ -176,10 +176,10 @@ async def test_a_node_that_lies_about_its_term_shuts_no_later_master_out(
 ) -> None:
     """No node takes an order of a term beyond what fits into a request."""
     most = (1 << 53) - 1
-    pair.new_way.said["node3"] = {"term": most - failover.LEAP}
+    pair.new_way.said["node3"] = {"term": most - voting.LEAP}
     await pair.follow()
     assert pair.new
-    assert pair.new.truth.term < pair.old.truth.term + 2 * failover.LEAP
+    assert pair.new.truth.term < pair.old.truth.term + 2 * voting.LEAP
     assert await pair.order(pair.new, "node3")
 
 

@@ -138,3 +138,63 @@ async def test_an_agent_that_ends_hangs_up(tickets: Tickets, guest: Guest) -> No
 def test_what_is_no_ticket_is_told(text: str) -> None:
     with pytest.raises(BadInput, match="is no ticket of a console"):
         ticket_from_text(text)
+
+
+async def test_an_open_console_keeps_no_port(
+    tickets: Tickets, guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who sits at one for hours does not keep others from theirs."""
+    port = tickets.draw(HERE, TOLD, guest.connect).port
+    await tickets.close()
+    monkeypatch.setattr("moorage.node.tickets.PORTS", range(port, port + 1))
+    other = Guest()
+    with closing(other.ours), closing(other.theirs):
+        first = await shown(word(tickets.draw(HERE, TOLD, guest.connect)))
+        await asyncio.sleep(0.05)  # its listener is closed
+        second = await shown(word(tickets.draw(HERE, TOLD, other.connect)))
+        with first, second:
+            await asyncio.to_thread(second.sendall, b"b")
+            assert await asyncio.to_thread(other.ours.recv, 5) == b"b"
+            await asyncio.to_thread(first.sendall, b"a")
+            assert await asyncio.to_thread(guest.ours.recv, 5) == b"a"
+
+
+async def test_two_tickets_that_wait_have_two_ports(
+    tickets: Tickets, guest: Guest
+) -> None:
+    drawn = [tickets.draw(HERE, TOLD, guest.connect) for _ in range(3)]
+    assert len({one.port for one in drawn}) == 3
+
+
+async def test_when_all_ports_wait_it_says_for_how_long(
+    tickets: Tickets, guest: Guest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = tickets.draw(HERE, TOLD, guest.connect)
+    monkeypatch.setattr("moorage.node.tickets.PORTS", range(drawn.port, drawn.port + 1))
+    with pytest.raises(Failed, match="no port is free for a console") as told:
+        tickets.draw(HERE, TOLD, guest.connect)
+    assert told.value.hint == (
+        "its ports wait for those who drew 1 ticket; each is over 120 seconds after it "
+        "was drawn"
+    )
+    (await shown(word(drawn))).close()  # the first is as good as before
+
+
+async def test_strangers_that_say_nothing_are_few_and_keep_nobody_out(
+    tickets: Tickets, guest: Guest
+) -> None:
+    """Each costs a third of a megabyte, and seconds, until it is hung up on."""
+    drawn = tickets.draw(HERE, TOLD, guest.connect)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    silent = [
+        await asyncio.open_connection(HERE, drawn.port, ssl=context) for _ in range(40)
+    ]
+    (door,) = tickets._doors
+    await asyncio.sleep(0.05)
+    assert len(door.heard) <= 32
+    with await shown(word(drawn)) as link:
+        await asyncio.to_thread(link.sendall, b"root\n")
+        assert await asyncio.to_thread(guest.ours.recv, 5) == b"root\n"
+    for _, writer in silent:
+        writer.transport.abort()

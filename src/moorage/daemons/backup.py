@@ -33,9 +33,11 @@ from moorage.protocol import GetStanding
 from moorage.store import ConfigStore, Inspection, SqliteStore, inspect, loaded
 
 from . import master, voting
-from .failover import LEAP, moved, raise_term
+from .failover import moved
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim, give
+from .succession import raise_term
+from .voting import LEAP
 
 _MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
 _MOST = 4 * 1024**3

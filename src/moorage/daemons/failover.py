@@ -27,17 +27,14 @@ from moorage.node.copies import read_keys
 from moorage.node.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded
-from moorage.store.records import at_once, head_of, put_head
+from moorage.store.records import head_of
 from moorage.units import counted
 
 from . import master, process, voting
 from .paths import KEPT, MasterPlaces, NodePlaces
 from .state_directory import claim, give
-from .succession import put_aside
-
-LEAP = 100
-"""By how much the term rises: an old master that is cut off, and starts again some
-times, must not count as far."""
+from .succession import put_aside, raise_term
+from .voting import LEAP
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +178,16 @@ async def promote(
     agreed: Callable[[list[str]], None],
 ) -> list[str]:
     """Ask, agree, fence, and lay the state where a master finds it."""
-    heritage = read(node)
-    votes = await _ask(nodes, heritage, GetStanding(), 0)
+    votes = await _ask(nodes, read(node), GetStanding(), 0)
+    heritage = read(node)  # a master that lives has gone on meanwhile
     check(heritage, votes, voting=voting)
     agreed(list(warnings(heritage, votes)))
     term = max(votes.highest(heritage.head.term), heritage.head.term) + LEAP
-    fenced = await _ask(nodes, heritage, HeedTerm(), term)
+    asked = read(node)  # somebody may have thought for hours, and nodes come and go
+    fenced = await _ask(nodes, asked, HeedTerm(), term)
     with _told_to_repeat():
         heritage = read(node)  # now that no earlier master changes it any more
+        _check_same(asked, heritage)
         check(heritage, fenced, voting=voting)
         told = list(fenced.told(heritage.own, heritage.head))
         await _settle(places, heritage, term)
@@ -200,6 +199,13 @@ async def _ask(
     nodes: Nodes, heritage: Heritage, call: GetStanding | HeedTerm, term: int
 ) -> voting.Votes:
     return await voting.ask(nodes, heritage.voters, call, term)
+
+
+def _check_same(asked: Heritage, heritage: Heritage) -> None:
+    """Raise `WrongState` if others were told than those that have a vote by now."""
+    before, now = ({one.uuid for one in each.voters} for each in (asked, heritage))
+    if before != now:
+        raise WrongState("nodes came or went while they were told of the next master")
 
 
 def check(heritage: Heritage, votes: voting.Votes, *, voting: bool) -> None:
@@ -298,14 +304,6 @@ async def _written(path: Path, heritage: Heritage, term: int) -> None:
     finally:
         await truth.close()
     raise_term(path, term)
-
-
-def raise_term(path: Path, term: int) -> None:
-    """Let the next master of a store count a higher term than `term`."""
-    database = sqlite3.connect(path, isolation_level=None)
-    with closing(database), at_once(database):
-        head, _ = head_of(database)
-        put_head(database, head._replace(term=max(term, head.term)))
 
 
 def moved(config: Config, own: str) -> Change:

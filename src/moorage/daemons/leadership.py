@@ -97,6 +97,7 @@ def fenced(term: int) -> WrongState:
     return WrongState(
         f"this is not the cluster's master (its term is {term}): its nodes have heard "
         "another one, and none takes orders of this one; it ends",
-        hint="if there is no other, and the store is a copy that was put back: moorage "
-        "master start (each start raises the term by one)",
+        hint="if there is no other, since a failover broke: gnt-cluster "
+        "master-failover, on a candidate; if the store is a copy that was put back: "
+        "moorage master start (each start raises the term by one)",
     )

@@ -25,13 +25,22 @@ from moorage.node.client import HttpNodes
 from moorage.node.copies import read_keys
 from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
+from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, StoreLost
 
-from . import key_renewal, log_limit, pauses, process, settling, systemd
+from . import (
+    key_renewal,
+    log_limit,
+    pauses,
+    process,
+    settling,
+    succession,
+    systemd,
+    voting,
+)
 from .leadership import Standing, fenced
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
-from .succession import follower, stand_down
+from .succession import stand_down
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -51,6 +60,9 @@ STORE_LOST = 75
 BROKEN = 70
 """Exit status of a defect of ours; ``EX_SOFTWARE``."""
 WORD = "moorage.cli.moorage"
+
+Opened = tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]]
+"""A store of which the lead was taken, and its records that are no configuration."""
 
 
 def run(places: MasterPlaces) -> None:
@@ -152,7 +164,7 @@ def _tell_pid(places: MasterPlaces) -> None:
 
 async def _opened(
     places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]] | None:
+) -> Opened | None:
     """Take the lead; wait as long as the store cannot be opened or written.
 
     Returns None when the master is told to end meanwhile.
@@ -192,7 +204,10 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
-    await _check_leads(places, log, truth)
+    leading = await _leading(places, server, (log, truth, records), stopped)
+    if leading is None:
+        return
+    log, truth, records = leading
     nodes = HttpNodes(authority(places))
     nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
@@ -225,14 +240,66 @@ async def _serve(
         raise await _followed(places, log, truth)
 
 
-async def _check_leads(
+async def _leading(
+    places: MasterPlaces, server: LuxiServer, opened: Opened, stopped: asyncio.Event
+) -> Opened | None:
+    """Return the store with a term that nodes take orders of.
+
+    Returns None when the master is told to end meanwhile.
+    """
+    log, truth, _ = opened
+    votes = await _heard(places, log, truth)
+    first = succession.jumped(votes, truth.term)
+    if votes.later(truth.term) and await _raised(places, log, truth):
+        again = await _opened(places, server, stopped)
+        if again is None:
+            return None
+        opened, first = again, True
+    if first:
+        with contextlib.suppress(StoreLost):  # the store says so, too
+            await opened[1].commit(None)  # so that copies are of this term, too
+    return opened
+
+
+async def _heard(
     places: MasterPlaces, log: CommitLog, truth: ConfigStore
-) -> None:
-    """Raise `WrongState` if another master has followed this one; its store goes."""
-    leader = await _leader(places, truth)
+) -> voting.Votes:
+    """Return which masters some nodes have heard.
+
+    Raises
+    ------
+    WrongState
+        If another master has followed this one; its store goes.
+    """
+    asking = HttpNodes(authority(places), leads=False)
+    try:
+        votes = await succession.ask_some(asking, truth.config)
+    finally:
+        await asking.close()
+    leader = succession.followed(votes, truth.config, truth.term)
     if leader:
         await truth.close()
         raise stand_down(places, log.head, leader)
+    return votes
+
+
+async def _raised(places: MasterPlaces, log: CommitLog, truth: ConfigStore) -> bool:
+    """Say whether the store was closed, for its next opening takes a higher term."""
+    asking = HttpNodes(authority(places), leads=False)
+    try:
+        term = await succession.claimed(asking, truth.config, log.head)
+    finally:
+        await asking.close()
+    if not term:
+        return False
+    _LOG.warning(
+        "some nodes have promised a later term to a failover that broke: this master "
+        "goes on with term %s, which more than half have promised it",
+        term + 1,
+    )
+    await truth.close()
+    succession.raise_term(places.store, term)
+    return True
 
 
 async def _followed(
@@ -250,7 +317,7 @@ async def _followed(
 async def _leader(places: MasterPlaces, truth: ConfigStore) -> str | None:
     asking = HttpNodes(authority(places), leads=False)
     try:
-        return await follower(asking, truth.config, truth.term)
+        return await succession.follower(asking, truth.config, truth.term)
     finally:
         await asking.close()
 

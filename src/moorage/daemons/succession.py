@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A master that was followed by another one becomes a node, and says so."""
 
+import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from moorage.errors import WrongState
@@ -10,7 +12,8 @@ from moorage.jobs import Nodes
 from moorage.model import Config, Node
 from moorage.model.commits import Head
 from moorage.node import durable
-from moorage.protocol import GetStanding
+from moorage.protocol import GetStanding, HeedTerm
+from moorage.store.records import at_once, head_of, put_head
 
 from . import voting
 from .paths import MasterPlaces
@@ -21,13 +24,10 @@ _PATIENCE = 3.0
 """Seconds that they may take."""
 
 
-async def follower(
-    nodes: Nodes, config: Config, term: int, patience: float = _PATIENCE
-) -> str | None:
-    """Return the node of the master that has followed the one of a term, if one has.
-
-    More than half of those that are asked must have heard it. Where too few answer, as
-    after a power cut, nobody is taken to have followed: fences keep nodes from harm.
+async def ask_some(
+    nodes: Nodes, config: Config, patience: float = _PATIENCE
+) -> voting.Votes:
+    """Ask some nodes which masters they have heard: the own one, then candidates.
 
     Parameters
     ----------
@@ -38,13 +38,87 @@ async def follower(
     others = [one for one in config.named(Node) if not one.offline and one != own]
     others.sort(key=lambda one: not one.master_candidate)
     if not others:
-        return None
+        return voting.Votes()
     whom = [own, *others][:_ASKED]
-    votes = await voting.ask(nodes, whom, GetStanding(), 0, patience)
+    return await voting.ask(nodes, whom, GetStanding(), 0, patience)
+
+
+def followed(votes: voting.Votes, config: Config, term: int) -> str | None:
+    """Return the node of the master that has followed the one of a term, if one has.
+
+    More than half of those that were asked must have heard it. Where too few answer,
+    as after a power cut, nobody is taken to have followed: fences keep nodes from harm.
+    """
+    own = config.node(config.cluster.master_node).name
     later = votes.later(term)
-    leaders = Counter(one.leader for one in later if one.leader != own.name)
+    leaders = Counter(one.leader for one in later if one.leader != own)
     name = leaders.most_common(1)[0][0] if leaders else ""
-    return name if len(later) * 2 > len(whom) and name else None
+    return name if len(later) * 2 > votes.asked and name else None
+
+
+def jumped(votes: voting.Votes, term: int) -> bool:
+    """Whether a term is so far above what was heard that copies seem of another past.
+
+    A copy that has all, but is of the term before, would look as if a later master had
+    led without it; so the first commit of such a term is made at once.
+    """
+    led = [one.led for one in votes.said.values()]
+    return bool(led) and term - max(led) >= voting.LEAP
+
+
+async def follower(
+    nodes: Nodes, config: Config, term: int, patience: float = _PATIENCE
+) -> str | None:
+    """Ask some nodes; return the node of the master that has followed, if one has."""
+    return followed(await ask_some(nodes, config, patience), config, term)
+
+
+# -- a term above the promises of a failover that broke --------------------------------
+
+
+async def claimed(
+    nodes: Nodes, config: Config, head: Head, patience: float = _PATIENCE
+) -> int:
+    """Return a higher term that more than half of the nodes have promised this master.
+
+    A failover that broke may leave some nodes waiting for a master that never comes,
+    and refusing the living one. That one asks for a term as a candidate does: so of it
+    and of a failover that goes on meanwhile, one gets more than half. It asks only
+    while more than half take its orders, and while nobody has heard a later master.
+
+    Parameters
+    ----------
+    head
+        Where this master's store stands, of the term that it has taken.
+    patience
+        Seconds that a node may take to answer.
+
+    Returns
+    -------
+    The term; 0 if none is needed, or none may be taken.
+    """
+    voters = [one for one in config.named(Node) if not one.offline]
+    votes = await voting.ask(nodes, voters, GetStanding(), 0, patience)
+    highest = votes.highest(head.term)
+    obeying = len(votes.said) - len(votes.later(head.term))
+    if highest <= head.term or obeying * 2 <= votes.asked or not _newest(votes, head):
+        return 0
+    term = highest + voting.LEAP
+    promised = await voting.ask(nodes, voters, HeedTerm(), term, patience)
+    return term if promised.majority and _newest(promised, head) else 0
+
+
+def _newest(votes: voting.Votes, head: Head) -> bool:
+    """Whether nobody has heard another master of a term, or has what it made."""
+    return votes.successor(head.term - 1) is None and votes.further(head) is None
+
+
+def raise_term(path: Path, term: int) -> None:
+    """Let the next master of a store count a higher term than `term`."""
+    database = sqlite3.connect(path, isolation_level=None)
+    with closing(database), at_once(database):
+        head, _ = head_of(database)
+        put_head(database, head._replace(term=max(term, head.term)))
 
 
 def stand_down(places: MasterPlaces, head: Head, leader: str) -> WrongState:

@@ -18,6 +18,9 @@ _PATIENCE = 10.0
 """Seconds that a node may take to answer."""
 _ALIVE = 15.0
 """Seconds; a master that was heard so shortly ago is taken to be alive."""
+LEAP = 100
+"""By how much a claim raises the term: an old master that is cut off, and starts again
+some times, must not count as far."""
 _FARTHEST = 1 << 32
 """Terms that a node may be ahead of a store: no cluster has had so many masters."""
 

@@ -18,6 +18,7 @@ from msgspec import json
 
 from moorage.errors import Failed, MoorageError
 from moorage.protocol import Drawn
+from moorage.units import counted
 
 from . import wire
 from .doorkeeper import Doorkeeper, Limits
@@ -31,6 +32,8 @@ PORTS = range(1830, 1862)
 _PATIENCE = 5.0
 """Seconds in which a secret must be said."""
 _STRANGERS = Limits(greeted=8, waiting=32)
+_MOST = 32
+"""Strangers at a port that have not said the secret yet; the oldest gives way."""
 
 Connect = Callable[[], Awaitable[socket]]
 
@@ -70,7 +73,7 @@ class Tickets:
         """
         context, fingerprint = self._keys.for_strangers()
         family = AF_INET6 if ":" in address else AF_INET
-        listener = wire.steady(gate.listen(family, address, PORTS, "console"))
+        listener = wire.steady(self._listen(family, address))
         door = _Door(told, connect)
         door.keeper = Doorkeeper(listener, door.stranger, context, _STRANGERS)
         asyncio.get_running_loop().call_later(self._lasts, door.shut)
@@ -79,6 +82,18 @@ class Tickets:
         return Drawn(
             port=port, secret=door.secret, fingerprint=fingerprint, lasts=self._lasts
         )
+
+    def _listen(self, family: int, address: str) -> socket:
+        try:
+            return gate.listen(family, address, PORTS, "console")
+        except Failed as error:
+            waiting = sum(one.keeper is not None for one in self._doors)
+            if not waiting:
+                raise
+            raise error.with_hint(
+                f"its ports wait for those who drew {counted(waiting, 'ticket')}; each "
+                f"is over {self._lasts} seconds after it was drawn"
+            ) from None
 
     async def close(self) -> None:
         """Wait for nobody any more, and hang up on those who are there."""
@@ -107,6 +122,7 @@ class _Door:
         self._told = told
         self._connect = connect
         self._used = False
+        self._holder: asyncio.Task[None] | None = None
 
     @property
     def over(self) -> bool:
@@ -127,6 +143,9 @@ class _Door:
         task = asyncio.create_task(self._hear(reader, writer))
         self.heard[task] = writer
         task.add_done_callback(self.heard.pop)
+        strangers = [one for one in self.heard if one is not self._holder]
+        if len(strangers) > _MOST:
+            self.heard[strangers[0]].transport.abort()
 
     async def _hear(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -139,7 +158,7 @@ class _Door:
                 said = await reader.readexactly(len(self.secret))
             if self._used or not hmac.compare_digest(said, self.secret.encode()):
                 return
-            self._used = True
+            self._used, self._holder = True, asyncio.current_task()
             # Not at once: the doorkeeper has not done with this one yet.
             asyncio.get_running_loop().call_soon(self.shut)
             _LOG.info(

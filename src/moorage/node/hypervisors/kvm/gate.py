@@ -126,6 +126,8 @@ def listen(
         found = socket.socket(family, socket.SOCK_STREAM)
         try:
             found.setblocking(False)
+            # Who was let in before, and is still there, does not keep the port.
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind((address, port))
             found.listen(_MOST)
         except OSError as error:
