@@ -248,21 +248,6 @@ def _word(flag: Flag) -> str:
     return (flag.name or "").lower()
 
 
-WHAT = {
-    "create": "make the volume, `VOL_SIZE` MiB large",
-    "attach": "make it usable on this node; print where it is",
-    "detach": "take back `attach`; the data stays",
-    "remove": "destroy the volume",
-    "grow": "enlarge it from `VOL_SIZE` to `VOL_NEW_SIZE` MiB",
-    "setinfo": "keep the note `VOL_METADATA` beside it",
-    "verify": "look at the parameters, before anything is made with them; what it "
-    "prints is the reason of the refusal",
-    "snapshot": "copy it to the new volume `VOL_SNAPSHOT_NAME`",
-    "open": "this node is going to write",
-    "close": "this node stops writing",
-    "capacity": "print total and free MiB",
-    "list": "print a line for each volume: name, size in MiB (or `-`), any words",
-}
 VARIABLES = {
     "VOL_NAME": "the volume's name, `<uuid>.ext.disk<n>`; never changes",
     "VOL_UUID": "the disk's uuid",
@@ -293,8 +278,8 @@ def search_path() -> Lines:
 
 def scripts() -> Lines:
     """Yield the scripts of a provider."""
-    rows = [[code(one), "yes", WHAT[one]] for one in SCRIPTS]
-    rows += [[code(one), "no", WHAT[one]] for one in OPTIONAL]
+    rows = [[code(one), "yes", what] for one, what in SCRIPTS.items()]
+    rows += [[code(one), "no", what] for one, what in OPTIONAL.items()]
     yield from table(("script", "required", "what it is to do"), rows)
 
 

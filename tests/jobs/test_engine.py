@@ -321,6 +321,23 @@ async def test_queued_jobs_run_under_the_next_master(cluster: SimCluster) -> Non
     assert await cluster.engine.submit([GROW_B]) == second + 1
 
 
+async def test_the_next_master_knows_a_priority_that_was_changed(
+    cluster: SimCluster,
+) -> None:
+    await held_up(cluster, GROW_A)
+    late = await cluster.engine.submit([GROW_A])
+    await turns()
+    assert await cluster.engine.change_priority(late, -7)
+    hold, cluster.nodes.hold = cluster.nodes.hold, None
+    await cluster.crash()
+    let_go(cluster)
+    await cluster.boot()
+    assert hold
+    hold.set()
+    assert (await cluster.finished(late)).priority == -7
+    assert not await cluster.engine.change_priority(late, 0)
+
+
 async def test_what_was_begun_has_its_locks_before_what_was_queued(
     cluster: SimCluster,
 ) -> None:

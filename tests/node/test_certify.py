@@ -64,7 +64,7 @@ class Pair:
             machine = LocalMachine(top / "log", providers, [], images)
             self.agents[name] = Agent(name, top / name, machine, {})
 
-    def install(self, script: str, optional: tuple[str, ...] = OPTIONAL) -> None:
+    def install(self, script: str, optional: tuple[str, ...] = tuple(OPTIONAL)) -> None:
         for name in (*SCRIPTS, *optional):
             path = self.place / name
             path.write_text(script)

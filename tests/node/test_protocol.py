@@ -40,6 +40,7 @@ GIVEN: dict[Any, Any] = {
     Nic: Nic(uuid="n", mac="aa:00:00:00:00:01"),
     Export: Export(name="x", dumps=(DUMP,)),
     Head: Head(1, 1, 1),
+    tuple[Peer, ...]: (Peer(name="x", address="192.0.2.1", port=1811),),
     tuple[Write, ...]: ((("node", "x"), b"x"), (("job", "1"), None)),
     dict[str, bytes]: {"ca.pem": b"x"},
     dict[str, str]: {"A": "b"},

@@ -55,11 +55,11 @@ def test_every_visible_entry_is_listed(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("S0-22")
 def test_what_is_wrong_with_a_file_is_said(tmp_path: Path) -> None:
-    provider(tmp_path / "a", *SCRIPTS[1:])
+    provider(tmp_path / "a", *[*SCRIPTS][1:])
     provider(tmp_path / "b", *SCRIPTS, listed=None)
     provider(tmp_path / "c", *SCRIPTS)
     (tmp_path / "c/grow").chmod(0o655)
-    provider(tmp_path / "d", *SCRIPTS[1:])
+    provider(tmp_path / "d", *[*SCRIPTS][1:])
     (tmp_path / "d/create").mkdir()
     provider(tmp_path / "e", *SCRIPTS)
     (tmp_path / "e/open").write_text("")

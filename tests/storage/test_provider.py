@@ -34,7 +34,10 @@ WHOLE = dict.fromkeys((*SCRIPTS, *OPTIONAL), SCRIPT) | {PARAMETERS: TEXT}
 def test_a_whole_provider() -> None:
     found = judge("nas", "/e/nas", WHOLE, "tier  ssd or hdd\n")
     assert found == Provider(
-        name="nas", path="/e/nas", optional=OPTIONAL, parameters={"tier": "ssd or hdd"}
+        name="nas",
+        path="/e/nas",
+        optional=tuple(OPTIONAL),
+        parameters={"tier": "ssd or hdd"},
     )
     assert found.valid
 

@@ -10,9 +10,24 @@ from moorage.errors import BadInput
 from moorage.model import Provider
 from moorage.storage.validation import is_provider_name
 
-SCRIPTS = ("create", "attach", "detach", "remove", "grow", "setinfo", "verify")
-"""The scripts that every provider has."""
-OPTIONAL = ("snapshot", "open", "close", "list", "capacity")
+SCRIPTS = {
+    "create": "make the volume, `VOL_SIZE` MiB large",
+    "attach": "make it usable on this node; print where it is",
+    "detach": "take back `attach`; the data stays",
+    "remove": "destroy the volume",
+    "grow": "enlarge it from `VOL_SIZE` to `VOL_NEW_SIZE` MiB",
+    "setinfo": "keep the note `VOL_METADATA` beside it",
+    "verify": "look at the parameters, before anything is made with them; what it "
+    "prints is the reason of the refusal",
+}
+"""The scripts that every provider has, and what each is to do."""
+OPTIONAL = {
+    "snapshot": "copy it to the new volume `VOL_SNAPSHOT_NAME`",
+    "open": "this node is going to write",
+    "close": "this node stops writing",
+    "list": "print a line for each volume: name, size in MiB (or `-`), any words",
+    "capacity": "print total and free MiB",
+}
 """The scripts that the interface got later."""
 PARAMETERS = "parameters.list"
 SEARCH_PATH = (
