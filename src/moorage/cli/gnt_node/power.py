@@ -149,6 +149,3 @@ COMMANDS = (
         ),
     ),
 )
-ABSENT = {
-    "list-drbd": "a disk's numbers stand in its record: gnt-disk list -o name,nodes"
-}
