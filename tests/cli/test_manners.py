@@ -119,3 +119,19 @@ def test_a_claim_without_a_word_is_a_yes(master, typed) -> None:
     for line in ("-C node2", "node2 -C", "-C yes node2", "node2 --master-candidate"):
         assert typed(f"gnt-node modify {line}").status == 0
     assert all(op["master_candidate"] is True for op in master.ops)
+
+
+@pytest.mark.parametrize("line", ["gnt-network remove net1", "gnt-node power on node2"])
+def test_what_ganeti_does_without_a_question_needs_no_answer(
+    master, typed, line: str
+) -> None:
+    master.result = []
+    screen = typed(line)
+    assert (screen.status, len(master.ops)) == (0, 1), screen.err
+
+
+@pytest.mark.parametrize("word", ["off", "cycle"])
+def test_nobody_is_cut_off_unasked(master, typed, word: str) -> None:
+    screen = typed(f"gnt-node power {word} node2")
+    assert (screen.status, master.ops) == (1, [])
+    assert "nobody is here to be asked" in screen.err
