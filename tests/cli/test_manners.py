@@ -95,6 +95,7 @@ def test_what_is_no_text_is_refused(master, typed) -> None:
     [
         ("gnt-cluster modify -H kvm", "-H kvm names no parameter", "kvm:KEY=VALUE"),
         ("gnt-cluster modify -D ext:", "-D ext names no parameter", "ext:KEY=VALUE"),
+        ("gnt-os modify -H kvm tiny", "-H kvm names no parameter", "kvm:KEY=VALUE"),
         ("gnt-group modify -D ext g1", "-D ext names no parameter", "ext:KEY=VALUE"),
         (
             "gnt-node modify -C maybe node2",
