@@ -35,6 +35,9 @@ def test_an_export_over_a_snapshot_and_back(
     types("gnt-backup export -n node2 web1")
     listed = types("gnt-backup list --no-headers")
     assert listed.split()[:2] == ["node2", "web1"]
+    assert types("gnt-backup list --no-headers -n node1") == ""
+    assert types("gnt-backup list --no-headers -n node1 -n node2") == listed
+    assert "node 'nosuch' is not known" in types("gnt-backup list -n nosuch", 1)
 
     async def scripts(cluster) -> list[tuple[str, str]]:
         return [

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How commands behave: what they say, what they suggest, and in which order."""
 
+import pytest
+
 from moorage.cli.terminal import visible
 from moorage.errors import NotFound
 
@@ -86,3 +88,51 @@ def test_what_is_no_text_is_refused(master, typed) -> None:
     screen = typed("gnt-disk detach '\udcff'")
     assert "is not text in UTF-8" in screen.err
     assert master.calls == []
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence", "hint"),
+    [
+        ("gnt-cluster modify -H kvm", "-H kvm names no parameter", "kvm:KEY=VALUE"),
+        ("gnt-cluster modify -D ext:", "-D ext names no parameter", "ext:KEY=VALUE"),
+        ("gnt-os modify -H kvm tiny", "-H kvm names no parameter", "kvm:KEY=VALUE"),
+        ("gnt-group modify -D ext g1", "-D ext names no parameter", "ext:KEY=VALUE"),
+        (
+            "gnt-node modify -C maybe node2",
+            "--master-candidate is one of yes, no, not 'maybe'",
+            "",
+        ),
+        ("gnt-disk clone a1 a2", "what is 'a2'?", "gnt-disk clone DISK --name NAME"),
+        ("gnt-disk move a1 slow", "what is 'slow'?", "gnt-disk move --pool POOL DISK"),
+        ("gnt-backup import --disk-only X Y", "what is 'Y'?", "--src-dir EXPORT"),
+    ],
+)
+def test_a_word_in_the_wrong_place_is_explained(
+    master, typed, line: str, sentence: str, hint: str
+) -> None:
+    screen = typed(line)
+    assert (screen.status, master.ops) == (1, [])
+    assert sentence in screen.err
+    assert hint in screen.err
+
+
+def test_a_claim_without_a_word_is_a_yes(master, typed) -> None:
+    for line in ("-C node2", "node2 -C", "-C yes node2", "node2 --master-candidate"):
+        assert typed(f"gnt-node modify {line}").status == 0
+    assert all(op["master_candidate"] is True for op in master.ops)
+
+
+@pytest.mark.parametrize("line", ["gnt-network remove net1", "gnt-node power on node2"])
+def test_what_ganeti_does_without_a_question_needs_no_answer(
+    master, typed, line: str
+) -> None:
+    master.result = []
+    screen = typed(line)
+    assert (screen.status, len(master.ops)) == (0, 1), screen.err
+
+
+@pytest.mark.parametrize("word", ["off", "cycle"])
+def test_nobody_is_cut_off_unasked(master, typed, word: str) -> None:
+    screen = typed(f"gnt-node power {word} node2")
+    assert (screen.status, master.ops) == (1, [])
+    assert "nobody is here to be asked" in screen.err

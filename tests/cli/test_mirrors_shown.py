@@ -100,3 +100,34 @@ def test_a_disk_does_not_grow_while_its_copies_are_apart(
     types("gnt-disk grow root 64M")
     data = [one["size"] for key, one in san.logical.items() if key.endswith("_data")]
     assert data == [192, 192]
+
+
+def test_whose_a_minor_is_is_told_as_ganeti_tells_it(types: Callable[..., str]) -> None:
+    types(f"{ADD} --disk 0:size=64M --disk 1:size=64M web1")
+    types(f"{ADD.replace('node1:node2', 'node2:node3')} --disk 0:size=64M web2")
+    types("gnt-disk add -t drbd -n node3:node2 -s 64M spare")
+    assert types("gnt-node list-drbd node2").splitlines() == [
+        "Node  Minor Instance Disk   Role      PeerNode",
+        "node2     0 web1     disk/0 secondary node1",
+        "node2     1 web1     disk/1 secondary node1",
+        "node2     2 web2     disk/0 primary   node3",
+        "node2     3 -        spare  -         node3",
+    ]
+    types("gnt-instance failover -f web1")
+    bare = "gnt-node list-drbd --no-headers --separator=:"
+    assert types(f"{bare} node1").splitlines() == [
+        "node1:0:web1:disk/0:secondary:node2",
+        "node1:1:web1:disk/1:secondary:node2",
+    ]
+    (*_, told) = yaml.safe_load(types("gnt-node list-drbd --json node2"))
+    assert (told["minor"], told["role"], told["disk"]) == (3, None, "spare")
+
+
+def test_a_node_without_mirrors_has_an_empty_table(types: Callable[..., str]) -> None:
+    told = types("gnt-node list-drbd node3")
+    assert told.split() == [
+        *("Node", "Minor", "Instance"),
+        *("Disk", "Role", "PeerNode"),
+    ]
+    assert types("gnt-node list-drbd --no-headers node3") == ""
+    assert "node 'nobody' is not known" in types("gnt-node list-drbd nobody", 1)

@@ -53,6 +53,14 @@ async def test_five_adds_at_once_neither_overfill_a_node_nor_break_survival(sim)
     assert await warned(sim) == []
 
 
+@pytest.mark.parametrize("template", ["drbd", "plain", "file", "sharedfile"])
+async def test_adds_at_once_know_where_the_disks_of_the_others_will_be(sim, template):
+    disks = {"disk_template": template, "disks": [{"size": 64}]}
+    found = await sim.at_once(*(adding(f"w{at}", 512, **disks) for at in range(4)))
+    assert [error.message for error in found] == []
+    assert len(homes(sim)) == 3
+
+
 @pytest.mark.requirement("S2-13")
 async def test_one_after_the_other_is_the_same(sim):
     found = [await sim.at_once(adding(f"w{at}", 18_000)) for at in range(8)]

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from moorage.errors import NotSupported
 
-from .declaration import Command, Operand, Option, Options, Usage
+from .declaration import Command, Option, Options, Usage
 
 _NO_VALUE = re.compile(r"argument (\S+): ignored explicit argument (.*)", re.DOTALL)
 
@@ -43,14 +43,15 @@ def parse(prog: str, command: Command, argv: Sequence[str]) -> Options:
     for word in argv:
         _check_text(word)
     after: list[str] = []
-    words = list(_joined(command, argv, after))
+    doubts: list[Usage] = []
+    words = list(_joined(command, argv, after, doubts))
     found, extra = parser.parse_known_intermixed_args(words)
     found.words += after
     for word in extra:
         raise _unknown_option(prog, command, word)
     if not found.wants_help:
         _check_refused(command, vars(found))
-        _check_count(prog, command.operands, found.words)
+        _check_count(prog, command, found.words, doubts)
     return Options(**vars(found))
 
 
@@ -88,10 +89,13 @@ def _add(parser: argparse.ArgumentParser, option: Option) -> None:
     )
 
 
-def _joined(command: Command, argv: Sequence[str], after: list[str]) -> Iterator[str]:
+def _joined(
+    command: Command, argv: Sequence[str], after: list[str], doubts: list[Usage]
+) -> Iterator[str]:
     """Yield the words, each option's value tied to it so that no dash can mislead.
 
-    What follows ``--`` goes to `after`: it is not for options.
+    What follows ``--`` goes to `after`: it is not for options. `doubts` is told of
+    operands that may have been meant for the option before them.
     """
     options = {flag: option for option in command.options for flag in option.flags}
     words = iter(argv)
@@ -105,7 +109,7 @@ def _joined(command: Command, argv: Sequence[str], after: list[str]) -> Iterator
         elif option and option.metavar and not option.bare:
             yield from _tied(option, next(words, None))
         elif option and option.bare:
-            yield from _bare(option, next(words, None))
+            yield from _bare(option, next(words, None), doubts)
         else:
             yield from _loosened(options, word)
 
@@ -135,13 +139,15 @@ def _two(option: Option, first: str | None, words: Iterator[str]) -> str | None:
     return f"{first}={second}"
 
 
-def _bare(option: Option, value: str | None) -> Iterator[str]:
+def _bare(option: Option, value: str | None, doubts: list[Usage]) -> Iterator[str]:
     if value in option.choices:
         yield f"{_long(option)}={value}"
         return
     yield f"{_long(option)}={option.bare}"
     if value is not None:
         yield value
+        if not value.startswith("-"):
+            doubts.append(option.misfit(value))
 
 
 def _long(option: Option) -> str:
@@ -160,7 +166,10 @@ def _loosened(options: dict[str, Option], word: str) -> Iterator[str]:
         yield word
 
 
-def _check_count(prog: str, operands: Sequence[Operand], words: Sequence[str]) -> None:
+def _check_count(
+    prog: str, command: Command, words: Sequence[str], doubts: Sequence[Usage]
+) -> None:
+    operands = command.operands
     least = sum(operand.least for operand in operands)
     ends = [operand.most for operand in operands if operand.most is not None]
     most = sum(ends) if len(ends) == len(operands) else None
@@ -169,8 +178,13 @@ def _check_count(prog: str, operands: Sequence[Operand], words: Sequence[str]) -
         missing = "no more was given" if words else "nothing was given"
         raise Usage(f"{prog} needs {usage}: {missing}", hint=f"{prog} --help")
     if most is not None and len(words) > most:
+        if doubts:
+            raise doubts[0]
         wanted = f"takes {usage} only" if usage else "takes no names"
-        raise Usage(f"{prog} {wanted}: what is '{words[most]}'?", hint=f"{prog} --help")
+        raise Usage(
+            f"{prog} {wanted}: what is '{words[most]}'?",
+            hint=command.surplus or f"{prog} --help",
+        )
 
 
 def _unknown_option(prog: str, command: Command, word: str) -> Usage:

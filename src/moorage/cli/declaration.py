@@ -89,13 +89,18 @@ class Option(NamedTuple):
         """
         flag = self.flags[-1]
         if self.choices and text not in self.choices:
-            raise Usage(f"{flag} is one of {', '.join(self.choices)}, not '{text}'")
+            raise self.misfit(text)
         try:
             return self.convert(text)
         except BadInput as error:
             raise BadInput(f"{flag}: {error.message}", hint=error.hint) from error
         except ValueError as error:
             raise Usage(f"{flag} does not take '{text}'") from error
+
+    def misfit(self, text: str) -> Usage:
+        """Return what is said of a word that is none of the choices."""
+        choices = ", ".join(self.choices)
+        return Usage(f"{self.flags[-1]} is one of {choices}, not '{text}'")
 
 
 class Operand(NamedTuple):
@@ -135,6 +140,8 @@ class Command(NamedTuple):
     handler
         Carries it out; returns the exit status. It is handed a
         :class:`~moorage.cli.command.Call`, or the `Options` where it has no name.
+    surplus
+        Hint for who types a name more than it takes; empty where ``--help`` says it.
     """
 
     name: str
@@ -144,6 +151,7 @@ class Command(NamedTuple):
     options: tuple[Option, ...] = ()
     aliases: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
+    surplus: str = ""
 
     @property
     def verb(self) -> str:

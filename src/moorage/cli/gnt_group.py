@@ -10,7 +10,7 @@ from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, follow_many, perform
 from .listing import Listing
 from .main import run
-from .option_syntax import key_values, nested
+from .option_syntax import check_changed, key_values, nested
 from .options import (
     ASKING,
     DEBUG,
@@ -66,6 +66,7 @@ def show_policy(call: Call) -> int:
 def modify(call: Call) -> int:
     """Change a group."""
     (name,) = call.words
+    check_changed("-D", call.option("disk_parameters"))
     fields = call.given(alloc_policy="alloc_policy") | _parameters(call)
     if policy_options.given(call):
         (group,) = details.look_up(call, "group", ["name", "ipolicy"])

@@ -76,7 +76,7 @@ def modify(call: Call) -> int:
 def remove(call: Call) -> int:
     """Remove a network that nothing is connected to."""
     (name,) = call.words
-    call.ask(f"Remove network {name}?")
+    call.warn(f"Remove network {name}?")
     perform(call, "OP_NETWORK_REMOVE", network_name=name)
     call.terminal.print(f"Removed network {name}")
     return 0

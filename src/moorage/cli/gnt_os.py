@@ -10,7 +10,7 @@ from moorage.errors import BadInput, Failed, NotFound
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
-from .option_syntax import hypervisor, key_values
+from .option_syntax import check_changed, hypervisor, key_values
 from .options import DEBUG, JOB, JSON, PRIORITY, truth
 from .yamlish import Flow, lines
 
@@ -122,6 +122,7 @@ def modify(call: Call) -> int:
     (name,) = call.words
     fields: dict[str, Any] = {}
     if call.option("hypervisor_parameters"):
+        check_changed("-H", call.option("hypervisor_parameters"))
         fields["os_hvp"] = {name: dict(call.option("hypervisor_parameters"))}
     if call.option("os_parameters"):
         fields["osparams"] = {name: _changes(call.option("os_parameters"))}

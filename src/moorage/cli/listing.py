@@ -111,7 +111,9 @@ class Listing(NamedTuple):
         forced = bool(call.option("filter"))
         wanted = qfilter.of_words(call.words, self.key, forced=forced)
         if call.option("node"):
-            wanted = ["&", *filter(None, [wanted, _on(call.option("node"))])]
+            nodes = call.option("node")
+            call.client.query("node", ["name"], _any_of("name", nodes))  # are there
+            wanted = ["&", *filter(None, [wanted, _any_of("node", nodes)])]
         order = (self.key[0], call.words)
         return print_query(call, self.resource, fields, wanted, order)
 
@@ -141,8 +143,8 @@ def chosen(asked: str | None, usual: Sequence[str]) -> list[str]:
     return asked.split(",")
 
 
-def _on(nodes: Sequence[str]) -> list[Any]:
-    return ["|", *(["==", "node", node] for node in nodes)]
+def _any_of(field: str, words: Sequence[str]) -> list[Any]:
+    return ["|", *(["==", field, word] for word in words)]
 
 
 def print_query(

@@ -146,6 +146,15 @@ def nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, A
     return found
 
 
+def check_changed(flag: str, given: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Raise `BadInput` for ``-H kvm``, which changes nothing of kvm."""
+    for ident, keys in given:
+        if not keys:
+            raise BadInput(
+                f"{flag} {ident} names no parameter", hint=f"{flag} {ident}:KEY=VALUE"
+            )
+
+
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SPAN = re.compile(r"([0-9]{1,9})([smhdw]?)")
 

@@ -23,6 +23,8 @@ class Claim(Struct, frozen=True, kw_only=True):
     units
         The storage units of a new instance's disks, adopted ones too: they say where
         it can restart.
+    templates
+        Of a new instance: how its disks are stored.
     tags, spindle_use
         Of a new instance.
     peer
@@ -41,6 +43,7 @@ class Claim(Struct, frozen=True, kw_only=True):
     vcpus: int = 0
     rooms: tuple[tuple[tuple[str, str], int], ...] = ()
     units: tuple[tuple[str, str], ...] = ()
+    templates: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
     peer: str = ""

@@ -342,11 +342,13 @@ class _Rows:
                 vcpus=claim.vcpus,
                 primary=self.places[claim.node],
                 secondary=self.places.get(claim.peer, NOWHERE),
-                template=_template([name for name, _ in claim.units]),
+                template=_template(claim.templates),
                 tags=claim.tags,
                 spindle_use=claim.spindle_use,
                 reach=self._reach(claim.units),
-                disks=tuple(htools.Disk(size) for _, size in claim.rooms),
+                disks=tuple(
+                    _disk(size, unit, self.measured) for unit, size in claim.rooms
+                ),
             )
 
 

@@ -173,4 +173,5 @@ COMMAND = Command(
             "a disk that was exported alone",
         ),
     ),
+    surplus="NAME is what is made; what it is made of: --src-dir EXPORT",
 )

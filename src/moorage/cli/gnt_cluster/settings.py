@@ -8,6 +8,7 @@ from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import (
     backend_parameters,
+    check_changed,
     ident_key_values,
     key_values,
     nested,
@@ -56,6 +57,8 @@ _NESTED = {"hvparams": "hypervisor_parameters", "diskparams": "disk_parameters"}
 
 def modify(call: Call) -> int:
     """Change the cluster's settings."""
+    for flag, option in (("-H", _NESTED["hvparams"]), ("-D", _NESTED["diskparams"])):
+        check_changed(flag, call.option(option))
     changed = settings(call)
     if policy_options.given(call):
         now = call.client.call("QueryClusterInfo")["ipolicy"]

@@ -121,6 +121,7 @@ COMMANDS = (
         (DISK,),
         (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
         examples=(Example("gnt-disk move --pool fast data1", "to the pool fast"),),
+        surplus="the storage pool: gnt-disk move --pool POOL DISK",
     ),
     Command(
         "clone",
@@ -144,5 +145,6 @@ COMMANDS = (
                 "to another storage pool",
             ),
         ),
+        surplus="the new disk's name: gnt-disk clone DISK --name NAME",
     ),
 )

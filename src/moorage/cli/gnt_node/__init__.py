@@ -5,7 +5,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import info, membership, modify, moving, power, storage
+from . import info, membership, mirrors, modify, moving, power, storage
 
 PROGRAM = Program(
     "gnt-node",
@@ -19,10 +19,10 @@ PROGRAM = Program(
         membership.REMOVE,
         *moving.COMMANDS,
         *storage.COMMANDS,
+        mirrors.COMMAND,
         *power.COMMANDS,
         *tags.commands("gnt-node"),
     ),
-    power.ABSENT,
 )
 
 

@@ -31,7 +31,7 @@ def power(call: Call) -> int:
         raise BadInput(f"power is {', '.join(words)}, not '{command}'")
     if not nodes and command != "status":
         raise BadInput("no node is named", hint=f"gnt-node power {command} NODE")
-    if command != "status":
+    if command in ("off", "cycle"):
         call.ask(f"Switch the power of {', '.join(nodes)}: {command}?")
     fields: dict[str, Any] = {"command": f"power-{command}", "node_names": nodes}
     if call.option("ignore_status"):
@@ -149,6 +149,3 @@ COMMANDS = (
         ),
     ),
 )
-ABSENT = {
-    "list-drbd": "a disk's numbers stand in its record: gnt-disk list -o name,nodes"
-}

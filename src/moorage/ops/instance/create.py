@@ -123,6 +123,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             vcpus=wanted.vcpus,
             rooms=self.made(view, node),
             units=wanted.units,
+            templates=tuple(name for name, _ in wanted.disks),
             tags=self.tags,
             spindle_use=wanted.spindle_use,
             peer=peer.uuid if peer else "",
