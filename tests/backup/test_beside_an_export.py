@@ -68,8 +68,12 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "import it": (
         DOWN,
         {
-            **{"OP_ID": "OP_INSTANCE_CREATE", "mode": "import", "src_path": "web3"},
-            **{"instance_name": "again", "pnode": "node3", "src_node": "node3"},
+            "OP_ID": "OP_INSTANCE_CREATE",
+            "mode": "import",
+            "src_path": "web3",
+            "instance_name": "again",
+            "pnode": "node3",
+            "src_node": "node3",
         },
     ),
     "remove the disk": (ALONE, {"OP_ID": "OP_DISK_REMOVE", "disk": "user"}),
