@@ -2,7 +2,11 @@
 """A guest migrates as it runs, whatever was changed on record since it started."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from moorage.errors import NoCapacity
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -21,4 +25,47 @@ async def test_memory_that_was_changed_since_counts_from_the_next_start(
     await cluster.run("OP_INSTANCE_REBOOT", reboot_type="full", **web)
     (guest,) = await cluster.nodes.nodes["node2"].hypervisor.guests()
     assert (guest.memory, guest.vcpus) == (512, 2)
+    await cluster.stop()
+
+
+async def lowered(cluster: SimCluster, *names: str) -> None:
+    """Make instances that run with 30 GiB, of which the record has 1 GiB now."""
+    for name in names:
+        new = {"pnode": "node1", "disk_template": "diskless", "disks": []}
+        big = {"memory": 30_000}
+        await cluster.run("OP_INSTANCE_CREATE", instance_name=name, beparams=big, **new)
+        less = {"beparams": {"memory": 1000}, "ignore_ipolicy": True}
+        await cluster.run("OP_INSTANCE_SET_PARAMS", instance_name=name, **less)
+
+
+def migrating(name: str, **more: Any) -> dict[str, Any]:
+    return {"OP_ID": "OP_INSTANCE_MIGRATE", "instance_name": name, **more}
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "planned"])
+async def test_the_target_must_have_what_the_guest_runs_with(
+    tmp_path: Path, *, named: bool
+) -> None:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    await lowered(cluster, "web")
+    there = {"pnode": "node2", "disk_template": "diskless", "disks": []}
+    full = {"beparams": {"memory": 40_000}, "ignore_ipolicy": True, **there}
+    await cluster.run("OP_INSTANCE_CREATE", instance_name="other", **full)
+    to = {"target_node": "node2"} if named else {}
+    (error,) = await cluster.at_once(migrating("web", **to))
+    assert isinstance(error, NoCapacity)
+    assert "memory (asked 30000" in error.message
+    assert not await cluster.at_once(migrating("web", ignore_capacity=True, **to))
+    await cluster.stop()
+
+
+async def test_two_at_once_do_not_overfill_the_target(tmp_path: Path) -> None:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    await lowered(cluster, "web1", "web2")
+    there = {"pnode": "node2", "disk_template": "diskless", "disks": []}
+    some = {"beparams": {"memory": 20_000}, **there}
+    await cluster.run("OP_INSTANCE_CREATE", instance_name="other", **some)
+    both = (migrating(name, target_node="node2") for name in ("web1", "web2"))
+    (error,) = await cluster.at_once(*both)
+    assert isinstance(error, NoCapacity)
     await cluster.stop()

@@ -372,3 +372,28 @@ async def test_a_node_that_rebooted_gives_no_disk_back_to_a_guest_that_is_gone(
     await cluster.run(STARTUP, **WEB1)
     assert guests(cluster, "web1") == ["node1"]
     assert await verified(cluster) == []
+
+
+# -- cards -----------------------------------------------------------------------------
+
+
+async def test_a_card_that_was_unplugged_is_plugged_again(cluster: SimCluster) -> None:
+    """The master dies between the two: the guest has what is on record again."""
+
+    async def die(name: str) -> None:
+        if name.startswith("before change the network cards of web2"):
+            cluster.extra_point = _pass
+            cluster.die()
+            raise Crash(name)
+
+    cluster.extra_point = die
+    gone = {"instance_name": "web2", "nics": [["remove", "0", {}]]}
+    number = await cluster.submit("OP_INSTANCE_SET_PARAMS", **gone)
+    with pytest.raises(Crash):
+        await cluster.finished(number)
+    await cluster.crash()
+    await cluster.boot()
+    assert (await cluster.finished(number)).status == "error"
+    (nic,) = cluster.config.instance("web2").nics
+    (guest,) = await cluster.nodes.nodes["node2"].hypervisor.guests()
+    assert set(guest.cards or {}) == {nic.uuid}

@@ -236,10 +236,17 @@ def check_arrival(view: View, wanted: Newcomer, node: Node) -> None:
         )
 
 
-def check_move(view: View, instance: Instance, node: Node) -> None:
+def check_move(
+    view: View, instance: Instance, node: Node, memory: int | None = None
+) -> None:
     """Raise unless a node that was named has the memory for an instance that moves.
 
     Its disks are made already, and take no room anew.
+
+    Parameters
+    ----------
+    memory
+        MiB that it comes with; None for what is on record.
 
     Raises
     ------
@@ -248,7 +255,8 @@ def check_move(view: View, instance: Instance, node: Node) -> None:
     """
     if instance.admin_state == "up":
         full = beparams(view.config, instance)
-        moved = Newcomer(instance.name, int(full["maxmem"]), int(full["vcpus"]))
+        size = memory or int(full["maxmem"])
+        moved = Newcomer(instance.name, size, int(full["vcpus"]))
         check_arrival(view, moved, node)
 
 

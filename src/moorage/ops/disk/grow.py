@@ -91,14 +91,16 @@ class Growing(Operation, frozen=True, kw_only=True):
         if not self.ignore_capacity:
             more = [(unit_of(view.config, disk), to - disk.size)]
             what = f"disk {disk.label}"
-            placement.check_room_for(view, what, worker_of(view, disk), more)
+            for node in _growing(view, disk):
+                placement.check_room_for(view, what, node, more)
 
     def claims(self, view: View) -> Iterator[Claim]:
-        """Claim what it grows by."""
+        """Claim what it grows by, on both nodes of a mirrored one."""
         disk = self.target(view)
         unit = unit_of(view.config, disk)
         more = (unit, self.size(view) - disk.size)
-        yield Claim(node=worker_of(view, disk).uuid, rooms=(more,))
+        for node in _growing(view, disk):
+            yield Claim(node=node.uuid, rooms=(more,))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Grow the volume, record it, tell the guest."""
@@ -120,6 +122,12 @@ def worker_of(view: View, disk: Disk) -> Node:
     if owner is None or view.config.node(owner.primary_node).offline:
         return worker(view, disk)
     return view.config.node(owner.primary_node)
+
+
+def _growing(view: View, disk: Disk) -> list[Node]:
+    """Return the nodes whose copies of a disk grow."""
+    node = worker_of(view, disk)
+    return [node, *copies.peers(view.config, disk, node)]
 
 
 def check_growth(view: View, disk: Disk) -> None:
@@ -217,12 +225,14 @@ def grow_locks(view: View, disk: Disk) -> Iterator[Lock]:
 
 
 def ask_growth_room(view: View, disk: Disk) -> Iterator[Question]:
-    """Ask those who may work on a disk for their room, if they can measure it."""
+    """Ask those who work on a disk, or may, for their room, if they can measure it."""
     if has_room(disk.dev_type):
         owner = view.config.owner(disk)
         homes = [view.config.node(owner.primary_node)] if owner else []
         workers = [*homes, *candidates(view.config, disk)]
-        yield from placement.ask_room(view.config, workers)
+        peers = copies.peers(view.config, disk, workers[0]) if workers else []
+        asked = {node.uuid: node for node in (*workers, *peers)}
+        yield from placement.ask_room(view.config, asked.values())
 
 
 def grow_questions(view: View, disk: Disk) -> Iterator[Question]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace as with_fields
 
-from moorage.errors import BadInput, Conflict
+from moorage.errors import BadInput, Conflict, WrongState
 from moorage.jobs import Commit, Lock, Question, Run, Task, View, commit
 from moorage.model import (
     Change,
@@ -114,6 +114,8 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             yield from disk_spec.ask(view.config, wanted, group)
             if has_room(wanted.template):
                 yield placement.room_on(view.config, node)
+        for peer in self._peers(view):
+            yield placement.room_on(view.config, peer)
         mods = self.mods(view)
         coming = [disk for mod, disk in mods if mod.action == "attach" and disk]
         if coming:
@@ -150,10 +152,24 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
                 hint="leave --file-storage-dir out",
             )
 
-    def made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
-        """Return storage unit and size of the disks that are added."""
+    def _peers(self, view: View) -> list[Node]:
+        """Return the node that gets second copies of disks that are added, if it can.
+
+        One that is marked offline can not: it is refused when the disks are looked at.
+        """
+        peer = copies.secondary(view.config, self.instance(view))
+        mirrored = any(pairs.is_mirrored(one.template) for one in self._wishes(view))
+        return [peer] if peer and mirrored and not peer.offline else []
+
+    def rooms(self, view: View) -> Iterator[tuple[Node, tuple[tuple[Named, int], ...]]]:
+        """Yield each node that disks are added on, with storage units and sizes."""
+        home = view.config.node(self.instance(view).primary_node)
         made = [wanted for wanted in self._wishes(view) if not wanted.adopt]
-        return tuple(disk_spec.room(view, wanted, node) for wanted in made)
+        if made:
+            yield home, tuple(disk_spec.room(view, one, home) for one in made)
+        mirrored = [one for one in made if pairs.is_mirrored(one.template)]
+        for peer in self._peers(view):
+            yield peer, tuple(disk_spec.room(view, one, peer) for one in mirrored)
 
     def check_disks(self, view: View) -> None:
         """Raise `Refused` unless the changes of disks can be made, and together."""
@@ -245,7 +261,15 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     def _pair(self, view: View, wanted: disk_spec.DiskSpec, node: Node) -> Pair | None:
         """Return who keeps a new mirrored disk: the nodes that keep the others."""
         peer = copies.secondary(view.config, self.instance(view))
-        if peer is None and pairs.is_mirrored(wanted.template):
+        mirrored = pairs.is_mirrored(wanted.template)
+        if mirrored and peer and peer.offline:
+            raise WrongState(
+                f"node {peer.name} is marked offline: it gets no copy of a new disk",
+                hint="give the instance another secondary node: "
+                f"gnt-instance replace-disks -n NODE {self.instance_name}",
+                node=peer.name,
+            )
+        if peer is None and mirrored:
             raise BadInput(
                 f"instance {self.instance_name} has no secondary node for a mirrored "
                 "disk",

@@ -81,6 +81,18 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Claim the memory on the target; to look where it runs needs none."""
         return iter(()) if self.cleanup else ToAnotherNode.claims(self, view)
 
+    def beyond(self, view: View) -> int:
+        """Return the MiB that its guest runs with, if its record was lowered since."""
+        instance = self.instance(view)
+        if not runs(view, instance) or self._fails_over(view):
+            return 0
+        running, recorded = (
+            guest(view, instance),
+            node_tasks.beparams(view.config, instance),
+        )
+        has = running.memory if running else 0
+        return has if has > int(recorded["maxmem"]) else 0
+
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs; what room there is, or (`cleanup`) what is left there."""
         if not self.cleanup:

@@ -125,8 +125,9 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         """Raise unless policy and storage take it as it will be."""
         node = view.config.node(instance.primary_node)
         if not self.ignore_capacity:
-            made = self.made(view, node)
-            placement.check_room_for(view, f"instance {instance.name}", node, made)
+            what = f"instance {instance.name}"
+            for place, made in self.rooms(view):
+                placement.check_room_for(view, what, place, made)
             conversion.check_room(view, self.conversions(view))
             if self._gets_memory(view):
                 memory.check_size(view, self._with_memory(view))
@@ -151,10 +152,9 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room of new disks, and the memory."""
-        node = view.config.node(self.instance(view).primary_node)
-        made = self.made(view, node)
-        if made:
+        for node, made in self.rooms(view):
             yield Claim(node=node.uuid, rooms=made)
+        if self.disks:
             yield from pairs.claims(map(pair_of, self.new_disks(view)))
         yield from conversion.claims(view, self.conversions(view))
         mirroring = self.mirroring(view)

@@ -20,6 +20,7 @@ from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.silence import rescue
 from moorage.storage import mirrored
+from moorage.units import Mib
 
 
 class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
@@ -73,10 +74,15 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             raise placement.nowhere(instance.name, stuck[instance.uuid])
         return to[instance.uuid]
 
+    def beyond(self, view: View) -> int:
+        """Return the MiB that it comes with, where those are more than on record."""
+        del view
+        return 0
+
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory on the target."""
-        instance = self.instance(view)
-        yield Claim(node=self.target(view).uuid, instance=instance.name)
+        name, memory = self.instance(view).name, Mib(self.beyond(view))
+        yield Claim(node=self.target(view).uuid, instance=name, memory=memory)
 
     def candidates(self, view: View) -> list[Node]:
         """Return the nodes that it may go to: the named one, or those of its group."""
@@ -98,9 +104,19 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         name = self.instance(view).name
         return placement.able(
             self.candidates(view),
-            lambda node: self._check_reach(view, node),
+            lambda node: self._check_able(view, node),
             WrongState(f"there is no other node for instance {name} in its group"),
         )
+
+    def _check_able(self, view: View, node: Node) -> None:
+        """Raise unless a node answers, reaches the disks, and holds the whole guest.
+
+        The planner, which chooses among those that can, goes by what is on record.
+        """
+        self._check_reach(view, node)
+        memory = self.beyond(view)
+        if memory and not self.ignore_capacity:
+            placement.check_move(view, self.instance(view), node, memory)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share its node and those it may go to."""
@@ -139,7 +155,7 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             sizes = policy.sizes_of(view.config, instance)
             policy.check(view.config, group, instance.name, sizes)
         if not self.ignore_capacity:
-            placement.check_move(view, instance, node)
+            placement.check_move(view, instance, node, self.beyond(view))
 
     def _check_reach(self, view: View, node: Node) -> None:
         view.answer(node_tasks.providers_on(node.uuid))
