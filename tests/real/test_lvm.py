@@ -94,6 +94,7 @@ def test_a_disk_goes_from_a_file_to_volume_groups_and_back(
     node, before = hamlet.nodes[0], hamlet.volumes()
     allow = f"mkdir -p /etc/ganeti; echo {FILES} >/etc/ganeti/file-storage-paths"
     node.run(f"mkdir -p -m 700 {FILES}; {allow}")
+    hamlet.type(f"gnt-cluster modify --file-storage-dir={FILES}")
     hamlet.type("gnt-disk add -t file -s 16M -n node1 f1")
     path = hamlet.ask("gnt-disk list -o volume f1")[0]["volume"]
     node.run(f"dd if=/dev/urandom of={path} bs=1M count=16 conv=notrunc")
@@ -154,9 +155,9 @@ def test_a_mirrored_disk_goes_to_an_export_and_comes_back(hamlet: Any) -> None:
     hamlet.type(f"gnt-backup export -n {a.name} exp1")
     hamlet.type("gnt-instance remove -f exp1")
     taken = f"--src-node {a.name} --src-dir exp1 --ignore-ipolicy"
-    hamlet.type(f"gnt-backup import {taken} -t drbd -n {b.name}:{a.name} --start exp1")
-    assert "Primary/Secondary" in b.run("cat /proc/drbd")
-    assert b.run("md5sum </dev/drbd0") == told
+    hamlet.type(f"gnt-backup import {taken} -t drbd -n {a.name}:{b.name} --start exp1")
+    assert "Primary/Secondary" in a.run("cat /proc/drbd")
+    assert a.run("md5sum </dev/drbd0") == told
     hamlet.type("gnt-instance remove -f --shutdown-timeout 0 exp1")
     hamlet.type("gnt-backup remove -f exp1")
     assert hamlet.volumes(0) == hamlet.volumes(1) == {}
