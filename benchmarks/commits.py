@@ -15,8 +15,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from moorage.api.luxi import LuxiClient
@@ -79,11 +80,14 @@ def _delay(seconds: float, **more: object) -> dict[str, object]:
     return {"OP_ID": "OP_TEST_DELAY", "duration": seconds, **more}
 
 
-def commits(luxi: LuxiClient, runs: int) -> list[float]:
-    """Return the milliseconds that each of some commits took."""
+def commits(
+    luxi: LuxiClient, runs: int, begin: Callable[[], None] = lambda: None
+) -> list[float]:
+    """Return the milliseconds that each of some commits took; first do something."""
     took = []
     first = luxi.submit_job([_delay(_LONG)])
     waits = luxi.submit_job([_delay(0.0, depends=[[first, []]])])
+    begin()
     for number in range(runs):
         began = time.perf_counter()
         luxi.call("ChangeJobPriority", waits, number % 2)
@@ -112,9 +116,11 @@ def main() -> int:
             commits(luxi, 10)  # connections, caches
             tell(str(candidates), commits(luxi, runs))
         hung = process.running(found.node("node3").pid, master.WORD)
-        os.kill(hung or 0, signal.SIGSTOP)
-        tell("2, one hangs", commits(luxi, runs))
-        os.kill(hung or 0, signal.SIGCONT)
+        if not hung:
+            sys.exit("the agent of node3 is gone")
+        stop = partial(os.kill, hung, signal.SIGSTOP)
+        tell("2, one hangs", commits(luxi, runs, stop))
+        os.kill(hung, signal.SIGCONT)
     return 0
 
 

@@ -5,7 +5,6 @@ Typed at a real master on simulated nodes.
 """
 
 import json
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import yaml
 from msgspec.structs import replace
 
 from moorage.testing.cluster import ClusterBuilder, SimCluster
-from moorage.testing.commands import Desk, desk
+from moorage.testing.commands import Desk, desk, desk_at
 from moorage.testing.scenarios import harbour, pier
 
 RUNNING = "gnt-instance list --no-headers -o name --filter oper_state"
@@ -22,22 +21,14 @@ RUNNING = "gnt-instance list --no-headers -o name --filter oper_state"
 
 @pytest.fixture
 async def at() -> AsyncIterator[Desk]:
-    with tempfile.TemporaryDirectory() as directory:
-        cluster = await harbour(Path(directory) / "nodes")
-        async with desk(cluster, Path(directory)) as found:
-            yield found
-        assert cluster.nodes.san.broken == []
-        await cluster.stop()
+    async with desk_at(harbour) as found:
+        yield found
 
 
 @pytest.fixture
 async def pairs() -> AsyncIterator[Desk]:
-    with tempfile.TemporaryDirectory() as directory:
-        cluster = await pier(Path(directory) / "nodes")
-        async with desk(cluster, Path(directory)) as found:
-            yield found
-        assert cluster.nodes.san.broken == []
-        await cluster.stop()
+    async with desk_at(pier) as found:
+        yield found
 
 
 def takes_anything(at: Desk) -> None:

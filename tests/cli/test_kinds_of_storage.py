@@ -80,3 +80,39 @@ def test_the_directory_that_nodes_share_is_typed_and_shown(
     """Set and shown; a page of the how-to makes a new cluster with it."""
     types("gnt-cluster modify --shared-file-storage-dir=/srv/ganeti/shared")
     assert "/srv/ganeti/shared\n" in types("gnt-cluster info")
+
+
+def test_a_disk_that_is_added_may_lie_in_a_directory_of_its_own(
+    types: Callable[..., str],
+) -> None:
+    """So may one that is converted; a directory for no image file is refused."""
+    types(f"{ADD} -t ext --disk 0:size=64M,provider=san,name=there files")
+    add = "gnt-instance modify --disk add:size=64M,dev_type=sharedfile,name=img"
+    types(f"{add} --file-storage-dir gold files")
+    volume = types("gnt-disk list --no-headers -o volume img")
+    assert "/gold/files/" in volume
+    told = types(f"{add.replace('img', 'up')} --file-storage-dir ../up files", 1)
+    assert "lies outside of" in told
+    other = "gnt-instance modify --disk add:size=64M,dev_type=ext,provider=san"
+    told = types(f"{other} --file-storage-dir gold files", 1)
+    assert "no disk that comes is an image file" in told
+    types("gnt-instance modify -t sharedfile --file-storage-dir silver files")
+    assert "/silver/files/" in types("gnt-disk list --no-headers -o volume there")
+
+
+def test_a_volume_of_a_provider_is_adopted_and_attached(
+    types: Callable[..., str],
+) -> None:
+    """As the refusal of ``add:adopt=`` for a provider's volume says."""
+    types(f"{ADD} -t ext --disk 0:size=64M,provider=san,name=lost finder")
+    volume = types("gnt-disk list --no-headers -o volume lost").strip()
+    types("gnt-disk detach lost")
+    types("gnt-disk forget -f --reason gone lost")
+    add = f"gnt-instance modify --disk add:adopt={volume},dev_type=ext,provider=san"
+    hint = types(f"{add} finder", 1).partition("hint: ")[2].partition(" makes ")[0]
+    assert hint == f"gnt-disk adopt -t ext -p san {volume}"
+    types(f"{hint} --name found")
+    types("gnt-disk attach found finder")
+    types("gnt-instance add -t diskless -n node2 --no-install --no-nics bare")
+    told = types("gnt-instance modify -t plain bare", 1)
+    assert "a disk that is added names its template" in told

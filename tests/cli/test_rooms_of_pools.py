@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from moorage.storage.templates import template_named
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.machine import provider
 from moorage.testing.served import Served, served
@@ -93,3 +94,20 @@ def test_an_instance_is_placed_by_the_room_of_its_pools(
     told = types("gnt-disk grow f 400M", status=1)
     assert "ext/roomy/fast" in told
     types("gnt-cluster verify")
+
+
+@pytest.mark.parametrize(
+    ("template", "one", "other"),
+    [
+        ("plain", {"vg": "fast"}, {"vg": "slow"}),
+        ("sharedfile", {"directory": "/srv/a"}, {"directory": "/srv/b"}),
+        ("rbd", {"pool": "fast"}, {"pool": "slow"}),
+        ("rbd", {"pool": "rbd"}, {"pool": "rbd", "conf": "/etc/ceph/east.conf"}),
+        ("gluster", {"volume": "gv0"}, {"volume": "gv1"}),
+    ],
+)
+def test_what_says_where_a_disk_is_says_which_room(
+    template: str, one: dict[str, str], other: dict[str, str]
+) -> None:
+    kind = template_named(template)
+    assert kind.unit_key({}, one) != kind.unit_key({}, other)

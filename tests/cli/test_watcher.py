@@ -13,18 +13,14 @@ from moorage.cli.watcher import jobs
 from moorage.cli.watcher.rules import MOST_TRIES, Guest, Memory, Tries, plan
 from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
-from moorage.testing.commands import Desk, desk
+from moorage.testing.commands import Desk, desk, desk_at
 from moorage.testing.scenarios import harbour, pier
 
 
 @pytest.fixture
 async def at() -> AsyncIterator[Desk]:
-    with tempfile.TemporaryDirectory() as directory:
-        cluster = await harbour(Path(directory) / "nodes")
-        async with desk(cluster, Path(directory)) as found:
-            yield found
-        assert cluster.nodes.san.broken == []
-        await cluster.stop()
+    async with desk_at(harbour) as found:
+        yield found
 
 
 def uuid(cluster: SimCluster, name: str) -> str:

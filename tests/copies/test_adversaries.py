@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Successions that meet another, or an older history: nothing is lost in silence."""
+"""Successions that meet another one, or an older history: no loss goes untold."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from moorage.daemons import failover
+from moorage.daemons import failover, master
 from moorage.daemons.paths import MasterPlaces, NodePlaces
-from moorage.errors import Stale, WrongState
+from moorage.errors import Failed, Stale, Unreachable, WrongState
 from moorage.model.commits import Head
 from moorage.node.fence import Fence
 from moorage.node.state_copy import StateCopy
@@ -35,6 +35,18 @@ class Slow:
         if isinstance(call, HeedTerm):
             async with asyncio.timeout(20):
                 await self.barrier.wait()
+        return await self.nodes.call(node, call, term, report)
+
+
+class Breaking:
+    """A way to the nodes that breaks, but for one node, when a term is claimed."""
+
+    def __init__(self, nodes: SimNodes, left: str) -> None:
+        self.nodes, self.left = nodes, left
+
+    async def call(self, node: Any, call: Any, term: int, report: Any) -> Any:
+        if isinstance(call, HeedTerm) and node.name != self.left:
+            raise Unreachable(f"{node.name} is gone", sent=False, cause="gone")
         return await self.nodes.call(node, call, term, report)
 
 
@@ -75,15 +87,14 @@ async def test_of_two_candidates_at_one_moment_one_becomes_the_master(
     way = Slow(five.nodes, 10)  # both have asked all five nodes before any is claimed
     both = (follow(five, "node2", way), follow(five, "node3", way))
     ended = await asyncio.gather(*both, return_exceptions=True)
-    failed = [one for one in ended if isinstance(one, WrongState)]
+    failed = [one for one in ended if isinstance(one, Failed)]
     assert len(failed) >= 1, ended
     assert all(
         "more than half have to" in e.message or "no answer" in e.message
         for e in failed
     )
-    stores = [
-        five.directory / f"master-{n}" / "state.sqlite" for n in ("node2", "node3")
-    ]
+    made = ("master-node2", "master-node3")
+    stores = [five.directory / one / "state.sqlite" for one in made]
     assert sum(one.exists() for one in stores) == 2 - len(failed)
     # Whoever lost may type it again: the next claim is of a higher term.
     assert await follow(five, "node3")
@@ -149,3 +160,51 @@ async def test_starts_of_the_same_master_are_no_later_masters(five: Town) -> Non
 
 def _sender(name: str) -> Any:
     return ourselves(name, "10.0.0.2", "test")
+
+
+async def test_who_was_demoted_while_it_was_off_keeps_no_keys_when_it_is_back(
+    five: Town,
+) -> None:
+    kept = five.directory / "node3" / "state"
+    five.nodes.nodes["node3"].lose_power()
+    await five.mark("node3", offline=True, master_candidate=False)
+    await five.stop()
+    again = await led(five.directory, five.nodes, five.store)  # another master
+    await again.whole("node2", "node4", "node5")
+    five.nodes.nodes["node3"].boot()
+    assert (kept / "keys" / "ca.key").exists()
+    await again.mark("node3", offline=False)
+    await again.until(lambda: not kept.exists())
+    await again.stop()
+
+
+async def test_what_breaks_after_nodes_were_told_says_so_and_what_to_type(
+    five: Town,
+) -> None:
+    with pytest.raises(Failed, match="1 of 5 nodes answer") as told:
+        await follow(five, "node2", Breaking(five.nodes, "node2"))
+    assert "take no orders of the former master" in told.value.message
+    assert told.value.hint.startswith("gnt-cluster master-failover, here again")
+    assert await follow(five, "node3")  # on another candidate, or
+    assert await follow(five, "node2")  # here again
+    assert (five.directory / "master-node2" / "state.sqlite").exists()
+
+
+async def test_a_full_disk_stops_it_and_room_lets_it_go_on(five: Town) -> None:
+    """The store that was begun is no store: a second try makes it anew."""
+    places = MasterPlaces(five.directory / "master-node2")
+    places.root.mkdir()
+    places.keys.write_text("no directory can be made here")
+    with pytest.raises(Failed, match="File exists") as told:
+        await follow(five, "node2")
+    assert told.value.hint.startswith("gnt-cluster master-failover, here again")
+    assert not places.store.exists()
+    places.keys.unlink()
+    assert await follow(five, "node2")
+
+
+def test_a_master_that_does_not_start_names_the_command(tmp_path: Path) -> None:
+    with pytest.raises(Failed) as told, failover._told_to_repeat():
+        master.start(MasterPlaces(tmp_path))
+    assert "there is no cluster in" in told.value.message
+    assert "or on another candidate" in told.value.hint

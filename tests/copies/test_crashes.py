@@ -186,7 +186,11 @@ async def points(directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(4, id="some"), pytest.param(1, id="all", marks=SLOW)]
+    "step",
+    [
+        pytest.param(4, id="some", marks=pytest.mark.sample),
+        pytest.param(1, id="all", marks=SLOW),
+    ],
 )
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_the_master_dies_at_every_point_of_copying(

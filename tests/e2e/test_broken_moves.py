@@ -79,7 +79,7 @@ async def test_commands_that_fail_once(mirrored: Any) -> None:
     await cluster.stop()
     assert sum(ran.values()) > 20
     for name, commands in ran.items():
-        for number in range(0, commands, 3):
+        for number in range(0, commands, 6):
             cluster = await _moving(mirrored, _failing(name, number))
             await _check(cluster, await _moved(cluster))
 

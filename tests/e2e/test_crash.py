@@ -17,10 +17,9 @@ from moorage.testing.scenarios import Scenario
 
 def one_in(sample: int) -> pytest.MarkDecorator:
     """Try one case in so many by default, and all of them among the slow tests."""
+    some = pytest.param(sample, id="some", marks=pytest.mark.sample)
     everything = pytest.param(1, id="all", marks=pytest.mark.slow)
-    return pytest.mark.parametrize(
-        "step", [pytest.param(sample, id="some"), everything]
-    )
+    return pytest.mark.parametrize("step", [some, everything])
 
 
 async def test_a_crash_wherever_it_leaves_something_else(

@@ -138,7 +138,10 @@ async def _marked(cluster: SimCluster, name: str, *, offline: bool) -> None:
 
 @pytest.mark.parametrize(
     "step",
-    [pytest.param(4, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)],
+    [
+        pytest.param(4, id="some", marks=pytest.mark.sample),
+        pytest.param(1, id="all", marks=pytest.mark.slow),
+    ],
 )
 async def test_a_node_that_loses_power(
     port: Any, scenario: Scenario, step: int

@@ -6,7 +6,9 @@ The nodes are simulated, so nothing here needs root or QEMU.
 
 import io
 import os
+import shlex
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +179,38 @@ def test_destroy_waits_until_the_cluster_is_empty(bare: Scratch, hands: Typist) 
     assert left == ["master.log"]
     assert "no master listens" in refused(hands, "gnt-cluster info")
     assert "there is no cluster" in refused(hands, "gnt-cluster destroy --yes-do-it")
+
+
+def test_hooks_see_a_cluster_come_and_go(bare: Scratch) -> None:
+    """One that fails is told of, and stops nothing."""
+    root = Path(bare.root)
+    seen = root / "seen"
+    for what in ("init", "destroy"):
+        script = root / "hooks" / "node1" / f"cluster-{what}-post.d" / "10note"
+        script.parent.mkdir(parents=True)
+        words = "$GANETI_OP_CODE $GANETI_CLUSTER $GANETI_MASTER $GANETI_HOOKS_PHASE"
+        script.write_text(f"#!/bin/sh\necho {words} >> {seen}\necho too bad\nexit 3\n")
+        script.chmod(0o755)
+    told = "10note on node node1: failed (exited with exit code 3): too bad"
+    for what in ("init demo", "destroy --yes-do-it"):
+        said = _stderr(bare, f"gnt-cluster {what}")
+        assert f"Warning: hook cluster-{what.split()[0]}-post.d/{told}" in said
+    assert seen.read_text().splitlines() == [
+        "OP_CLUSTER_POST_INIT demo node1 post",
+        "OP_CLUSTER_DESTROY demo node1 post",
+    ]
+
+
+def _stderr(bare: Scratch, line: str) -> str:
+    done = subprocess.run(
+        [BIN / shlex.split(line)[0], *shlex.split(line)[1:]],
+        env={**os.environ, **bare.environment()},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stderr
 
 
 def test_destroy_says_what_becomes_of_detached_disks(hands: Typist) -> None:

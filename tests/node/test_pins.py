@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, Unreachable, WrongState, may_be_off
 from moorage.node import durable, key_issuing, server, tls
+from moorage.node.agent import Agent
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.node.keys import Keys
@@ -319,13 +320,14 @@ async def test_an_expired_master_says_that_it_is_itself(
 
 
 async def test_a_node_says_that_the_masters_certificate_is_over(
-    served: Served, nodes: HttpNodes, authority: Authority
+    tmp_path: Path, served: Served, nodes: HttpNodes, authority: Authority
 ) -> None:
     """Its clock is another one, so the master does not see it."""
     await served.stop()
     now = authority.clock()
     keys = Keys(served.keys)
-    app = server.application(None, clock=lambda: now + 400 * DAY)  # type: ignore[arg-type]
+    agent = Agent("node1", tmp_path, served.machine, {}, keys=keys)
+    app = server.application(agent, clock=lambda: now + 400 * DAY)
     runner = server.web.AppRunner(app)
     await runner.setup()
     await server.listen(

@@ -18,7 +18,7 @@ from moorage.errors import Failed
 from moorage.model import GuestState
 from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import GuestSpec
-from moorage.node.hypervisors.kvm import Kvm, hypervisor, monitor
+from moorage.node.hypervisors.kvm import Kvm, monitor, observing
 from moorage.node.hypervisors.kvm.guest_dir import _BOOT, _START, Home
 from moorage.node.hypervisors.kvm.shapes import Migration, Ram
 from moorage.units import Mib
@@ -177,7 +177,7 @@ async def test_what_is_no_answer(tmp_path: Path, name: str) -> None:
 async def test_one_that_says_no_more_after_its_greeting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hypervisor, "_LOOK", 0.5)
+    monkeypatch.setattr(observing, "_LOOK", 0.5)
     async with town(tmp_path) as (node, rogue):
         rogue.silent = True
         told = await seen(node)
@@ -187,7 +187,7 @@ async def test_one_that_says_no_more_after_its_greeting(
 async def test_a_flood_of_events_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hypervisor, "_LOOK", 1.0)
+    monkeypatch.setattr(observing, "_LOOK", 1.0)
     async with town(tmp_path) as (node, rogue):
         rogue.flood = True
         tracemalloc.start()

@@ -131,6 +131,9 @@ async def test_a_verb_may_last_as_long_as_its_agent_lives(
             await go_on.wait()
             return "changed"
 
+        async def close(self) -> None:
+            """End nothing: no line to a guest is open."""
+
     app = server.application(Slow(), beat=0.05)  # type: ignore[arg-type]
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

@@ -203,3 +203,56 @@ async def test_of_mixed_disks_the_mirrored_ones_alone_are_replaced(
     assert cluster.config.disk("c") == shared
     await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")
     assert cluster.nodes.san.attached.keys() == {f"node4 {shared.volume}"}
+
+
+ANEW = [
+    ("replace_on_secondary", {}, "node3", "remove the old copy of disk"),
+    ("replace_new_secondary", {"remote_node": "node4"}, "node4", "remove the old copy"),
+]
+
+
+@pytest.mark.parametrize(("mode", "more", "to", "end"), ANEW, ids=["anew", "moved"])
+async def test_the_old_copy_stays_until_the_new_one_is_complete(
+    cluster: SimCluster, mode: str, more: dict[str, Any], to: str, end: str
+) -> None:
+    """Who does not wait removes the only other copy in the middle of the sync."""
+    san, seen = cluster.nodes.san, list[float]()
+    san.slow_sync = 4
+
+    async def look(name: str) -> None:
+        if name.startswith(f"before {end}"):
+            seen.extend(one["left"] for one in san.mirrors.values())
+
+    cluster.extra_point = look
+    await replace(cluster, mode, **more)
+    assert seen
+    assert set(seen) == {0}
+    assert written(cluster) == {"node2": LETTERS, to: LETTERS}
+
+
+@pytest.mark.parametrize(("mode", "more", "to", "end"), ANEW, ids=["anew", "moved"])
+async def test_a_sync_that_breaks_puts_the_old_copy_back(
+    cluster: SimCluster, mode: str, more: dict[str, Any], to: str, end: str
+) -> None:
+    """The line is cut while the job waits: it fails, and both old copies are good."""
+    del end
+    san = cluster.nodes.san
+    san.slow_sync = 4
+
+    async def cut(name: str) -> None:
+        if san.slow_sync and name.startswith("before wait until both copies of disk a"):
+            first = min(key for key in san.mirrors if key.startswith(to))
+            san.mirrors[first] |= {"mine": "", "other": "", "left": 0}
+
+    cluster.extra_point = cut
+    fields = {"instance_name": "web", "mode": mode} | more
+    error = await cluster.refused("OP_INSTANCE_REPLACE_DISKS", **fields)
+    assert "the copies of disk a do not become the same" in error.message
+    san.slow_sync = 0
+    await cluster.run(
+        "OP_INSTANCE_ACTIVATE_DISKS", instance_name="web", wait_for_sync=True
+    )
+    assert written(cluster) == {"node2": LETTERS, "node3": LETTERS}
+    assert len(san.logical) == 8
+    assert not any("_replaced" in key for key in san.logical)
+    await cluster.run("OP_INSTANCE_MIGRATE", instance_name="web")

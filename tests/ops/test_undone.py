@@ -344,3 +344,31 @@ async def test_a_disk_that_storage_never_lets_go_of_is_forgotten_by_its_node(
     assert await verified(cluster) == []
     failing(cluster, "node1")
     await cluster.run(STARTUP, **WEB1)
+
+
+async def test_a_node_that_rebooted_gives_no_disk_back_to_a_guest_that_is_gone(
+    cluster: SimCluster,
+) -> None:
+    """A detach fails, and is taken back on a node that has lost its guests meanwhile.
+
+    The disk stays the instance's, sound; the next start takes it up.
+    """
+    failing(cluster, "node1", "detach")
+
+    async def reboot(name: str) -> None:
+        if name == "before undoing unplug disk data1 from web1 on node1":
+            cluster.nodes.nodes["node1"].lose_power()
+            cluster.nodes.nodes["node1"].boot()
+
+    cluster.extra_point = reboot
+    status, log = await ended(cluster, "OP_DISK_DETACH", disk="data1")
+    cluster.extra_point = _pass
+    assert (status, guests(cluster, "web1")) == ("error", [])
+    assert "quarantined" not in log
+    data1 = cluster.config.disk("data1")
+    assert data1.quarantine is None
+    assert data1.uuid in cluster.config.instance("web1").disks
+    failing(cluster, "node1")
+    await cluster.run(STARTUP, **WEB1)
+    assert guests(cluster, "web1") == ["node1"]
+    assert await verified(cluster) == []

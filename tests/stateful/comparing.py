@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from expected import Disk, Expected
+import fleet
+from expected import Expected
+from fleet import unlike
+from things import Disk
 
 from moorage import model
 from moorage.testing import contents
@@ -75,7 +78,7 @@ def clear_up(cluster: SimCluster, off: set[str]) -> None:
         f"{node} {'/'.join(volume)}"
         for disk in config.all(model.Disk)
         for volume in disk.volumes
-        for node in disk.nodes
+        for node in (config.node(uuid).name for uuid in disk.nodes)
     }
     for key in san.logical.keys() - known:
         if key.partition(" ")[0] in off and key.endswith(("_data", "_meta")):
@@ -93,6 +96,12 @@ def guests(cluster: SimCluster) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     return found
 
 
+def memory(cluster: SimCluster, node: str) -> int:
+    """Return how much memory the guests of a node have, MiB."""
+    there = (one for two in guests(cluster).values() for one in two)
+    return sum(record["state"]["memory"] for at, record in there if at == node)
+
+
 def held(cluster: SimCluster) -> set[str]:
     """Return ``node uuid`` of each disk that a node's agent holds."""
     return {
@@ -107,7 +116,7 @@ def due(config: model.Config) -> set[str]:
     """Return ``node uuid`` of each disk that is on record as attached there."""
     active = [one for one in config.all(model.Instance) if one.disks_active]
     return {
-        f"{node} {uuid}"
+        f"{config.node(node).name} {uuid}"
         for one in active
         for uuid in one.disks
         for node in (one.primary_node, *_followers(config.disk(uuid)))
@@ -125,6 +134,7 @@ def differences(cluster: SimCluster, expected: Expected) -> Iterator[str]:
     yield from (f"slot left: {job}" for job in cluster.engine.slots.holders)
     yield from _records(cluster.config, expected)
     yield from _dangling(cluster.config)
+    yield from fleet.differences(cluster, expected)
     yield from _volumes(cluster, expected)
     one_sided = exports(cluster) ^ expected.exports.keys()
     yield from (f"export that is there or not: {one}" for one in sorted(one_sided))
@@ -141,7 +151,7 @@ def _records(config: model.Config, expected: Expected) -> Iterator[str]:
         uuid: (it.name, it.size, it.template, it.pool, it.tags)
         for uuid, it in expected.disks.items()
     }
-    yield from _unlike("disk", disks, wanted)
+    yield from unlike("disk", disks, wanted)
     for uuid, disk in expected.disks.items():
         if config.disk(uuid).epoch < disk.moves:
             yield f"disk {disk.name} has an epoch of the past"
@@ -149,17 +159,19 @@ def _records(config: model.Config, expected: Expected) -> Iterator[str]:
         one.name: {config.group(group).name for group in one.groups}
         for one in config.all(model.StoragePool)
     }
-    yield from _unlike("pool", connected, expected.pools)
+    yield from unlike("pool", connected, expected.pools)
     instances = {
-        one.name: (one.primary_node, one.admin_state == "up", list(one.disks))
+        one.name: (
+            *(config.node(one.primary_node).name, one.admin_state == "up"),
+            *(list(one.disks), set(one.tags)),
+        )
         for one in config.all(model.Instance)
     }
     homes = {
-        name: (one.node, one.up, one.disks) for name, one in expected.instances.items()
+        name: (one.node, one.up, one.disks, one.tags)
+        for name, one in expected.instances.items()
     }
-    yield from _unlike("instance", instances, homes)
-    offline = {one.name for one in config.all(model.Node) if one.offline}
-    yield from (f"offline or not: {name}" for name in offline ^ expected.offline)
+    yield from unlike("instance", instances, homes)
     yield from (
         f"disk {one.label} is quarantined: {one.quarantine}"
         for one in config.all(model.Disk)
@@ -170,7 +182,7 @@ def _records(config: model.Config, expected: Expected) -> Iterator[str]:
 def _dangling(config: model.Config) -> Iterator[str]:
     """Tell what is named in a record and does not exist."""
     for disk in config.all(model.Disk):
-        named = (disk.pool, disk.group, disk.last_node, *disk.nodes)
+        named = (disk.pool, disk.group, *disk.nodes)
         gone = {it for it in named if it and it not in config.objects}
         yield from (f"disk {disk.label} names {uuid}" for uuid in gone)
     for instance in config.all(model.Instance):
@@ -216,9 +228,3 @@ def _data(cluster: SimCluster, uuid: str, disk: Disk) -> Iterator[str]:
             seen = contents.read(cluster.nodes.san, node, record["drives"][uuid])
             if seen != last:
                 yield f"the guest on {node} reads {seen} of {disk.name}, not {last}"
-
-
-def _unlike(kind: str, found: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
-    for key in sorted(found.keys() | wanted.keys()):
-        if found.get(key) != wanted.get(key):
-            yield f"{kind} {key} is {found.get(key)}, not {wanted.get(key)}"

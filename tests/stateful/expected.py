@@ -7,65 +7,15 @@ is done. A job that failed means nothing.
 
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
+
+from things import MEMORY, Card, Disk, Instance
 
 from moorage import model
 from moorage.model import Config
 
-COMMON = frozenset({"OP_ID", "priority", "reason", "ignore_capacity"})
-
-
-@dataclass
-class Disk:
-    """A disk.
-
-    Attributes
-    ----------
-    size
-        MiB.
-    roomy
-        Whether its volume may be larger: a growth failed, and nobody can tell when.
-    pool
-        Name of the storage pool, if it is in one.
-    moves
-        How often it came to an instance or went with one; its epoch is no less.
-    writes
-        What was written to it since the last quiet moment, and what was there then.
-        The last entry is what must be read.
-    copied
-        Whether it was made of another one since then, at any of the writes.
-    """
-
-    name: str | None
-    size: int
-    template: str
-    pool: str | None = None
-    roomy: bool = False
-    moves: int = 0
-    tags: set[str] = field(default_factory=set)
-    writes: list[str] = field(default_factory=list)
-    copied: bool = False
-
-
-@dataclass
-class Instance:
-    """An instance.
-
-    Attributes
-    ----------
-    up
-        Whether it should run.
-    disks
-        Their uuids, by slot.
-    asleep
-        Whether it should run and does not: its node lost power.
-    """
-
-    node: str
-    up: bool
-    disks: list[str] = field(default_factory=list)
-    asleep: bool = False
+COMMON = frozenset({"OP_ID", "priority", "reason", "ignore_capacity", "ignore_ipolicy"})
 
 
 class Expected:
@@ -80,21 +30,34 @@ class Expected:
         By name.
     pools
         Names of the storage pools, and of the node groups that each is connected to.
-    offline
-        Names of the nodes that somebody marked offline.
+    networks
+        Names of the networks, and of the node groups that each is connected to.
+    nodes
+        Names of the nodes, and of the group that each is in.
+    offline, drained
+        Names of the nodes that somebody marked so.
     exports
         What each export has of disks, by node and name.
     doubts
         Names of instances and uuids of disks that an operation left half-way.
+    sent
+        Names of instances whose jobs know better where they went, or whether they run.
+    nameless
+        Disks that were made without a name, or were left: nobody said their uuids.
     """
 
     def __init__(self) -> None:
         self.disks: dict[str, Disk] = {}
         self.instances: dict[str, Instance] = {}
         self.pools: dict[str, set[str]] = {}
+        self.networks: dict[str, set[str]] = {}
+        self.nodes: dict[str, str] = {}
         self.offline: set[str] = set()
+        self.drained: set[str] = set()
         self.exports: dict[tuple[str, str], list[Disk]] = {}
         self.doubts: set[str] = set()
+        self.sent: set[str] = set()
+        self.nameless: list[Disk] = []
 
     def apply(self, opcode: Mapping[str, Any], result: Any) -> None:
         """Take note that an operation succeeded with a result."""
@@ -124,10 +87,13 @@ class Expected:
         instance = self.instances.get(name)
         self.doubts.update((name, opcode.get("disk", "")))
         self.doubts.update(instance.disks if instance else ())
-        if opcode["OP_ID"] == "OP_DISK_GROW":
-            self.disks[opcode["disk"]].roomy = True
         if opcode["OP_ID"] == "OP_BACKUP_EXPORT" and instance:
             self.backup_export(None, name, opcode["target_node"])
+
+    def grew(self, disk: str) -> None:
+        """Take note that a growth failed: nobody can tell whether its volume grew."""
+        if disk in self.disks:
+            self.disks[disk].roomy = True
 
     def believe(self, config: Config, exports: set[tuple[str, str]]) -> None:
         """Believe the records of what is in doubt; its volumes must be there still."""
@@ -139,7 +105,11 @@ class Expected:
                 found = config.instance(name)
                 node, up = config.node(found.primary_node).name, found.admin_state
                 disks = list(found.disks)
-                self.instances[name] = Instance(node, up == "up", disks, up == "up")
+                self.instances[name] = Instance(
+                    *(node, up == "up", disks, up == "up", None),
+                    found.beparams.get("maxmem", MEMORY),
+                    set(found.tags),
+                )
             else:
                 del self.instances[name]
         for uuid in self.doubts & self.disks.keys():
@@ -147,7 +117,12 @@ class Expected:
                 self.disks[uuid].size = config.disk(uuid).size
             else:
                 self.forget(uuid)
+        for name in self.sent & self.instances.keys():
+            found = config.instance(name)
+            self.instances[name].node = config.node(found.primary_node).name
+            self.instances[name].up = found.admin_state == "up"
         self.doubts.clear()
+        self.sent.clear()
 
     # What success means, by opcode.
 
@@ -187,34 +162,47 @@ class Expected:
         del self.disks[disk]
 
     def instance_create(
-        self, nodes, instance_name, disks, start=True, src_path="", **how
+        self, nodes, instance_name, disks, start=True, src_path="", nics=(), **how
     ):
         dumps = self.exports.get((nodes[0], src_path), [None] * len(disks))
-        for disk, dump in zip(disks, dumps, strict=True):
+        for disk, dump in zip(disks, dumps, strict=False):
             self.disks[disk["name"]] = self.restored(disk["name"], dump) or Disk(
                 disk["name"], disk["size"], how["disk_template"], disk.get("pool")
             )
         names = [disk["name"] for disk in disks]
-        self.instances[instance_name] = Instance(nodes[0], start, names)
+        for dump in dumps[len(disks) :]:  # another export took this one's place
+            self.nameless.append(self.restored(None, dump))
+            self.doubts.add(instance_name)
+        cards = None if src_path else [Card(**card) for card in nics]
+        self.instances[instance_name] = Instance(nodes[0], start, names, cards=cards)
+        if src_path:
+            self.doubts.add(instance_name)
 
     def restored(self, name, dump):
         return dump and replace(deepcopy(dump), name=name, copied=True)
 
-    def instance_startup(self, _result, instance_name, **_how):
+    def instance_startup(self, _result, instance_name, if_wanted=False, **_how):
         self.instances[instance_name].up = True
         self.instances[instance_name].asleep = False
 
+        if if_wanted:
+            self.sent.add(instance_name)
+
     instance_reboot = instance_startup
 
-    def instance_shutdown(self, _result, instance_name):
+    def instance_shutdown(self, _result, instance_name, if_ended=False, **_who):
         self.instances[instance_name].up = False
+        if if_ended:
+            self.sent.add(instance_name)
 
-    def instance_migrate(self, _result, instance_name, target_node):
+    def instance_migrate(self, _result, instance_name, target_node=None, **_how):
         self.instances[instance_name].node = target_node
+        if target_node is None:
+            self.sent.add(instance_name)
         for disk in self.instances[instance_name].disks:
             self.disks[disk].moves += 1
 
-    def instance_failover(self, _result, instance_name, target_node):
+    def instance_failover(self, _result, instance_name, target_node=None, **_how):
         self.instance_migrate(None, instance_name, target_node)
         self.instances[instance_name].asleep = False
 
@@ -225,6 +213,54 @@ class Expected:
 
     def instance_replace_disks(self, _result, **_which):
         """Leave all as it is: the other copy is another one."""
+
+    def instance_rename(self, new, instance_name, **_how):
+        self.instances[new] = self.instances.pop(instance_name)
+
+    def instance_reinstall(self, _result, instance_name, os_type):
+        """Leave all as it is: the scripts of simulated systems write nothing."""
+
+    def instance_recreate_disks(self, _result, instance_name, nodes=()):
+        instance = self.instances[instance_name]
+        for uuid in instance.disks:
+            disk = self.disks[uuid]
+            self.nameless.append(self.copy(uuid, name=None))
+            disk.writes, disk.roomy = [], False
+            disk.moves += 1
+        if nodes:
+            instance.node = nodes[0]
+
+    def instance_move(self, _result, **_where):
+        """Leave it to the jobs that it submits."""
+
+    instance_change_group = node_evacuate = node_migrate = node_failover = instance_move
+    group_evacuate = instance_move
+
+    def instance_set_params(
+        self, _result, instance_name, nics=(), disk_template=None, **changes
+    ):
+        instance = self.instances[instance_name]
+        for action, number, given in nics:
+            self.rewire(instance, action, int(number), given)
+        for uuid in instance.disks if disk_template else ():
+            self.disks[uuid].template, self.disks[uuid].pool = disk_template, None
+        instance.memory = changes.get("beparams", {}).get("memory", instance.memory)
+        instance.node = changes.get("pnode", instance.node)
+
+    @staticmethod
+    def rewire(instance, action, number, given):
+        if instance.cards is None:
+            return
+        if action == "add":
+            instance.cards.append(Card(given.get("network"), given.get("ip")))
+        elif action == "remove":
+            del instance.cards[number]
+        else:
+            card = instance.cards[number]
+            network = given.get("network", card.network)
+            network = None if network == "none" else network
+            ip = given.get("ip", card.ip if network == card.network else None)
+            card.network, card.ip = network, None if ip == "none" else ip
 
     def backup_export(
         self, _r, instance_name, target_node, remove_instance=False, **_how
@@ -243,16 +279,54 @@ class Expected:
     def disk_import(self, uuid, name, src_path, src_node):
         self.disks[uuid] = self.restored(name, self.exports[src_node, src_path][0])
 
-    def node_set_params(self, _result, node_name, offline):
-        (self.offline.add if offline else self.offline.discard)(node_name)
+    def node_set_params(self, _result, node_name, offline=None, drained=None, **_roles):
+        if offline is not None:
+            (self.offline.add if offline else self.offline.discard)(node_name)
+        if drained is not None:
+            (self.drained.add if drained else self.drained.discard)(node_name)
+        if offline or _roles.get("master_candidate"):
+            self.drained.discard(node_name)
+        if drained or _roles.get("master_candidate"):
+            self.offline.discard(node_name)
+
+    def node_add(self, _uuid, node_name, group, **_where):
+        self.nodes[node_name] = group
+
+    def node_remove(self, _result, node_name):
+        del self.nodes[node_name]
+        self.offline.discard(node_name)
+        self.drained.discard(node_name)
+
+    def group_assign_nodes(self, _result, group_name, nodes):
+        self.nodes |= dict.fromkeys(nodes, group_name)
+
+    def tags_of(self, kind, name):
+        return (self.disks if kind == "disk" else self.instances)[name].tags
 
     def tags_set(self, _result, kind, name, tags):
-        assert kind == "disk"
-        self.disks[name].tags.update(tags)
+        self.tags_of(kind, name).update(tags)
 
     def tags_del(self, _result, kind, name, tags):
-        assert kind == "disk"
-        self.disks[name].tags.difference_update(tags)
+        self.tags_of(kind, name).difference_update(tags)
+
+    def network_add(self, _result, network_name, **_how):
+        self.networks[network_name] = set()
+
+    def network_remove(self, _result, network_name):
+        del self.networks[network_name]
+
+    def network_rename(self, _result, network_name, new_name):
+        self.networks[new_name] = self.networks.pop(network_name)
+        for one in self.instances.values():
+            for card in one.cards or ():
+                if card.network == network_name:
+                    card.network = new_name
+
+    def network_connect(self, _result, network_name, group_name, **_how):
+        self.networks[network_name].add(group_name)
+
+    def network_disconnect(self, _result, network_name, group_name):
+        self.networks[network_name].discard(group_name)
 
     def storage_pool_add(self, _result, pool_name, groups=(), **_how):
         self.pools[pool_name] = set(groups)

@@ -8,8 +8,8 @@ compares the cluster with what is expected.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
 from itertools import count
 from pathlib import Path
 from shutil import rmtree
@@ -22,8 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from msgspec.structs import replace
 
 from moorage.errors import Conflict, Refused, Stale, from_json
-from moorage.jobs.job import Op
-from moorage.model import Disk, Instance, pair_of
+from moorage.jobs.job import Job, Op
+from moorage.model import Disk
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 from moorage.testing.lvm import GROUP
 from moorage.testing.rbd import POOL as CEPH_POOL
@@ -31,6 +31,11 @@ from moorage.testing.state_snapshot import epochs
 from moorage.testing.stored import GLUSTER_DIR
 
 NODES = ("node1", "node2", "node3", "node4")
+GUEST_NODE = "node5"
+"""A node that comes and goes; at first it is alone in its group."""
+GROUPS = ("default", "rack2")
+MEMORY = 640
+"""MiB of a node; an eighth is its own, and so four small guests fit."""
 INSTANCES = ("web1", "web2", "web3", "web4", "web5")
 POOLS = ("fast", "slow")
 KINDS: tuple[dict[str, Any], ...] = (
@@ -125,7 +130,7 @@ class Life(RuleBasedStateMachine):
         """Start a cluster that nothing is in yet."""
         path = self.directory / f"{next(self.numbers)}"
         ticks = count()
-        builder = ClusterBuilder(len(NODES))
+        builder = ClusterBuilder(len(NODES)).node(GUEST_NODE, GROUPS[1])
         given: dict[str, Any] = {
             "volume_group_name": GROUP,
             "gluster_storage_dir": GLUSTER_DIR,
@@ -135,8 +140,13 @@ class Life(RuleBasedStateMachine):
         builder.objects["cluster"] = whole
         self.cluster = self.loop.run(SimCluster.start(path, builder))
         self.cluster.clock = lambda: 1000.0 + next(ticks) / 1000
+        self.expected.nodes = dict.fromkeys(NODES, GROUPS[0]) | {GUEST_NODE: GROUPS[1]}
+        for name, node in self.cluster.nodes.nodes.items():
+            node.machine.size = MEMORY
+            node.machine.busy = partial(comparing.memory, self.cluster, name)
         self.loop.run(self.cluster.crash())
         self.loop.run(self.cluster.boot())
+        self.learnt = max(self.cluster.engine.jobs, default=0)
 
     # Quiet moments.
 
@@ -207,16 +217,39 @@ class Life(RuleBasedStateMachine):
 
     def learn(self) -> None:
         """Take note of what jobs have answered, in the order in which they ended."""
-        jobs = [self.cluster.engine.job(number) for number in self.waiting]
         self.waiting.clear()
-        for op in sorted((op for job in jobs for op in job.ops), key=_end):
+        engine = self.cluster.engine
+        jobs = [engine.job(one) for one in engine.jobs if one > self.learnt]
+        self.learnt = max(engine.jobs, default=0)
+        for op in sorted((op for job in jobs for op in _tried(job)), key=_end):
             self.note(op.input, op)
         self.expected.believe(self.cluster.config, comparing.exports(self.cluster))
         for name in [key for key in self.expected.disks if key.startswith("disk")]:
             found = self.cluster.config.called(Disk, name)
             assert len(found) == 1, f"disk {name} was made, and is not there"
             self.expected.look_up(name, found[0].uuid)
+        self.find_nameless()
         self.format()
+
+    def find_nameless(self) -> None:
+        """Learn the uuids of disks that nobody named, by what they hold."""
+        for disk in self.expected.nameless:
+            wanted = (disk.name, disk.size, disk.template)
+            found = [
+                it.uuid
+                for it in self.cluster.config.all(Disk)
+                if it.uuid not in self.expected.disks
+                and (it.name, it.size, it.dev_type) == wanted
+                and self.may_hold(it.uuid, disk.writes)
+            ]
+            assert found, f"a disk without a name is not there: {disk}"
+            self.expected.disks[found[0]] = disk
+        self.expected.nameless.clear()
+
+    def may_hold(self, uuid: str, writes: list[str]) -> bool:
+        """Whether a disk holds one of some data; a disk of none may hold anything."""
+        held = set(comparing.data_of(self.cluster, uuid))
+        return not writes or not held.isdisjoint(writes)
 
     def note(self, opcode: dict[str, Any], op: Op) -> None:
         """Learn how one operation ended; where nothing went wrong, none fails.
@@ -235,6 +268,8 @@ class Life(RuleBasedStateMachine):
             told = f"{op.summary} failed where nothing went wrong: {error!r}"
             assert isinstance(error, Refused), told
             assert not late, told
+        if opcode["OP_ID"] == "OP_DISK_GROW" and not isinstance(error, Refused):
+            self.expected.grew(opcode["disk"])
         if op.committed_to():
             assert self.upset, f"{op.summary} stopped half-way: {op.error}"
             self.expected.doubt(opcode)
@@ -249,8 +284,9 @@ class Life(RuleBasedStateMachine):
         found = comparing.places(self.cluster)
         for disk in suspects:
             assert self.upset, disk.quarantine
-            volume = comparing.place_of(disk.volume)
-            if disk.uuid in self.expected.disks and volume in found:
+            copies = found.get(comparing.place_of(disk.volume), ())
+            whole = len(copies) == (len(disk.nodes) if disk.children else 1)
+            if disk.uuid in self.expected.disks and whole:
                 self.done("DISK_SET_PARAMS", disk=disk.uuid, lift_quarantine=True)
                 continue
             if self.cluster.config.owner(disk):
@@ -294,68 +330,6 @@ class Life(RuleBasedStateMachine):
             expected.asleep = expected.up and where == []
         assert found == {}
 
-    # Small parts of requests.
-
-    @property
-    def taken(self) -> list[str]:
-        """The disks that an instance has, as it was in the last quiet moment."""
-        return sorted(u for it in self.expected.instances.values() for u in it.disks)
-
-    @property
-    def free(self) -> list[str]:
-        """The disks that belonged to nobody then."""
-        return sorted(self.expected.disks.keys() - set(self.taken))
-
-    @property
-    def roomy(self) -> bool:
-        """Whether more disks may be made."""
-        return len(self.expected.disks) < MOST_DISKS
-
-    def new(self, kind: dict[str, Any]) -> dict[str, Any]:
-        """Return the description of a disk that is made with an instance."""
-        rest = {key: kind[key] for key in kind if key != "disk_template"}
-        number = next(self.fresh)
-        return {"name": f"disk{number}", "size": 32 * (number % 8 + 1), **rest}
-
-    @staticmethod
-    def place(number: int, kind: dict[str, Any]) -> dict[str, Any]:
-        """Return what a disk is made as, with a node or two where it wants them."""
-        template, node = kind.get("disk_template"), NODES[number % len(NODES)]
-        if template == "drbd":
-            first = "" if number % 3 else NODES[(number + 1) % len(NODES)]
-            return {**kind, "node": f"{first}:{node}"}
-        return {**kind, **({"node": node} if template in LOCAL else {})}
-
-    def partner(self, name: str, node: str) -> str:
-        """Return the node that keeps an instance's second copies, or else another."""
-        if not self.cluster.config.knows(Instance, name):
-            return node
-        config = self.cluster.config
-        instance = config.instance(name)
-        pairs = filter(None, map(pair_of, config.disks_of(instance)))
-        others = [one.other(instance.primary_node) for one in pairs]
-        return config.node(others[0]).name if others else node
-
-    def instance(self, number: int, *, up: bool = False) -> str:
-        """Return the name of an instance, mostly of one that there is."""
-        there = [
-            name for name, it in self.expected.instances.items() if it.up or not up
-        ]
-        among = there if there and number else INSTANCES
-        return among[number % len(among)]
-
-    def on_disk(
-        self, op: str, number: int, among: Sequence[str] = (), **fields: Any
-    ) -> None:
-        """Ask for something on a disk, mostly on one of those named."""
-        if self.expected.disks:
-            self.ask(op, disk=self.disk(number, among), **fields)
-
-    def disk(self, number: int, among: Sequence[str] = ()) -> str:
-        """Return the uuid of a disk."""
-        disks = among if among and number % 4 else sorted(self.expected.disks)
-        return disks[number % len(disks)]
-
     def ask(self, op: str, **fields: Any) -> None:
         """Submit a job; nobody waits for it yet."""
         if len(self.waiting) >= MOST_WAITING:
@@ -364,12 +338,22 @@ class Life(RuleBasedStateMachine):
         self.waiting.append(number)
 
     def done(self, op: str, **fields: Any) -> Any:
-        """Do something that must succeed."""
-        return self.loop.run(self.cluster.run(f"OP_{op}", **fields))
+        """Do something that must succeed; what it means is said by who asks for it."""
+        result = self.loop.run(self.cluster.run(f"OP_{op}", **fields))
+        self.learnt = max(self.cluster.engine.jobs)
+        return result
 
     def guests(self) -> dict[str, list[tuple[str, dict[str, Any]]]]:
         """Return the processes of guests."""
         return comparing.guests(self.cluster)
+
+
+def _tried(job: Job) -> Iterator[Op]:
+    """Yield the operations of a job up to the one that failed."""
+    for op in job.ops:
+        yield op
+        if op.status != "success":
+            return
 
 
 def _end(op: Op) -> Any:

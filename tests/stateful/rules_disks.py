@@ -4,9 +4,10 @@
 from typing import Any
 
 import comparing
-from expected import Disk as Wanted
+from asking import Asking
 from hypothesis import strategies as st
-from life import Life, kinds, step, which
+from life import GROUPS, kinds, step, which
+from things import Disk as Wanted
 
 from moorage.model import Disk
 
@@ -15,14 +16,15 @@ LISTED = {"sharedfile", "file", "plain", "rbd", "gluster"}
 names = st.sampled_from(("alpha", "beta", "gamma", "delta"))
 
 
-class Disks(Life):
+class Disks(Asking):
     """Requests that name a disk."""
 
     @step(kind=kinds, which=which)
     def add(self, kind: dict[str, Any], which: int) -> None:
         if self.roomy:
             new = {"name": f"disk{next(self.fresh)}", **self.place(which, kind)}
-            self.ask("DISK_ADD", size=64 * (which + 1), **new)
+            group = {} if "node" in new else {"group": GROUPS[0]}
+            self.ask("DISK_ADD", size=64 * (which + 1), **new, **group)
 
     @step(disk=which, instance=which, front=st.booleans())
     def attach(self, disk: int, instance: int, front: bool) -> None:
@@ -63,6 +65,11 @@ class Disks(Life):
         if self.expected.disks:
             self.ask(op, kind="disk", name=self.disk(disk), tags=[tag])
 
+    @step(instance=which, tag=st.sampled_from(("a", "b")), away=st.booleans())
+    def tag_instance(self, instance: int, tag: str, away: bool) -> None:
+        op = "TAGS_DEL" if away else "TAGS_SET"
+        self.ask(op, kind="instance", name=self.instance(instance), tags=[tag])
+
     @step(disk=which)
     def remove_disk(self, disk: int) -> None:
         self.on_disk("DISK_REMOVE", disk, self.free)
@@ -91,7 +98,7 @@ class Disks(Life):
 
     def adopted(self, gone: Disk) -> str:
         """Let somebody say what a volume is; return the new disk."""
-        node = {"node": gone.nodes[0]} if gone.nodes else {}
+        node = {"node": gone.nodes[0]} if gone.nodes else {"group": GROUPS[0]}
         what = {"disk_template": gone.dev_type, "params": dict(gone.params)}
         name = str(gone.logical_id[-1])
         return str(self.done("DISK_ADOPT", volume=name, **what, **node))

@@ -6,9 +6,10 @@ from itertools import count
 from typing import Any
 
 import comparing
+from asking import Asking
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition
-from life import NODES, Life, nodes, step, which
+from life import NODES, nodes, step, which
 
 turns = st.integers(0, 40)
 """Turns of the event loop."""
@@ -28,7 +29,7 @@ def mishap(**choices: Any) -> Any:
     return made
 
 
-class Mishaps(Life):
+class Mishaps(Asking):
     """What nobody asked for."""
 
     @initialize(peace=st.booleans())

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What people do with storage pools and backups, in any order."""
 
+from asking import Asking
 from hypothesis import strategies as st
-from life import Life, instances, nodes, pools, step, which
+from life import instances, nodes, pools, step, which
 
 
-class Storage(Life):
+class Storage(Asking):
     """Requests that name a storage pool or an export."""
 
     @step(name=pools, there=st.booleans())
@@ -32,8 +33,9 @@ class Storage(Life):
 
     @step(instance=which, node=nodes)
     def export_and_remove(self, instance: int, node: str) -> None:
-        asked = {"instance_name": self.instance(instance), "target_node": node}
-        self.ask("BACKUP_EXPORT", **asked, remove_instance=True)
+        if self.crowded:
+            asked = {"instance_name": self.instance(instance), "target_node": node}
+            self.ask("BACKUP_EXPORT", **asked, remove_instance=True)
 
     @step(export=which, name=instances, start=st.booleans())
     def restore(self, export: int, name: str, start: bool) -> None:

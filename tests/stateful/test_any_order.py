@@ -20,11 +20,11 @@ PARTS = 4
 """Tests that share the steps; each has a seed of its own."""
 LENGTH = 100
 """Steps in the life of one cluster, at most."""
-OPCODES = {
-    f"OP_{name.upper()}"
-    for name in vars(Expected)
-    if name.startswith(("disk_", "instance_", "node_", "storage_", "tags_", "backup_"))
-}
+KINDS = (
+    *("disk_", "instance_", "node_", "storage_", "tags_", "backup_", "network_"),
+    "group_",
+)
+OPCODES = {f"OP_{name.upper()}" for name in vars(Expected) if name.startswith(KINDS)}
 """Most must succeed now and then, or nothing is shown; any may be rare in one part."""
 
 
@@ -50,4 +50,4 @@ def test_any_order_of_requests_and_mishaps(
     )
     assert Anything.steps >= steps
     never = {op for op in OPCODES if not Anything.succeeded[op]}
-    assert len(never) <= len(OPCODES) // 4, never
+    assert len(never) <= len(OPCODES) // 3, never

@@ -46,7 +46,10 @@ def add(call: Call) -> int:
     """Make a network."""
     (name,) = call.words
     if not call.option("network"):
-        raise BadInput("a network needs its addresses", hint="--network=192.0.2.0/24")
+        raise BadInput(
+            "a network needs IPv4 addresses, beside which it may have IPv6 ones",
+            hint="--network=192.0.2.0/24",
+        )
     perform(
         call,
         "OP_NETWORK_ADD",

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from moorage.errors import BadInput, Failed
-from moorage.units import is_whole
+from moorage.units import counted, is_whole
 
 from . import state_backup, watcher
 from .command import Call, Command, Example, Operand, Option, Program
@@ -55,7 +55,7 @@ def up(call: Call) -> int:
         bare=bool(call.option("bare")),
     )
     call.terminal.talk(
-        f"A cluster of {found.nodes} nodes is up in {found.root}; to use it:"
+        f"A cluster of {counted(found.nodes, 'node')} is up in {found.root}; to use it:"
     )
     call.terminal.print(scratch.shell(found))
     return 0

@@ -16,7 +16,7 @@ from moorage.errors import BadInput
 from moorage.units import is_whole
 
 from .command import Call, Option
-from .option_syntax import ident_key_values, key_values
+from .option_syntax import change_key_values, ident_key_values, key_values
 
 Given = tuple[str, dict[str, Any]]
 _ACTIONS = ("add", "modify", "remove")
@@ -32,10 +32,7 @@ def net_option(text: str) -> Given:
     >>> net_option("0:link=br0"), net_option("add,link=br0")
     (('0', {'link': 'br0'}), ('add', {'link': 'br0'}))
     """
-    word, comma, rest = text.partition(",")
-    if comma and word in _ALONE:
-        return word, key_values(rest)
-    return ident_key_values(text)
+    return change_key_values(text, _ALONE)
 
 
 def new_cards(call: Call) -> list[dict[str, Any]] | None:

@@ -79,6 +79,18 @@ def ident_key_values(text: str) -> tuple[str, dict[str, Any]]:
     return ident, key_values(rest)
 
 
+def change_key_values(text: str, alone: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Return identifier and keys; some words need no colon before their keys.
+
+    >>> change_key_values("attach,name=a", ["attach"])
+    ('attach', {'name': 'a'})
+    """
+    word, comma, rest = text.partition(",")
+    if comma and word in alone:
+        return word, key_values(rest)
+    return ident_key_values(text)
+
+
 def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the keys of several options together; the last of a name wins."""
     return {key: value for given in values for key, value in given.items()}

@@ -51,7 +51,7 @@ class Replication:
         self._pace = pace
         self._followers: dict[str, Follower] = {}
         self._lives: dict[str, asyncio.Task[None]] = {}
-        self._former: dict[str, Node] = {}
+        self._former: set[str] = set()
         self._changed = asyncio.Event()
 
     def status(self) -> list[CopyStatus]:
@@ -109,17 +109,21 @@ class Replication:
     async def run(self) -> None:
         """Keep a copy on every candidate, and none anywhere else, for ever."""
         self._truth.watchers.append(self._look)
+        # One that was demoted under the master before may have been off ever since.
+        self._former = {*_not_keeping(self._truth.config)}
+        dismissal: asyncio.Task[None] | None = None
         try:
             while True:
                 self._changed.clear()
                 self._appoint()
-                await self._dismiss()
+                if dismissal is None or dismissal.done():
+                    dismissal = asyncio.create_task(self._dismiss())
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_LATER):
                         await self._changed.wait()
         finally:
             self._truth.watchers.remove(self._look)
-            for life in self._lives.values():
+            for life in (*self._lives.values(), *filter(None, [dismissal])):
                 life.cancel()
 
     def _look(self, change: Change) -> None:
@@ -130,12 +134,11 @@ class Replication:
         """Begin to follow new candidates, and leave those that are none any more."""
         wanted = {node.uuid: node for node in _keeping(self._truth.config)}
         for uuid in self._followers.keys() - wanted.keys():
-            former = self._followers.pop(uuid)
-            former.fall_behind("it is no candidate any more")
-            self._former[uuid] = former.node
+            self._followers.pop(uuid).fall_behind("it is no candidate any more")
+            self._former.add(uuid)
             self._lives.pop(uuid).cancel()
         for uuid, node in wanted.items():
-            self._former.pop(uuid, None)
+            self._former.discard(uuid)
             if uuid in self._followers:
                 self._followers[uuid].node = node
                 continue
@@ -151,17 +154,16 @@ class Replication:
             self._lives[uuid] = asyncio.create_task(follower.run())
 
     async def _dismiss(self) -> None:
-        """Let nodes that are no candidates any more forget what they kept as such.
-
-        A new master tells all nodes when it starts (:class:`TidyNode`).
-        """
-        for uuid, node in list(self._former.items()):
-            if uuid not in self._truth.config.objects:
-                del self._former[uuid]  # it left the cluster, and forgot all
-                continue
+        """Let nodes that are no candidates forget what they kept as such."""
+        config = self._truth.config
+        self._former &= {one.uuid for one in config.all(Node)}  # the others forgot all
+        for uuid in sorted(self._former):
+            node = config.node(uuid)
+            if node.offline:
+                continue  # it is told when it is back
             with contextlib.suppress(MoorageError):
                 await self._nodes.call(node, DropCopy(), self._truth.term, silent)
-                self._former.pop(uuid, None)
+                self._former.discard(uuid)
 
 
 def _keeping(config: Config) -> Iterator[Node]:
@@ -170,3 +172,10 @@ def _keeping(config: Config) -> Iterator[Node]:
         own = node.uuid == config.cluster.master_node
         if node.master_candidate and not (node.offline or own):
             yield node
+
+
+def _not_keeping(config: Config) -> Iterator[str]:
+    """Yield the nodes that are to have no copy; the master's own has the state."""
+    for node in config.all(Node):
+        if not node.master_candidate and node.uuid != config.cluster.master_node:
+            yield node.uuid

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import sys
 import time
 import uuid
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists, Failed, MoorageError, WrongState
+from moorage.jobs.hooks import DATA_DIR
 from moorage.model import (
     Change,
     Cluster,
@@ -35,7 +37,7 @@ from moorage.ops import addresses
 from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
 from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
-from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, Verb
+from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.validation import check_image_directory
 from moorage.store import ConfigStore, SqliteStore, create, require_cluster
@@ -156,12 +158,38 @@ async def _let_in(
             asked = volume_groups.asking(cluster.volume_group_name)
             facts = await _told(nodes, node, asked)
             volume_groups.check_there(node, facts, cluster.volume_group_name)
+        await _run_hooks(nodes, node, cluster, 1, "init", "OP_CLUSTER_POST_INIT")
     except BaseException:
         with contextlib.suppress(MoorageError):
             await _told(nodes, node, ExpelNode())
         raise
     finally:
         await nodes.close()
+
+
+async def _run_hooks(
+    nodes: HttpNodes, node: Node, cluster: Cluster, term: int, what: str, op_code: str
+) -> None:
+    """Run the hooks after a cluster was made, or before it ends; say which failed."""
+    path = f"cluster-{what}"
+    env = {
+        "OP_CODE": op_code,
+        "OBJECT_TYPE": "CLUSTER",
+        "OP_TARGET": cluster.cluster_name,
+        "CLUSTER": cluster.cluster_name,
+        "MASTER": node.name,
+        "DATA_DIR": DATA_DIR,
+    }
+    call = RunHooks(operation=path, paths=(path,), phase="post", env=env)
+    try:
+        found = await nodes.call(node, call, term, lambda *_: None)
+    except MoorageError as error:
+        told = [f"the hooks of {path} did not run: {error.message}"]
+    else:
+        runs = [one for one in found.runs if one.problem]
+        told = [f"hook {one.script} on node {node.name}: {one.problem}" for one in runs]
+    for one in told:
+        sys.stderr.write(f"Warning: {one}\n")
 
 
 async def _told(nodes: HttpNodes, node: Node, call: Verb[R]) -> R:
@@ -284,6 +312,9 @@ async def _leave(places: MasterPlaces) -> None:
         require_cluster(truth)
         _check_empty(truth.config)
         last = truth.config.node(truth.config.cluster.master_node)
+        cluster = truth.config.cluster
+        parted = (nodes, last, cluster, truth.term)
+        await _run_hooks(*parted, "destroy", "OP_CLUSTER_DESTROY")
         # A node that gives no answer forgets the cluster when it is let in elsewhere.
         with contextlib.suppress(Failed):
             await nodes.call(last, LeaveCluster(), truth.term, lambda *_: None)

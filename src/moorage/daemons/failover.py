@@ -11,11 +11,11 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from moorage.errors import NotFound, WrongState
+from moorage.errors import Failed, MoorageError, NotFound, WrongState
 from moorage.jobs import Nodes
 from moorage.jobs.job import decode as decode_job
 from moorage.model import Change, Config, Node, successor
@@ -153,8 +153,23 @@ def failover(
             await nodes.close()
 
     told = asyncio.run(promoted())
-    master.start(places)
+    with _told_to_repeat():
+        master.start(places)
     return told
+
+
+@contextmanager
+def _told_to_repeat() -> Iterator[None]:
+    """Say what to type when it breaks after nodes have left the former master."""
+    try:
+        yield
+    except (MoorageError, OSError) as error:
+        why = error.message if isinstance(error, MoorageError) else str(error)
+        raise Failed(
+            f"{why}; nodes that were told by then take no orders of the former master "
+            "any more, and wait for the next one",
+            hint="gnt-cluster master-failover, here again or on another candidate",
+        ) from error
 
 
 async def promote(
@@ -172,10 +187,11 @@ async def promote(
     agreed(list(warnings(heritage, votes)))
     term = max(votes.highest(heritage.head.term), heritage.head.term) + LEAP
     fenced = await _ask(nodes, heritage, HeedTerm(), term)
-    heritage = read(node)  # now that no earlier master changes it any more
-    check(heritage, fenced, voting=voting)
-    told = list(fenced.told(heritage.own, heritage.head))
-    await _settle(places, heritage, term)
+    with _told_to_repeat():
+        heritage = read(node)  # now that no earlier master changes it any more
+        check(heritage, fenced, voting=voting)
+        told = list(fenced.told(heritage.own, heritage.head))
+        await _settle(places, heritage, term)
     told.append(f"node {heritage.own} is the master, from term {term} on")
     return told
 

@@ -7,7 +7,6 @@ a line in the job's log. A master that takes a job over runs them again, for nob
 knows how far the former one came: so scripts must bear to run twice.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from .job import Job, Op, Pending
 from .operation import FailedHook, Operation, View
 from .queue import Queue
 from .task import Task
+from .turns import together
 
 GLOBAL = "global"
 """The hooks of every operation; they run on the master's node."""
@@ -162,19 +162,15 @@ class Hooks:
         phase: str,
         env: dict[str, str],
     ) -> dict[str, HookRuns]:
-        """Run the hooks of nodes, all nodes at once; a silent one has none."""
+        """Run the hooks of nodes, many at once; a silent one has none."""
         called = f"job {job.id}.{job.ops.index(op)}"
         await self._point(f"before hooks, {phase}")
-        found = await asyncio.gather(
-            *(
-                self._ask(
-                    job,
-                    op,
-                    node,
-                    RunHooks(operation=called, paths=paths, phase=phase, env=env),
-                )
-                for node, paths in plan.items()
-            )
+        calls = {
+            node: RunHooks(operation=called, paths=paths, phase=phase, env=env)
+            for node, paths in plan.items()
+        }
+        found = await together(
+            self._ask(job, op, node, call) for node, call in calls.items()
         )
         await self._point(f"after hooks, {phase}")
         return dict(zip(plan, found, strict=True))

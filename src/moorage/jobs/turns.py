@@ -9,9 +9,9 @@ T = TypeVar("T")
 _IN_A_ROW = 4
 """What is begun before others get their turn: a question to a node with its TLS takes
 some milliseconds."""
-_AT_ONCE = 100
+_AT_ONCE = 64
 """What is under way together: all of it may come to an end in one turn, and a
-connection that waits for a hundred others is made long before it is given up."""
+connection that waits for all others is made long before it is given up."""
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

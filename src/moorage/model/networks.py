@@ -97,7 +97,11 @@ def checked_subnet(word: str) -> IPv4Network:
     """Return an IPv4 network; raise `BadInput` unless it is one of a size that goes."""
     net = _net(word)
     if not isinstance(net, IPv4Network) or "/" not in word:
-        raise BadInput(f"'{word}' is not an IPv4 network", hint="192.0.2.0/24")
+        beside = f"--network=192.0.2.0/24 --network6={word}"
+        raise BadInput(
+            f"'{word}' is not an IPv4 network",
+            hint=beside if isinstance(net, IPv6Network) else "192.0.2.0/24",
+        )
     if not LARGEST <= net.prefixlen <= SMALLEST:
         raise BadInput(
             f"a network has a mask of {LARGEST} to {SMALLEST} bits, not "
@@ -130,7 +134,15 @@ def _net(word: str) -> IPv4Network | IPv6Network:
     try:
         return ip_network(word)
     except ValueError:
-        raise BadInput(f"'{word}' is not a network", hint="192.0.2.0/24") from None
+        raise BadInput(f"'{word}' is not a network", hint=_meant(word)) from None
+
+
+def _meant(word: str) -> str:
+    """Return the network that an address with a mask is in, or an example."""
+    try:
+        return str(ip_network(word, strict=False))
+    except ValueError:
+        return "2001:db8::/64" if ":" in word else "192.0.2.0/24"
 
 
 def _check_in(address: str, net: IPv4Network | IPv6Network, what: str) -> None:

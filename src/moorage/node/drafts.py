@@ -11,6 +11,8 @@ exports, one of the same name may be another node's.
 import secrets
 from pathlib import Path
 
+from moorage.model.export import check_name
+
 from . import durable
 
 _BYTES = 16
@@ -36,15 +38,18 @@ class Drafts:
         if known:
             return known
         mark = secrets.token_hex(_BYTES)
-        durable.write(self._directory / name, mark.encode())
+        durable.write(self._path(name), mark.encode())
         return mark
 
     def end(self, name: str) -> None:
         """Forget an export: it is whole, or gone."""
-        if (self._directory / name).exists():
-            durable.remove(self._directory / name)
+        if self._path(name).exists():
+            durable.remove(self._path(name))
 
     def left(self) -> dict[str, str]:
         """Return the marks of all that are noted, by the exports' names."""
         found = sorted(self._directory.glob("[!.]*"))
         return {path.name: path.read_text(errors="replace") for path in found}
+
+    def _path(self, name: str) -> Path:
+        return self._directory / check_name(name)

@@ -83,6 +83,15 @@ class Machine(Protocol):
     async def links(self) -> tuple[Link, ...]:
         """Return what network cards can be connected to."""
 
+    async def reach(self, address: str, port: int, source: str) -> str:
+        """Return why another machine is not reached; empty if it is.
+
+        Parameters
+        ----------
+        source
+            Address of this machine to come from; empty for any.
+        """
+
     def memory(self) -> Memory:
         """Return how large the machine is."""
 

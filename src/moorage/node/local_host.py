@@ -29,6 +29,9 @@ _MIB = 1024 * 1024
 _PRUNED = 100
 """After so many commands old logs are put away."""
 
+_KNOCK = 3.0
+"""Seconds in which another machine must answer."""
+
 
 class LocalMachine:
     """The machine that this process runs on.
@@ -154,6 +157,21 @@ class LocalMachine:
         if not self.admin_scripts:
             raise NotFound(f"this node has no scripts: {name}")
         return await self.admin_scripts.run(kind, name, arguments)
+
+    async def reach(self, address: str, port: int, source: str) -> str:
+        """Return why another machine is not reached; empty if it is."""
+        own = (source, 0) if source else None
+        try:
+            async with asyncio.timeout(_KNOCK):
+                _, there = await asyncio.open_connection(address, port, local_addr=own)
+        except ConnectionRefusedError:
+            return ""  # that it said itself
+        except TimeoutError:
+            return f"no answer in {_KNOCK:g} s"
+        except OSError as error:
+            return error.strerror or str(error)
+        there.close()
+        return ""
 
     def has_program(self, name: str) -> bool:
         """Whether commands of templates find a program."""

@@ -82,7 +82,12 @@ def _check_able(wanted: DiskSpec) -> None:
     """Raise `Refused` if the template can neither make nor adopt what is wanted."""
     can = wanted.kind.capabilities.can
     if wanted.adopt and Can.ADOPT not in can:
-        raise NotSupported(f"disk template '{wanted.template}' adopts no volumes")
+        named = wanted.params.get("provider")
+        where = f"-t {wanted.template}" + (f" -p {named}" if named else "")
+        raise NotSupported(
+            f"a new disk of template '{wanted.template}' adopts no volume",
+            hint=f"gnt-disk adopt {where} {wanted.adopt} makes one to attach",
+        )
     if not wanted.adopt and Can.CREATE not in can:
         raise BadInput(
             f"disk template '{wanted.template}' makes no volumes: it adopts devices",

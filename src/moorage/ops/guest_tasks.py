@@ -74,5 +74,5 @@ def unplug(instance: Instance, disk: Disk, node: Node, slot: int) -> Run:
         what=f"unplug disk {disk.label} from {instance.name} on {node.name}",
         node=node.uuid,
         do=UnplugDisk(**of_guest(instance), disk=disk, slot=slot),
-        undo=PlugDisk(**of_guest(instance), disk=disk, slot=slot),
+        undo=PlugDisk(**of_guest(instance), disk=disk, slot=slot, back=True),
     )

@@ -119,8 +119,16 @@ class RebootGuest(WithDisks[None], frozen=True, tag="instance.reboot"):
     """Reset the guest."""
 
 
-class PlugDisk(OnSlot[None], frozen=True, tag="instance.plug"):
-    """Hot-plug a disk that is attached here."""
+class PlugDisk(OnSlot[None], frozen=True, kw_only=True, tag="instance.plug"):
+    """Hot-plug a disk that is attached here.
+
+    Attributes
+    ----------
+    back
+        Whether the guest had it a moment ago: one that has ended since lacks nothing.
+    """
+
+    back: bool = False
 
 
 class UnplugDisk(OnSlot[None], frozen=True, tag="instance.unplug"):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs that look at a node, and those between it and its master."""
 
+from msgspec import Struct
+
 from moorage.model import (
     Accelerator,
     Device,
@@ -53,6 +55,31 @@ class ListSystems(Reading[list[Os]], frozen=True, tag="oses"):
     """Return every entry of the search path of OS definitions."""
 
     long = True
+
+
+class Peer(Struct, frozen=True, kw_only=True):
+    """Another node: its name, and where its agent may listen."""
+
+    name: str
+    address: str
+    port: int
+
+
+class ReachNodes(Reading[dict[str, str]], frozen=True, kw_only=True, tag="nodes.reach"):
+    """Return why other nodes are not reached, by their names; none for those that are.
+
+    A machine is reached that says that nobody listens there, too.
+
+    Attributes
+    ----------
+    peers
+        Those to try, all at once.
+    source
+        Address of this node to come from; empty for any.
+    """
+
+    peers: tuple[Peer, ...]
+    source: str = ""
 
 
 class GetDevices(Reading[list[Device]], frozen=True, kw_only=True, tag="devices"):

@@ -3,7 +3,8 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib import import_module
 from io import StringIO
@@ -99,3 +100,14 @@ async def desk(cluster: SimCluster, directory: Path) -> AsyncIterator[Desk]:
         yield Desk(cluster, directory)
     finally:
         await server.stop()
+
+
+@asynccontextmanager
+async def desk_at(make: Callable[[Path], Awaitable[SimCluster]]) -> AsyncIterator[Desk]:
+    """Make a cluster in a directory of its own, and type at it until it is stopped."""
+    with tempfile.TemporaryDirectory() as directory:
+        cluster = await make(Path(directory) / "nodes")
+        async with desk(cluster, Path(directory)) as found:
+            yield found
+        assert cluster.nodes.san.broken == []  # noqa: S101 - who types here is a test
+        await cluster.stop()

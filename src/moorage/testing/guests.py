@@ -249,6 +249,8 @@ class SimHypervisor:
             waiting = self._san.guests.get(there)
             if waiting is None or waiting["state"]["state"] != "incoming":
                 raise Failed(f"nobody waits for guest {guest.name} at {door.place}")
+            if waiting["state"]["memory"] != guest.memory:
+                raise Failed(f"guest {guest.name} has other memory than who waits")
             report(50, 100, "MiB", "memory")
             await asyncio.sleep(0)
             self._put(replace(guest, state="moved"))

@@ -70,6 +70,8 @@ class SimMachine:
         MiB of directories that have others than `room`.
     used
         Tells how many of them are taken.
+    size
+        Its memory, MiB.
     busy
         Tells how much memory guests have touched, MiB.
     missing
@@ -86,6 +88,8 @@ class SimMachine:
         Whether it can do that.
     bridges
         What network cards can be connected to.
+    unreached
+        Why other machines are not reached, by their addresses.
     hooks
         What a hook says when it fails, by directory and name: a function of its
         variables that returns nothing when it does not.
@@ -114,11 +118,12 @@ class SimMachine:
         self.exports = EXPORTS_DIR
         self.serves = True
         self.bridges = LINKS
+        self.unreached: dict[str, str] = {}
         self.hooks: dict[str, dict[str, Hook]] = {}
         self.hook_scripts: Hooks | None = None
         self.admin_scripts: dict[str, Callable[[tuple[str, ...]], Said]] = {}
         self._san = san
-        self._memory = memory
+        self.size = memory
         self.boots = 1
 
     async def run(
@@ -197,6 +202,12 @@ class SimMachine:
         real = self.hook_scripts and self.hook_scripts.found(name)
         return bool(self.hooks.get(name) or real)
 
+    async def reach(self, address: str, port: int, source: str) -> str:
+        """Return why another machine is not reached; empty if it is."""
+        del port, source
+        await asyncio.sleep(0)
+        return self.unreached.get(address, "")
+
     async def run_hooks(self, name: str, env: Mapping[str, str]) -> list[HookRun]:
         """Run the scripts of a directory of hooks, in their order."""
         if self.hook_scripts:
@@ -230,7 +241,7 @@ class SimMachine:
 
     def memory(self) -> Memory:
         """Return how large the machine is said to be."""
-        total = Mib(self._memory)
+        total = Mib(self.size)
         free = Mib(max(0, total - self.busy()))
         return Memory(total=total, free=free, cpus=8, bootid=f"boot-{self.boots}")
 

@@ -13,7 +13,16 @@ from moorage.model import Node
 from moorage.node import key_issuing
 from moorage.node.agent import Agent
 from moorage.node.keys import Keys
-from moorage.protocol import GetCopies, Report, Verb, fitting, to_wire
+from moorage.protocol import (
+    EnrolNode,
+    ExpelNode,
+    GetCopies,
+    GetFacts,
+    Report,
+    Verb,
+    fitting,
+    to_wire,
+)
 
 from .guests import SimHypervisor
 from .machine import SimMachine
@@ -108,6 +117,10 @@ class SimNodes:
         """Run a verb; it goes on when the caller dies, as on another machine."""
         if type(call) in key_issuing.OWN or isinstance(call, GetCopies):
             return cast("R", None)  # no network is used, and nobody signs anything
+        if isinstance(call, ExpelNode):
+            return cast("R", None)
+        if isinstance(call, EnrolNode):  # it answers, and that is all there is to it
+            return cast("R", await self.call(node, GetFacts(), term, report))
         target = self.nodes[node.name]
         if not target.powered:
             raise Unreachable(f"node {node.name} does not answer", sent=False)

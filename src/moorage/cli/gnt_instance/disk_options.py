@@ -14,7 +14,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.option_syntax import ident_key_values, key_values
+from moorage.cli.option_syntax import change_key_values
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
@@ -31,10 +31,7 @@ def disk_option(text: str) -> Given:
     >>> disk_option("0:size=1G"), disk_option("attach,name=a")
     (('0', {'size': '1G'}), ('attach', {'name': 'a'}))
     """
-    word, comma, rest = text.partition(",")
-    if comma and word in _ALONE:
-        return word, key_values(rest)
-    return ident_key_values(text)
+    return change_key_values(text, _ALONE)
 
 
 # -- new instances ---------------------------------------------------------------------

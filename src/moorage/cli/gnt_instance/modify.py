@@ -30,7 +30,6 @@ _NOTE = (
     "instance will not be enough."
 )
 
-_BELOW = "the image of a disk that is converted is in the cluster's directory"
 _FULL = (
     "a guest keeps the memory that it started with; -B memory= is for the next start"
 )
@@ -91,7 +90,11 @@ def _parameters(call: Call) -> dict[str, Any]:
 def _storage(call: Call) -> dict[str, Any]:
     """Return the storage that all disks are to have, and how they get there."""
     fields = call.given(
-        disk_template="disk_template", pool="pool", remote_node="node", rate="rate"
+        disk_template="disk_template",
+        pool="pool",
+        remote_node="node",
+        rate="rate",
+        file_storage_dir="file_storage_dir",
     )
     params = call.option("ext_params")
     return {**fields, **({"ext_params": text_values(params)} if params else {})}
@@ -175,7 +178,11 @@ COMMAND = Command(
         FORCE_VARIANT,
         FORCE_PARAMS,
         moot("--file-driver", "QEMU itself opens image files", "NAME"),
-        refused("--file-storage-dir", _BELOW, "DIR"),
+        Option(
+            ("--file-storage-dir",),
+            "directory for new image files, below the cluster's",
+            "DIR",
+        ),
         refused("--iallocator", "-n names the second node", "NAME", short="-I"),
         refused("--runtime-memory", _FULL, "SIZE", short="-m"),
         refused("--communication", NO_CHANNEL, "yes|no", short="-c"),

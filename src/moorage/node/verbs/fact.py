@@ -27,6 +27,7 @@ from moorage.protocol import (
     ListProviders,
     ListSystems,
     MeasureDisks,
+    ReachNodes,
     Report,
     TryAccelerator,
 )
@@ -122,11 +123,11 @@ async def _held(at: NodeContext) -> AsyncIterator[Held]:
 async def _units(at: NodeContext, args: GetFacts) -> tuple[Unit, ...]:
     """Return what this node has at some places, all of which are asked at once."""
     asked = [drive(template_at(at, one).room(), at.run) for one in args.places]
-    found: dict[tuple[str, str], Unit] = {}
+    found: list[Unit] = []
     for units in await asyncio.gather(*asked):
-        for unit in units:
-            found.setdefault(unit.name, unit)  # two pools may be in one directory
-    return tuple(found.values())
+        told = {unit.name for unit in found}  # two pools may be in one directory
+        found += [unit for unit in units if unit.name not in told]
+    return tuple(found)
 
 
 def template_at(at: NodeContext, place: Place) -> Template:
@@ -141,6 +142,13 @@ def template_at(at: NodeContext, place: Place) -> Template:
         pool=place.pool,
     )
     return kind(site)
+
+
+async def reach(at: NodeContext, args: ReachNodes, _report: Report) -> dict[str, str]:
+    """Try to reach some other nodes, all at once."""
+    tried = [at.machine.reach(one.address, one.port, args.source) for one in args.peers]
+    told = zip(args.peers, await asyncio.gather(*tried), strict=True)
+    return {one.name: why for one, why in told if why}
 
 
 async def accelerator(
@@ -170,6 +178,7 @@ VERBS = (
     ListSystems.done_by(oses),
     GetDevices.done_by(devices),
     MeasureDisks.done_by(sizes),
+    ReachNodes.done_by(reach),
     TryAccelerator.done_by(accelerator),
 )
 """Every reading verb."""

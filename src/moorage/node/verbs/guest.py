@@ -66,9 +66,12 @@ async def reboot(at: NodeContext, args: RebootGuest, _report: Report) -> None:
 
 async def plug(at: NodeContext, args: PlugDisk, _report: Report) -> None:
     """Hot-plug a disk that is attached here."""
+    hypervisor = at.hypervisor(args.hypervisor)
+    if args.back and await hypervisor.find(args.uuid) is None:
+        return
     drive = at.drive(args.disk, args.slot)
     _use(at, args, (args.disk,))
-    await at.hypervisor(args.hypervisor).plug(args.uuid, drive)
+    await hypervisor.plug(args.uuid, drive)
 
 
 async def unplug(at: NodeContext, args: UnplugDisk, _report: Report) -> None:

@@ -4,11 +4,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from moorage.model import Config, Instance, Network, NodeGroup
+from moorage.errors import MoorageError
+from moorage.jobs import Ask
+from moorage.model import Config, Instance, Network, Node, NodeGroup
 from moorage.model.networks import MAC, contains, outside
 from moorage.model.nicparams import NicParams
 from moorage.ops import links
 from moorage.ops.links import Wanted
+from moorage.protocol import Peer, ReachNodes
 
 from .observation import Finding, Seen
 
@@ -53,6 +56,49 @@ def _needed_by(users: list[str]) -> str:
         return "cards in a network of its node group would need"
     more = f" and {len(users) - 1} more" if len(users) > 1 else ""
     return f"network cards of {users[0]}{more} need"
+
+
+def ask(config: Config) -> Iterator[Ask[dict[str, str]]]:
+    """Ask each node whether it reaches three others, over the secondary network.
+
+    Those are the next two by name, and the one farthest away: so every node is tried
+    by three, and a network that fell into two halves shows, at a bounded cost.
+    """
+    nodes = [one for one in config.named(Node) if not one.offline]
+    count = len(nodes)
+    for place, node in enumerate(nodes):
+        steps = sorted({1, 2, count // 2} & {*range(1, count)})
+        peers = [nodes[(place + step) % count] for step in steps]
+        apart = node.secondary_ip != node.primary_ip
+        told = ReachNodes(
+            peers=tuple(
+                Peer(name=one.name, address=one.secondary_ip, port=one.port)
+                for one in peers
+            ),
+            source=node.secondary_ip if apart else "",
+        )
+        if peers:
+            yield Ask(node.uuid, told)
+
+
+def reached(seen: Seen) -> Iterator[Finding]:
+    """Find nodes that do not reach others, which answer the master."""
+    silent = {seen.config.node(uuid).name for uuid in seen.silent}
+    for question in ask(seen.config):
+        try:
+            told = seen.view.answer(question)
+        except MoorageError:
+            continue  # it is silent, or of a version that was not asked
+        node = seen.config.node(question.node)
+        for name, why in (told or {}).items():
+            if name not in silent:
+                there = seen.config.node(name)
+                yield Finding(
+                    f"node {node.name}",
+                    f"it does not reach node {name} at {there.secondary_ip}: {why}; "
+                    "disks are mirrored and guests migrate on this way",
+                    f"on {node.name}: ping {there.secondary_ip}",
+                )
 
 
 def addresses(seen: Seen) -> Iterator[Finding]:

@@ -47,6 +47,7 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_mirrors.mirrors,
     checks_mirrors.strangers,
     checks_names.disks,
+    checks_networks.reached,
     checks_networks.bridges,
     checks_networks.addresses,
     checks_policy.sizes,
@@ -105,6 +106,7 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
             yield providers_on(question.node)
         yield from checks_devices.ask(config)
         yield from checks_mirrors.ask(config)
+        yield from checks_networks.ask(config)
         yield from checks_pools.ask(config)
 
     def check(self, view: View) -> None:

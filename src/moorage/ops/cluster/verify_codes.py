@@ -21,6 +21,7 @@ CODES: dict[str, str] = {
     "checks_guests.strangers": "ENODEORPHANINSTANCE",
     "checks_mirrors.mirrors": "ENODEDRBD",
     "checks_mirrors.strangers": "ENODEDRBD",
+    "checks_networks.reached": "ENODENET",
     "checks_nodes.silent": "ENODERPC",
     "checks_nodes.versions": "ENODEVERSION",
     "checks_policy.sizes": "EINSTANCEPOLICY",

@@ -63,7 +63,10 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
         """Refuse what is bound to its node or its group, and what fits nowhere."""
         instance = self.instance(view)
         if not self.groups(view):
-            raise WrongState("there is no other node group", hint="gnt-group list")
+            raise WrongState(
+                "there is no other node group that takes instances by itself",
+                hint="gnt-group list; --to GROUP names one that does not",
+            )
         check_mobile(view, instance, "change-group")
         if copies.secondary(view.config, instance):
             raise NotSupported(

@@ -89,8 +89,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         return [self._wish(view, mod) for mod, disk in self.mods(view) if disk is None]
 
     def _wish(self, view: View, mod: Mod) -> disk_spec.DiskSpec:
-        wanted = disk_spec.wish(view.config, mod.params)
-        return with_fields(wanted, force=self.force_params)
+        return self.completed(disk_spec.wish(view.config, mod.params))
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance, its disks, and those that it gets."""
@@ -139,6 +138,17 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         for mod, disk in self.mods(view):
             if mod.action == "remove" and disk and elsewhere(disk, node):
                 yield disk
+
+    def check_folder(self, view: View) -> None:
+        """Raise `BadInput` if a directory for image files is named, and none comes."""
+        if not self.file_storage_dir:
+            return
+        wishes = [*self._wishes(view), *(one.wanted for one in self.conversions(view))]
+        if not any(wanted.kind.capabilities.images for wanted in wishes):
+            raise BadInput(
+                "no disk that comes is an image file: it needs no directory",
+                hint="leave --file-storage-dir out",
+            )
 
     def made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
         """Return storage unit and size of the disks that are added."""

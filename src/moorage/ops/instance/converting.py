@@ -41,6 +41,8 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
         Whether the job lasts until both copies of new mirrored disks are the same.
     ignore_capacity
         Whether it may get more memory or larger disks than there is room for.
+    file_storage_dir
+        For new image files: a directory below the cluster's.
     """
 
     disks: list[list[Any]] = []
@@ -52,6 +54,7 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
     force_params: bool = False
     wait_for_sync: bool = True
     ignore_capacity: bool = False
+    file_storage_dir: str | None = None
 
     @property
     def converts(self) -> bool:
@@ -109,7 +112,12 @@ class ConvertingDisks(OnInstance, frozen=True, kw_only=True):
             template=self.disk_template,
             params=self.ext_params,
         )
-        return replace(wanted, force=self.force_params)
+        return self.completed(wanted)
+
+    def completed(self, wanted: disk_spec.DiskSpec) -> disk_spec.DiskSpec:
+        """Return a disk that is wanted, with what is said for all of them."""
+        folder = self.file_storage_dir or ""
+        return replace(wanted, force=self.force_params, folder=folder)
 
     def check_conversions(self, view: View) -> None:
         """Raise `Refused` unless each disk can be converted; say which cannot."""
@@ -186,5 +194,8 @@ def _check(view: View, instance: Instance, one: Conversion) -> None:
 
 def _why_none(view: View, instance: Instance, to: str | None) -> str:
     if not view.config.disks_of(instance):
-        return f"instance {instance.name} has no disks to convert"
+        return (
+            f"instance {instance.name} has no disks to convert: a disk that is added "
+            "names its template"
+        )
     return f"all disks of instance {instance.name} are in '{to}' already, as asked for"

@@ -4,6 +4,8 @@
 from collections.abc import Iterator
 from typing import Annotated
 
+from msgspec.structs import replace
+
 from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View, commit
 from moorage.jobs.unread import Unsupported
@@ -20,6 +22,7 @@ from moorage.ops.liveness import (
     runs,
 )
 from moorage.ops.quarantine import check_sound
+from moorage.ops.silence import rescue
 from moorage.protocol import AbortGuest, CloseDisk, OpenDisk
 from moorage.storage import Can
 
@@ -88,9 +91,12 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         what = f"record {instance.name} on {target.name}"
         yield commit(what, change, config.before(change))
         if starts:
-            yield from self._started(view, disks_in(change), target)
+            # Undone, it is on its node again, and starts there if that is on.
+            again = rescue(config, instance) if source.offline else ""
+            for task in self._started(view, disks_in(change), target):
+                yield replace(task, hint=again)
 
-    def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Task]:
+    def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Run]:
         instance = self.instance(view)
         if self._waits(view, target):
             yield Run(

@@ -219,11 +219,14 @@ def migration(
     running = guest(view, instance)
     ports = running.ports if running else {}
     cards = running.cards if running else None
+    whole = node_tasks.of_whole(config, instance, target)
+    if running:  # what was changed since counts from its next start
+        whole["memory"], whole["vcpus"] = running.memory, running.vcpus
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
         do=PrepareMigration(
-            **node_tasks.of_whole(config, instance, target),
+            **whole,
             disks=tuple(disks),
             ports=ports,
             cards=cards,

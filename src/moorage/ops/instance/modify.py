@@ -105,6 +105,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             osparams.check(view, node, new.os, osparams.of_instance(new))
         if self.disks:
             self.check_disks(view)
+        self.check_folder(view)
         self.check_cards(view)
         if self.hotplug and not runs(view, instance):
             raise WrongState(

@@ -14,8 +14,6 @@ from moorage.storage.templates import template_named
 from moorage.units import counted
 
 PHYSICAL, GROUP = "lvm-pv", "lvm-vg"
-STORAGE_FIELDS = ("node", "type", "name", "size", "used", "free", "allocatable")
-VOLUME_FIELDS = ("node", "phys", "vg", "name", "size", "instance", "disk")
 
 Row = dict[str, Any]
 

@@ -97,9 +97,10 @@ class Rbd(Template):
         params: Mapping[str, Any],
         logical_id: Sequence[Any] = (),
     ) -> str:
-        """Return the pool."""
+        """Return the pool, and the file that names its cluster, if it is not Ceph's."""
         del settings, logical_id
-        return _pool(params)
+        conf = params.get("conf")
+        return f"{_pool(params)}@{conf}" if conf else _pool(params)
 
     # -- verbs --------------------------------------------------------------------
 
@@ -243,7 +244,7 @@ class Rbd(Template):
         except Failed:  # no Ceph here
             return ()
         return tuple(
-            _unit(one["name"], one["stats"])
+            _unit(self.unit_key({}, params), one["stats"])
             for one in json.loads(told.stdout)["pools"]
             if one["name"] == _pool(params)
         )

@@ -21,7 +21,7 @@ async def harbour(directory: Path) -> SimCluster:
     without any, web3 is down on node3 with one; *spare* and *user* belong to nobody.
     The storage pool *nas* is connected to their node group, *idle* to none; so are the
     networks *lan*, in which web2 has a card, and *dmz*, and not *void*.
-    An export of web3 lies on node3.
+    An export of web3 lies on node3. The cluster has the tag *old*.
     """
     cluster = await SimCluster.start(directory)
     san = cluster.nodes.san
@@ -42,6 +42,7 @@ async def harbour(directory: Path) -> SimCluster:
     for records in (san.volumes, san.files):
         for name in records:
             records[name] = records[name] | {"data": f"written to {name}"}
+    await cluster.run("OP_TAGS_SET", kind="cluster", name="", tags=["old"])
     await cluster.run("OP_BACKUP_EXPORT", instance_name="web3")
     await cluster.run("OP_DISK_EXPORT", disk="user", target_node="node3")
     return cluster
@@ -227,6 +228,7 @@ SCENARIOS = (
         {"volume": LOST, "disk_template": "ext", "provider": "san", "name": "lost"},
     ),
     Scenario("tag", "OP_TAGS_SET", {"kind": "disk", "name": "spare", "tags": ["t"]}),
+    Scenario("untag", "OP_TAGS_DEL", {"kind": "cluster", "name": "", "tags": ["old"]}),
     at("spare", "OP_DISK_CONVERT", disk_template="sharedfile"),
     at("data1", "OP_DISK_CONVERT", "convert running", disk_template="sharedfile"),
     at("root3", "OP_DISK_CONVERT", disk_template="ext", provider="usersan"),
@@ -261,7 +263,11 @@ SCENARIOS = (
     Scenario(
         "settings of an OS",
         "OP_CLUSTER_SET_PARAMS",
-        {"osparams": {"tiny": {"a": "b"}}, "hidden_os": [["add", "tiny"]]},
+        {
+            "osparams": {"tiny": {"a": "b"}},  # it has none, and is told to take it
+            "hidden_os": [["add", "tiny"]],
+            "force": True,
+        },
     ),
     _exported("web1", "export over snapshots", target_node="node2"),
     _exported("web1", "export while it runs", shutdown=False),

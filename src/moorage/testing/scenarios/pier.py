@@ -14,9 +14,12 @@ async def pier(directory: Path) -> SimCluster:
 
     web1 runs on node1 with two of them (*root1*, *data1*), and its second copies are on
     node2; web2 is down on node2, and web3 has a disk with one copy there. *spare* is
-    mirrored on node1 and node2, and belongs to nobody.
+    mirrored on node1 and node2, and belongs to nobody. The group *rack2* has node5
+    alone, *rack3* nobody.
     """
-    cluster = await SimCluster.start(directory, ClusterBuilder(nodes=4))
+    builder = ClusterBuilder(nodes=4).node("node5", "rack2")
+    cluster = await SimCluster.start(directory, builder)
+    await cluster.run("OP_GROUP_ADD", group_name="rack3")
     for fields in _MIRRORED:
         await cluster.run("OP_INSTANCE_CREATE", **fields)
     new = {"name": "spare", "disk_template": "drbd", "size": 64}
@@ -55,6 +58,12 @@ _NEW_NODE = {"mode": "replace_new_secondary", "remote_node": "node4"}
 
 MIRRORS = (
     Scenario("remove a node", "OP_NODE_REMOVE", {"node_name": "node4"}),
+    Scenario(
+        "put a node into the group",
+        "OP_GROUP_ASSIGN_NODES",
+        {"group_name": "default", "nodes": ["node5"]},
+    ),
+    Scenario("remove a group", "OP_GROUP_REMOVE", {"group_name": "rack3"}),
     on(
         "web9",
         "OP_INSTANCE_CREATE",

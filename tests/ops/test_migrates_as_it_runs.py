@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A guest migrates as it runs, whatever was changed on record since it started."""
+
+from pathlib import Path
+
+from moorage.testing.cluster import ClusterBuilder, SimCluster
+
+
+async def test_memory_that_was_changed_since_counts_from_the_next_start(
+    tmp_path: Path,
+) -> None:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    web: dict[str, str] = {"instance_name": "web"}
+    new = {"pnode": "node1", "disk_template": "diskless", "disks": []}
+    await cluster.run("OP_INSTANCE_CREATE", beparams={"memory": 256}, **web, **new)
+    changed = {"memory": 512, "vcpus": 2}
+    await cluster.run("OP_INSTANCE_SET_PARAMS", beparams=changed, **web)
+    await cluster.run("OP_INSTANCE_MIGRATE", target_node="node2", **web)
+    (guest,) = await cluster.nodes.nodes["node2"].hypervisor.guests()
+    assert (guest.memory, guest.vcpus) == (256, 1)
+    await cluster.run("OP_INSTANCE_REBOOT", reboot_type="full", **web)
+    (guest,) = await cluster.nodes.nodes["node2"].hypervisor.guests()
+    assert (guest.memory, guest.vcpus) == (512, 2)
+    await cluster.stop()
