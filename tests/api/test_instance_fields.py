@@ -6,10 +6,10 @@ The names are those of its documentation; the parameters are those that kvm take
 
 from pathlib import Path
 
+from desk import desk
 from moorage import backend
 from moorage.api.query import resource_named
 from moorage.model.hvparams import KNOWN
-from moorage.testing.commands import desk
 from moorage.testing.scenarios import harbour
 
 GANETI = (

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from desk import Desk, desk, desk_at
 from moorage.testing.cluster import ClusterBuilder, SimCluster
-from moorage.testing.commands import Desk, desk, desk_at
 from moorage.testing.scenarios import harbour, pier
 
 RUNNING = "gnt-instance list --no-headers -o name --filter oper_state"

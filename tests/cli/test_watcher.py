@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from desk import Desk, desk, desk_at
 from moorage.cli.watcher import jobs
 from moorage.cli.watcher.rules import MOST_TRIES, Guest, Memory, Tries, plan
 from moorage.model import Change, successor
 from moorage.testing.cluster import SimCluster
-from moorage.testing.commands import Desk, desk, desk_at
 from moorage.testing.scenarios import harbour, pier
 
 

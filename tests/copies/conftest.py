@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from candidates import Town, led
 from moorage.store import MemoryStore, create
-from moorage.testing.candidates import Town, led
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from candidates import Town, led
 from moorage.daemons import failover, master
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Failed, Stale, Unreachable, WrongState
@@ -19,7 +20,6 @@ from moorage.protocol import HeedTerm
 from moorage.protocol.sender import ourselves
 from moorage.store import MemoryStore, create
 from moorage.store.records import at_once, opened, put_head
-from moorage.testing.candidates import Town, led
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from candidates import KEYS, LEDGER, Town, on_disk
 from moorage.copies import CommitLog, Pace, Replication
 from moorage.daemons import failover
 from moorage.daemons.leadership import Standing
@@ -23,7 +24,6 @@ from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import MoorageError
 from moorage.model.commits import Write
 from moorage.store import ConfigStore, MemoryStore, create, inspect
-from moorage.testing.candidates import KEYS, LEDGER, Town, on_disk
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
 

@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
+from candidates import KEYS, Town, led, on_disk
 from moorage.errors import Stale
 from moorage.protocol import GetStanding, HeedTerm, silent
 from moorage.store import StoreLost
-from moorage.testing.candidates import KEYS, Town, led, on_disk
 
 
 async def test_what_is_acknowledged_is_on_every_candidates_disk(town: Town) -> None:

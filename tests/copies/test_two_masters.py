@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from candidates import Town, led
 from moorage.daemons import failover, succession
 from moorage.daemons.paths import MasterPlaces, NodePlaces
 from moorage.errors import Stale, Unreachable, WrongState
@@ -16,7 +17,6 @@ from moorage.model.commits import Head
 from moorage.protocol import Pause, Standing, silent
 from moorage.protocol.sender import ourselves
 from moorage.store import SqliteStore, StoreLost, create
-from moorage.testing.candidates import Town, led
 from moorage.testing.cluster import ClusterBuilder
 from moorage.testing.nodes import SimNodes
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from desk import desk
 from moorage.jobs import Job
 from moorage.storage import Command
 from moorage.testing.cluster import Crash, SimCluster
-from moorage.testing.commands import desk
 from moorage.testing.state_snapshot import picture
 
 MOVE = {"instance_name": "web3", "target_node": "node4"}

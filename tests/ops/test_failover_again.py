@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from desk import Desk, desk
 from moorage.testing.cluster import SimCluster
-from moorage.testing.commands import Desk, desk
 from moorage.testing.scenarios import harbour
 
 WAY_OUT = "hint: gnt-instance failover web1"

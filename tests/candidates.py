@@ -14,8 +14,7 @@ from moorage.model import Change, successor
 from moorage.model.commits import Head, Key
 from moorage.node.state_copy import StateCopy
 from moorage.store import ConfigStore, checksums, inspect
-
-from .nodes import SimNodes
+from moorage.testing.nodes import SimNodes
 
 QUICK = Pace(patience=0.4, beat=0.05, again=0.02, checked=3600.0)
 LEDGER = "ledger"
@@ -43,7 +42,7 @@ class Town:
         await self.truth.commit(None, [((LEDGER, str(number)), b"x" * 50)])
         self.acknowledged.append(number)
 
-    async def mark(self, name: str, **changes: Any) -> None:  # noqa: ANN401
+    async def mark(self, name: str, **changes: Any) -> None:
         """Change a node's record."""
         node = self.truth.config.node(name)
         await self.truth.commit(Change((successor(node, 1.0, **changes),)))

@@ -15,8 +15,7 @@ from moorage.api.luxi_server import LuxiServer
 from moorage.api.query import Sources
 from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
-
-from .cluster import SimCluster
+from moorage.testing.cluster import SimCluster
 
 
 class Screen(NamedTuple):
@@ -109,5 +108,5 @@ async def desk_at(make: Callable[[Path], Awaitable[SimCluster]]) -> AsyncIterato
         cluster = await make(Path(directory) / "nodes")
         async with desk(cluster, Path(directory)) as found:
             yield found
-        assert cluster.nodes.san.broken == []  # noqa: S101 - who types here is a test
+        assert cluster.nodes.san.broken == []
         await cluster.stop()
