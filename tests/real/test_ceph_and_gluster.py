@@ -244,7 +244,7 @@ def test_pools_in_them_place_an_instance_and_keep_their_disks(
 ) -> None:
     """An instance is placed by itself, with a disk in each pool."""
     disks = "--disk 0:size=16M,pool=far,name=p0 --disk 1:size=16M,pool=fast,name=p1"
-    sea.type(f"gnt-instance add {disks} --no-install --no-nics sea5")
+    sea.type(f"gnt-instance add {disks} --no-install --no-start --no-nics sea5")
     assert len(ceph.told("rbd", "ls", SECOND)) == len(list(far.glob("*"))) == 1
     refused = sea.refused("gnt-storage pool disconnect far default")
     assert "a disk uses it: p0 (sea5)" in refused

@@ -93,7 +93,8 @@ def test_a_disk_goes_from_a_file_to_volume_groups_and_back(
     """A pool of logical volumes, the cluster's volume group, and image files."""
     node, before = hamlet.nodes[0], hamlet.volumes()
     allow = f"mkdir -p /etc/ganeti; echo {FILES} >/etc/ganeti/file-storage-paths"
-    node.run(f"mkdir -p -m 700 {FILES}; {allow}")
+    for each in hamlet.nodes:
+        each.run(f"mkdir -p -m 700 {FILES}; {allow}")
     hamlet.type(f"gnt-cluster modify --file-storage-dir={FILES}")
     hamlet.type("gnt-disk add -t file -s 16M -n node1 f1")
     path = hamlet.ask("gnt-disk list -o volume f1")[0]["volume"]
