@@ -210,7 +210,6 @@ def far(sea: Any, lake: Any, gluster: Gluster) -> Iterator[Path]:
         sea.type(f"gnt-storage pool remove -f {name}")
 
 
-@pytest.mark.requirement("S3-28", "S3-36")
 def test_a_disk_goes_through_all_of_them_running_and_at_rest(
     sea: Any, ceph: Ceph, far: Path
 ) -> None:
@@ -238,7 +237,6 @@ def test_a_disk_goes_through_all_of_them_running_and_at_rest(
     sea.type("gnt-disk remove -f c1")
 
 
-@pytest.mark.requirement("S0-84", "S0-86")
 def test_pools_in_them_place_an_instance_and_keep_their_disks(
     sea: Any, ceph: Ceph, far: Path
 ) -> None:

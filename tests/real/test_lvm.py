@@ -86,7 +86,6 @@ def spare(hamlet: Any) -> Iterator[str]:
         node.run("vgremove -qq lone")
 
 
-@pytest.mark.requirement("S3-28", "S0-84", "S0-86")
 def test_a_disk_goes_from_a_file_to_volume_groups_and_back(
     hamlet: Any, spare: str
 ) -> None:
