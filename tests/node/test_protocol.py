@@ -23,6 +23,7 @@ from moorage.protocol import (
     one_disk,
     to_wire,
 )
+from moorage.protocol.node import Peer
 from moorage.protocol.state import OnCopy
 from moorage.testing.cluster import ClusterBuilder
 
@@ -35,6 +36,7 @@ GIVEN: dict[Any, Any] = {
     tuple[str, ...]: ("x",),
     Dump: DUMP,
     tuple[Dump, ...]: (DUMP,),
+    tuple[Peer, ...]: (Peer(name="x", address="192.0.2.1", port=1),),
     Nic: Nic(uuid="n", mac="aa:00:00:00:00:01"),
     Export: Export(name="x", dumps=(DUMP,)),
     Head: Head(1, 1, 1),
