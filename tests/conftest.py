@@ -99,8 +99,8 @@ def in_memory() -> Iterator[Path]:
 
 LONG = (
     *("test_soak.py", "test_chaos.py", "test_drbd.py", "test_three_machines.py"),
-    *("test_ceph_and_gluster.py", "test_gluster.py", "test_master_killed.py"),
-    *("test_network.py", "test_life.py", "test_kvm.py", "test_tour.py"),
+    *("test_ceph_and_gluster.py", "test_master_killed.py", "test_network.py"),
+    *("test_life.py", "test_kvm.py", "test_tour.py"),
 )
 """Files that take minutes: who starts one of them last waits for it alone."""
 TOGETHER = {"tests/real/test_lvm.py": "tests/real/test_drbd.py"}

@@ -2,6 +2,7 @@
 """Logical volumes of real LVM, on nodes that are guests."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 pytestmark = pytest.mark.real
 
 BARE = "-t diskless --no-install --no-nics --ignore-capacity"
+FILES = "/srv/ganeti/file-storage"
 OURS = "11111111-2222-4333-8444-555555555551"
 SUM = "dd if=/dev/{0} bs=64k count=16 2>/dev/null | sha256sum"
 
@@ -72,6 +74,56 @@ def test_with_exclusive_storage_nobody_else_is_on_its_device(hamlet: Any) -> Non
     node.run("vgremove -qq lone")
 
 
+@pytest.fixture
+def spare(hamlet: Any) -> Iterator[str]:
+    """Return the name of a pool in a volume group of its own, on both nodes."""
+    for node in hamlet.nodes:
+        node.run("vgcreate -qq lone /dev/vdb")
+    hamlet.type("gnt-storage pool add -t plain -D vg=lone -g default spare")
+    yield "spare"
+    hamlet.type("gnt-storage pool remove -f spare")
+    for node in hamlet.nodes:
+        node.run("vgremove -qq lone")
+
+
+def test_a_disk_goes_from_a_file_to_volume_groups_and_back(
+    hamlet: Any, spare: str
+) -> None:
+    """A pool of logical volumes, the cluster's volume group, and image files."""
+    node, before = hamlet.nodes[0], hamlet.volumes()
+    allow = f"mkdir -p /etc/ganeti; echo {FILES} >/etc/ganeti/file-storage-paths"
+    for each in hamlet.nodes:
+        each.run(f"mkdir -p -m 700 {FILES}; {allow}")
+    hamlet.type(f"gnt-cluster modify --file-storage-dir={FILES}")
+    hamlet.type("gnt-disk add -t file -s 16M -n node1 f1")
+    path = hamlet.ask("gnt-disk list -o volume f1")[0]["volume"]
+    node.run(f"dd if=/dev/urandom of={path} bs=1M count=16 conv=notrunc")
+    written = node.run(f"sha256sum <{path}")
+    for way, group in (
+        (f"move --pool {spare}", "lone"),
+        ("convert -D vg=xenvg", "xenvg"),
+    ):
+        hamlet.type(f"gnt-disk {way} f1")
+        (name,) = hamlet.volumes().keys() - before.keys()
+        assert name.startswith(f"{group}/")
+        assert node.run(f"sha256sum </dev/{name}") == written
+    hamlet.type("gnt-disk convert -t file f1")
+    assert hamlet.volumes() == before
+    path = hamlet.ask("gnt-disk list -o volume f1")[0]["volume"]
+    assert node.run(f"sha256sum <{path}") == written
+    hamlet.type("gnt-disk remove -f f1")
+
+    disk = f"--disk 0:size=16M,pool={spare}"
+    hamlet.type(f"gnt-instance add {disk} --no-install --no-nics inn2")
+    home = hamlet.ask("gnt-instance list -o pnode inn2")[0]["pnode"]
+    at = [node.name for node in hamlet.nodes].index(home)
+    assert [name for name in hamlet.volumes(at) if name.startswith("lone/")]
+    assert "a disk uses it" in hamlet.refused(
+        "gnt-storage pool disconnect spare default"
+    )
+    hamlet.type("gnt-instance remove -f inn2")
+
+
 def test_what_was_done_behind_the_clusters_back_is_found_and_mended(
     hamlet: Any,
 ) -> None:
@@ -90,3 +142,22 @@ def test_what_was_done_behind_the_clusters_back_is_found_and_mended(
     hamlet.type(f"gnt-disk modify --lift-quarantine {found['uuid']}")
     hamlet.type(f"gnt-disk remove -f {found['uuid']}")
     assert hamlet.volumes() == before
+
+
+def test_a_mirrored_disk_goes_to_an_export_and_comes_back(hamlet: Any) -> None:
+    """LVM makes no snapshot of such a disk: it is read where it is, at rest."""
+    a, b = hamlet.nodes
+    disk = "-t drbd --disk 0:size=16M --ignore-ipolicy"
+    hamlet.type(f"gnt-instance add {disk} --no-install -n {a.name}:{b.name} exp1")
+    a.run("dd if=/dev/urandom of=/dev/drbd0 bs=1M count=16 oflag=direct")
+    told = a.run("md5sum </dev/drbd0")
+    hamlet.type("gnt-instance shutdown exp1")
+    hamlet.type(f"gnt-backup export -n {a.name} exp1")
+    hamlet.type("gnt-instance remove -f exp1")
+    taken = f"--src-node {a.name} --src-dir exp1 --ignore-ipolicy"
+    hamlet.type(f"gnt-backup import {taken} -t drbd -n {a.name}:{b.name} --start exp1")
+    assert "Primary/Secondary" in a.run("cat /proc/drbd")
+    assert a.run("md5sum </dev/drbd0") == told
+    hamlet.type("gnt-instance remove -f --shutdown-timeout 0 exp1")
+    hamlet.type("gnt-backup remove -f exp1")
+    assert hamlet.volumes(0) == hamlet.volumes(1) == {}

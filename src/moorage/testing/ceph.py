@@ -18,9 +18,9 @@ from moorage.errors import Failed
 
 from .foreign import Foreign
 
-POOL = "rbd"
+POOL, SECOND = "rbd", "fast"
 USER = "guests"
-"""The client that may use images of the pool, and nothing else."""
+"""The client that may use images of these pools, and nothing else."""
 _PATIENCE = 300.0
 _CONF = """\
 [global]
@@ -62,7 +62,10 @@ _CAPS: dict[str, dict[str, str]] = {
     "client.admin": {"mon": "allow *", "mgr": "allow *", "osd": "allow *"},
     "mgr.x": {"mon": "allow profile mgr", "mgr": "allow *", "osd": "allow *"},
     "osd.0": {"mon": "allow profile osd", "mgr": "allow profile osd", "osd": "allow *"},
-    f"client.{USER}": {"mon": "profile rbd", "osd": f"profile rbd pool={POOL}"},
+    f"client.{USER}": {
+        "mon": "profile rbd",
+        "osd": f"profile rbd pool={POOL}, profile rbd pool={SECOND}",
+    },
 }
 
 
@@ -121,8 +124,9 @@ class Ceph(Foreign):
         self.ask("ceph", "osd", "new", osd)
         self.ask("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", osd)
         self._daemon("ceph-osd", "0")
-        self.ask("ceph", "osd", "pool", "create", POOL, "8")
-        self.ask("ceph", "osd", "pool", "application", "enable", POOL, "rbd")
+        for pool in (POOL, SECOND):
+            self.ask("ceph", "osd", "pool", "create", pool, "8")
+            self.ask("ceph", "osd", "pool", "application", "enable", pool, "rbd")
 
     def _make_keys(self) -> None:
         keyring = str(self._home / "keyring")
@@ -141,7 +145,7 @@ class Ceph(Foreign):
     def wait_for_room(self) -> None:
         """Wait until the manager has told how much room there is."""
         end = time.monotonic() + _PATIENCE
-        while not self.told("ceph", "df")["pools"]:
+        while len(self.told("ceph", "df")["pools"]) < 2:
             if time.monotonic() > end:
                 raise Failed(
                     "Ceph has no room: its OSD or its manager does not come up"

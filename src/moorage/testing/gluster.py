@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Gluster volume of one brick, on one address of this machine.
+"""Gluster volumes of one brick each, on one address of this machine.
 
-It starts in seconds, beside any other Gluster on the machine, and is gone without a
-trace when it is closed. It needs root and Debian's package glusterfs-server.
+They start in seconds, beside any other Gluster on the machine, and are gone without a
+trace when they are closed. It needs root and Debian's package glusterfs-server.
 """
 
 import os
@@ -40,7 +40,7 @@ end-volume
 
 
 class Gluster(Foreign):
-    """A Gluster volume; a context manager.
+    """A server with the volume ``gv0``; a context manager.
 
     Parameters
     ----------
@@ -50,19 +50,20 @@ class Gluster(Foreign):
     Attributes
     ----------
     files
-        What is in the volume, as the machine sees it.
+        What is in that volume, as the machine sees it.
     """
 
     def __init__(self, address: str) -> None:
         self.address = address
         self._home = Path(tempfile.mkdtemp(prefix="gluster-"))
-        self.files = self._home / "brick"
+        self.files = self._home / "bricks" / VOLUME
         self._daemon: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
         """End it; its data are gone."""
-        with suppress(Failed):
-            self.ask("volume", "stop", VOLUME, "force")
+        for brick in self._home.glob("bricks/*"):
+            with suppress(Failed):
+                self.ask("volume", "stop", brick.name, "force")
         if self._daemon:
             self._daemon.kill()
             self._daemon.wait()
@@ -83,8 +84,16 @@ class Gluster(Foreign):
             raise Failed(f"gluster {' '.join(words)}: {said}")
         return done.stdout
 
+    def add(self, volume: str) -> Path:
+        """Make a volume and start it; return what is in it, as the machine sees it."""
+        brick = self._home / "bricks" / volume
+        brick.mkdir(parents=True)
+        self.ask("volume", "create", volume, f"{self.address}:{brick}", "force")
+        self.ask("volume", "start", volume)
+        return brick
+
     def _start(self) -> None:
-        for name in ("state", "run", "log", "brick"):
+        for name in ("state", "run", "log"):
             (self._home / name).mkdir()
         settings = self._home / "glusterd.vol"
         settings.write_text(_SETTINGS.format(home=self._home, address=self.address))
@@ -93,8 +102,7 @@ class Gluster(Foreign):
         null = subprocess.DEVNULL
         self._daemon = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null)
         self._wait()
-        self.ask("volume", "create", VOLUME, f"{self.address}:{self.files}", "force")
-        self.ask("volume", "start", VOLUME)
+        self.add(VOLUME)
 
     def _wait(self) -> None:
         end = time.monotonic() + _PATIENCE
