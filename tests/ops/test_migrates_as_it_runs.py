@@ -2,7 +2,12 @@
 """A guest migrates as it runs, whatever was changed on record since it started."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from moorage.jobs import Run
+from moorage.protocol import RunMigration
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -21,4 +26,34 @@ async def test_memory_that_was_changed_since_counts_from_the_next_start(
     await cluster.run("OP_INSTANCE_REBOOT", reboot_type="full", **web)
     (guest,) = await cluster.nodes.nodes["node2"].hypervisor.guests()
     assert (guest.memory, guest.vcpus) == (512, 2)
+    await cluster.stop()
+
+
+@pytest.mark.parametrize(
+    ("asked", "live"),
+    [
+        ({}, True),
+        ({"mode": "live"}, True),
+        ({"mode": "non-live"}, False),
+        ({"live": True}, True),
+        ({"live": False}, False),
+    ],
+)
+async def test_it_runs_meanwhile_unless_somebody_wants_it_to_stand_still(
+    tmp_path: Path, asked: dict[str, Any], live: bool
+) -> None:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    web: dict[str, str] = {"instance_name": "web"}
+    new = {"pnode": "node1", "disk_template": "diskless", "disks": []}
+    await cluster.run("OP_INSTANCE_CREATE", **web, **new)
+    told: list[bool] = []
+
+    async def read(_name: str) -> None:
+        ops = (op for job in cluster.engine.queue.working.values() for op in job.ops)
+        runs = (one for op in ops for one in op.tasks if isinstance(one, Run))
+        told.extend(one.do.live for one in runs if isinstance(one.do, RunMigration))
+
+    cluster.extra_point = read
+    await cluster.run("OP_INSTANCE_MIGRATE", target_node="node2", **asked, **web)
+    assert {*told} == {live}
     await cluster.stop()
