@@ -121,6 +121,18 @@ def test_new_directories_are_on_the_disk_too(
     assert synced == [tmp_path, tmp_path / "a"]
 
 
+def test_a_leader_of_the_past_does_not_make_room_for_another_one(
+    tmp_path: Path,
+) -> None:
+    fence = Fence(tmp_path)
+    fence.pass_leader(8, "first")
+    with pytest.raises(Stale, match="term 7 is over"):
+        fence.pass_leader(7, "former")
+    with pytest.raises(Stale, match="another master of term 8"):
+        fence.pass_leader(8, "second")
+    fence.pass_leader(8, "first")
+
+
 @pytest.mark.parametrize("torn", [b"", b"\n", b"1", b"zz\n", b"\xff\n", b"-1\n"])
 def test_a_fence_that_cannot_be_read_is_no_lower_one(
     torn: bytes, tmp_path: Path

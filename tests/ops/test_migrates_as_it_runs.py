@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from moorage.errors import NoCapacity
+from moorage.jobs import Run
+from moorage.protocol import RunMigration
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 
@@ -68,4 +70,34 @@ async def test_two_at_once_do_not_overfill_the_target(tmp_path: Path) -> None:
     both = (migrating(name, target_node="node2") for name in ("web1", "web2"))
     (error,) = await cluster.at_once(*both)
     assert isinstance(error, NoCapacity)
+    await cluster.stop()
+
+
+@pytest.mark.parametrize(
+    ("asked", "live"),
+    [
+        ({}, True),
+        ({"mode": "live"}, True),
+        ({"mode": "non-live"}, False),
+        ({"live": True}, True),
+        ({"live": False}, False),
+    ],
+)
+async def test_it_runs_meanwhile_unless_somebody_wants_it_to_stand_still(
+    tmp_path: Path, asked: dict[str, Any], live: bool
+) -> None:
+    cluster = await SimCluster.start(tmp_path, ClusterBuilder(2))
+    web: dict[str, str] = {"instance_name": "web"}
+    new = {"pnode": "node1", "disk_template": "diskless", "disks": []}
+    await cluster.run("OP_INSTANCE_CREATE", **web, **new)
+    told: list[bool] = []
+
+    async def read(_name: str) -> None:
+        ops = (op for job in cluster.engine.queue.working.values() for op in job.ops)
+        runs = (one for op in ops for one in op.tasks if isinstance(one, Run))
+        told.extend(one.do.live for one in runs if isinstance(one.do, RunMigration))
+
+    cluster.extra_point = read
+    await cluster.run("OP_INSTANCE_MIGRATE", target_node="node2", **asked, **web)
+    assert {*told} == {live}
     await cluster.stop()

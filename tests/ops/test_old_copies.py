@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from moorage.jobs import View
+from moorage.model import MirrorState, Node, pair_of
+from moorage.ops import behind, pairs
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 OLD, NEW = "old", "new"
@@ -225,3 +229,31 @@ async def test_while_the_writer_is_there_its_copy_is_the_way_out(
     await on_web(cluster, "FAILOVER")
     assert cluster.config.instance("web").primary_node == "node3"
     await on_web(cluster, "MIGRATE")
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "connection", "found"),
+    [
+        ("UpToDate", "UpToDate", "Connected", None),
+        ("UpToDate", "DUnknown", "WFConnection", "node3"),
+        ("UpToDate", "UpToDate", "StandAlone", "node3"),
+        ("Diskless", "UpToDate", "Connected", "node2"),
+        ("Inconsistent", "DUnknown", "WFConnection", "as it was"),
+    ],
+)
+async def test_what_the_writer_says_tells_whose_copy_is_behind(
+    cluster: SimCluster, mine: str, other: str, connection: str, found: str | None
+) -> None:
+    """Its own is, where its device failed and the other copy serves the guest."""
+    disk = replace(cluster.config.disk("root"), behind="as it was")
+    pair, node = pair_of(disk), cluster.config.node("node2")
+    assert pair
+    names = {one.uuid: one.name for one in cluster.config.all(Node)}
+    said = MirrorState(
+        minor=pair.minor(node.uuid), connection=connection, disk=mine, peer_disk=other
+    )
+    view = View(cluster.config, {pairs.mirrors_on(node.uuid): [said]})
+    lags = behind.known(view, disk, node)
+    assert names.get(lags or "", lags) == found
+    tasks = [*behind.recorded(view, [disk], node)]
+    assert len(tasks) == (found != disk.behind)

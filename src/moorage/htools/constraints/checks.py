@@ -4,7 +4,7 @@
 Each check is asked before anything changes, and returns None, or the constraint that is
 not met with its numbers. `RUNNING` and `COPYING` say which checks an instance has to
 pass that comes to run, or whose second copy comes. The kernel has the same checks on
-rows (`moorage.htools.kernel.checks`), as it must for its speed; a test holds the two
+rows (`moorage.htools.kernel.rows`), as it must for its speed; a test holds the two
 together. Who adds a constraint writes it here and there, or, where no row shows what it
 needs, has `moorage.htools.grid` say that the kernel does not know such a cluster.
 """
