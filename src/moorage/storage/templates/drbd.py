@@ -187,11 +187,12 @@ class Drbd(Template):
     def _connected(self, disk: Disk, resource: Resource) -> Steps:
         """Seek the other node where it is said to be, and nowhere else."""
         mine, other = self._side(disk).addresses
-        if resource.peer and f"ipv4:{resource.peer}" == other:
+        peer = f"{other.partition(':')[0]}:{resource.peer}"
+        if resource.peer and peer == other:
             return Outcome.UNCHANGED
         name = resource_name(self._side(disk).minor)
         if resource.peer:
-            yield setup("disconnect", mine, f"ipv4:{resource.peer}")
+            yield setup("disconnect", mine, peer)
         yield setup(
             *("connect", name, mine, other, f"--protocol={_PROTOCOL}"),
             f"--cram-hmac-alg={_HMAC}",
