@@ -119,6 +119,8 @@ def test_volumes_say_whose_they_are(at: Harbour) -> None:
     fields = "node,vg,name,size,instance,disk"
     shown = at.types(f"gnt-node volumes --separator=: --no-headers -o {fields}")
     assert shown.splitlines() == ["node2:xenvg:vol-root:1024:web1:root"]
+    shown = at.types("gnt-node volumes --separator=:")
+    assert shown.splitlines()[0] == "Node:PhysDev:VG:Name:Size:Instance"
 
 
 def test_a_volume_group_is_repaired_unless_disks_would_be_lost(at: Harbour) -> None:

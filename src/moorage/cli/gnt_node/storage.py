@@ -35,21 +35,23 @@ _NORMAL, _UNAVAILABLE = 0, 3
 def list_storage(call: Call) -> int:
     """List storage units."""
     asked = call.given(storage_type="storage_type")
-    return _table(call, "OP_NODE_QUERY_STORAGE", _STORAGE, asked)
+    return _table(call, "OP_NODE_QUERY_STORAGE", _STORAGE, tuple(_STORAGE), asked)
 
 
 def volumes(call: Call) -> int:
     """List logical volumes."""
-    return _table(call, "OP_NODE_QUERYVOLS", _VOLUMES, {})
+    usual = tuple(name for name in _VOLUMES if name != "disk")  # scripts count columns
+    return _table(call, "OP_NODE_QUERYVOLS", _VOLUMES, usual, {})
 
 
 def _table(
     call: Call,
     op_id: str,
     known: Mapping[str, tuple[str, str]],
+    usual: tuple[str, ...],
     asked: Mapping[str, Any],
 ) -> int:
-    fields = chosen(call.option("output"), tuple(known))
+    fields = chosen(call.option("output"), usual)
     for name in fields:
         if name not in known:
             raise BadInput(f"there is no field '{name}': there is {', '.join(known)}")
