@@ -203,6 +203,11 @@ def test_a_disk_is_plugged_grown_copied_and_moved_while_its_guest_runs(
 def far(sea: Any, lake: Any, gluster: Gluster) -> Iterator[Path]:
     """Two storage pools; return where the images are of that in Gluster."""
     brick = gluster.add(OTHER)
+    # The nodes are one machine: all at once, they would mount it in one place.
+    at = lake.path / "local" / OTHER
+    at.mkdir(parents=True)
+    mount = ["mount", "-t", "glusterfs", f"{gluster.address}:{OTHER}", at]
+    subprocess.run(mount, check=True)
     sea.type(f"gnt-storage pool add -t rbd -D pool={SECOND} -g default fast")
     lake.type(f"gnt-storage pool add -t gluster -D volume={OTHER} -g default far")
     yield brick / "ganeti"
