@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.errors import BadInput, Failed
+from moorage.errors import BadInput, CommandFailed, Failed
 from moorage.model import Disk, Need
 from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
@@ -202,22 +202,31 @@ class Gluster(File):
         root, source = self._root_of(self.site.settings, params), _source(params)
         if not root:
             raise Failed(f"no directory is configured for disk template '{self.name}'")
-        look = ("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", root)
-        there = yield Command(look, check=False, reads=True)
-        if not there.code:
-            # Two steps at a time may have mounted it twice.
-            for mounted in there.stdout.split():
-                if mounted.replace(":/", ":") != source:
-                    raise Failed(
-                        f"{mounted} is mounted at {root} on node {self.site.node} "
-                        f"instead of {source}",
-                        path=root,
-                    )
+        if (yield from self._is_mounted(root, source)):
             return
         made = ("mkdir", "--parents", "--", root)
         yield Command(made, images={root: Opened.ENTRY})
         port = f"server-port={_given(params, 'port')}"
-        yield Command(("mount", "-t", "glusterfs", "-o", port, source, root))
+        try:
+            yield Command(("mount", "-t", "glusterfs", "-o", port, source, root))
+        except CommandFailed:  # another step may have mounted it meanwhile
+            if not (yield from self._is_mounted(root, source)):
+                raise
+
+    def _is_mounted(self, root: str, source: str) -> Generator[Command, Output, bool]:
+        """Return whether the volume is mounted; fail if something else is there."""
+        look = ("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", root)
+        there = yield Command(look, check=False, reads=True)
+        if there.code:
+            return False
+        for mounted in there.stdout.split():  # two steps at a time: it is there twice
+            if mounted.replace(":/", ":") != source:
+                raise Failed(
+                    f"{mounted} is mounted at {root} on node {self.site.node} "
+                    f"instead of {source}",
+                    path=root,
+                )
+        return True
 
 
 def _given(params: Mapping[str, Any], name: str) -> str:
