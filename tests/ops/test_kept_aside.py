@@ -86,6 +86,12 @@ async def test_a_copy_that_lags_does_not_become_the_only_one(
     md = san.logical[meta]["md"]
     san.logical[meta] |= {"md": md | {"gi": "", "past": []}}
     san.slow_sync = 12
-    plain = {"instance_name": "web", "disk_template": "plain"}
-    await cluster.run("OP_INSTANCE_SET_PARAMS", **plain)
+    web = {"instance_name": "web"}
+    refused = await cluster.refused(
+        "OP_INSTANCE_SET_PARAMS", disk_template="plain", **web
+    )
+    assert "gnt-instance activate-disks --wait-for-sync web, then" in refused.hint
+    await cluster.run("OP_INSTANCE_ACTIVATE_DISKS", wait_for_sync=True, **web)
+    await cluster.run("OP_INSTANCE_DEACTIVATE_DISKS", **web)
+    await cluster.run("OP_INSTANCE_SET_PARAMS", disk_template="plain", **web)
     assert written(cluster) == {"node2": "first"}
