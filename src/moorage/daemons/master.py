@@ -25,22 +25,12 @@ from moorage.node.client import HttpNodes
 from moorage.node.copies import read_keys
 from moorage.ops import hooks
 from moorage.protocol.sender import Sender, ourselves
-from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError, StoreLost
+from moorage.store import ConfigStore, Damaged, SqliteStore, StoreError
 
-from . import (
-    key_renewal,
-    log_limit,
-    pauses,
-    process,
-    settling,
-    succession,
-    systemd,
-    voting,
-)
-from .leadership import Standing, fenced
+from . import key_renewal, lead, log_limit, pauses, process, settling, systemd
+from .leadership import Standing
 from .paths import KEPT, SOCKET, MasterPlaces
 from .state_directory import claim
-from .succession import stand_down
 
 _LOG = logging.getLogger(__name__)
 _KEPT = 6 * 3600.0
@@ -53,16 +43,11 @@ _STOP = 4 * _LEAVE
 _START = 30.0
 _LAST_WORDS = 0.2
 """Seconds in which those who asked for a change learn that the store is lost."""
-_HEARD = 15
-"""How often, once a second, a master that nobody obeys asks for its successor."""
 STORE_LOST = 75
 """Exit status when the store cannot be written; ``EX_TEMPFAIL``: start it again."""
 BROKEN = 70
 """Exit status of a defect of ours; ``EX_SOFTWARE``."""
 WORD = "moorage.cli.moorage"
-
-Opened = tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]]
-"""A store of which the lead was taken, and its records that are no configuration."""
 
 
 def run(places: MasterPlaces) -> None:
@@ -164,7 +149,7 @@ def _tell_pid(places: MasterPlaces) -> None:
 
 async def _opened(
     places: MasterPlaces, server: LuxiServer, stopped: asyncio.Event
-) -> Opened | None:
+) -> lead.Opened | None:
     """Take the lead; wait as long as the store cannot be opened or written.
 
     Returns None when the master is told to end meanwhile.
@@ -204,11 +189,13 @@ async def _serve(
     if not truth.config.objects:
         await truth.close()
         raise _no_store(f"{places.store} holds no cluster")
-    leading = await _leading(places, server, (log, truth, records), stopped)
+    keys = authority(places)
+    reopen = partial(_opened, places, server, stopped)
+    leading = await lead.taken(places, keys, (log, truth, records), reopen)
     if leading is None:
         return
     log, truth, records = leading
-    nodes = HttpNodes(authority(places))
+    nodes = HttpNodes(keys)
     nodes.sender = _sender(truth.config)
     standing = Standing(nodes)
     copies = _replication(places, log, truth, standing)
@@ -237,89 +224,7 @@ async def _serve(
     await nodes.close()
     await truth.close()
     if standing.over.is_set():
-        raise await _followed(places, log, truth)
-
-
-async def _leading(
-    places: MasterPlaces, server: LuxiServer, opened: Opened, stopped: asyncio.Event
-) -> Opened | None:
-    """Return the store with a term that nodes take orders of.
-
-    Returns None when the master is told to end meanwhile.
-    """
-    log, truth, _ = opened
-    votes = await _heard(places, log, truth)
-    first = succession.jumped(votes, truth.term)
-    if votes.later(truth.term) and await _raised(places, log, truth):
-        again = await _opened(places, server, stopped)
-        if again is None:
-            return None
-        opened, first = again, True
-    if first:
-        with contextlib.suppress(StoreLost):  # the store says so, too
-            await opened[1].commit(None)  # so that copies are of this term, too
-    return opened
-
-
-async def _heard(
-    places: MasterPlaces, log: CommitLog, truth: ConfigStore
-) -> voting.Votes:
-    """Return which masters some nodes have heard.
-
-    Raises
-    ------
-    WrongState
-        If another master has followed this one; its store goes.
-    """
-    asking = HttpNodes(authority(places), leads=False)
-    try:
-        votes = await succession.ask_some(asking, truth.config)
-    finally:
-        await asking.close()
-    leader = succession.followed(votes, truth.config, truth.term)
-    if leader:
-        await truth.close()
-        raise stand_down(places, log.head, leader)
-    return votes
-
-
-async def _raised(places: MasterPlaces, log: CommitLog, truth: ConfigStore) -> bool:
-    """Say whether the store was closed, for its next opening takes a higher term."""
-    asking = HttpNodes(authority(places), leads=False)
-    try:
-        term = await succession.claimed(asking, truth.config, log.head)
-    finally:
-        await asking.close()
-    if not term:
-        return False
-    _LOG.warning(
-        "some nodes have promised a later term to a failover that broke: this master "
-        "goes on with term %s, which more than half have promised it",
-        term + 1,
-    )
-    await truth.close()
-    succession.raise_term(places.store, term)
-    return True
-
-
-async def _followed(
-    places: MasterPlaces, log: CommitLog, truth: ConfigStore
-) -> WrongState:
-    """Return what a master says whose nodes obey another one, or have to."""
-    for _ in range(_HEARD):  # its successor may be about to start
-        leader = await _leader(places, truth)
-        if leader:
-            return stand_down(places, log.head, leader)
-        await asyncio.sleep(1.0)
-    return fenced(truth.term)
-
-
-async def _leader(places: MasterPlaces, truth: ConfigStore) -> str | None:
-    asking = HttpNodes(authority(places), leads=False)
-    try:
-        return await succession.follower(asking, truth.config, truth.term)
-    finally:
-        await asking.close()
+        raise await lead.followed(places, keys, log, truth)
 
 
 def _replication(

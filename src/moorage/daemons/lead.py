@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The lead: who takes it at a start, and what becomes of who has lost it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from moorage.copies import CommitLog
+from moorage.errors import WrongState
+from moorage.node.authority import Authority
+from moorage.node.client import HttpNodes
+from moorage.store import ConfigStore, StoreLost
+
+from . import succession, voting
+from .leadership import fenced
+from .paths import MasterPlaces
+
+_LOG = logging.getLogger(__name__)
+_HEARD = 15
+"""How often, once a second, a master that nobody obeys asks for its successor."""
+
+Opened = tuple[CommitLog, ConfigStore, dict[str, dict[str, bytes]]]
+"""A store of which the lead was taken, and its records that are no configuration."""
+
+
+async def taken(
+    places: MasterPlaces,
+    authority: Authority,
+    opened: Opened,
+    reopen: Callable[[], Awaitable[Opened | None]],
+) -> Opened | None:
+    """Return the store with a term that nodes take orders of.
+
+    Parameters
+    ----------
+    opened
+        The store, with the term that it has counted.
+    reopen
+        Opens it again, which counts one more; None if the master is told to end.
+
+    Raises
+    ------
+    WrongState
+        If another master has followed this one; its store goes.
+    """
+    log, truth, _ = opened
+    votes = await _heard(places, authority, log, truth)
+    first = succession.jumped(votes, truth.term)
+    if votes.later(truth.term) and await _raised(places, authority, log, truth):
+        again = await reopen()
+        if again is None:
+            return None
+        opened, first = again, True
+    if first:
+        with suppress(StoreLost):  # the store says so, too
+            await opened[1].commit(None)  # so that copies are of this term, too
+    return opened
+
+
+async def followed(
+    places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
+) -> WrongState:
+    """Return what a master says whose nodes obey another one, or have to."""
+    for _ in range(_HEARD):  # its successor may be about to start
+        async with _asking(authority) as nodes:
+            leader = await succession.follower(nodes, truth.config, truth.term)
+        if leader:
+            return succession.stand_down(places, log.head, leader)
+        await asyncio.sleep(1.0)
+    return fenced(truth.term)
+
+
+async def _heard(
+    places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
+) -> voting.Votes:
+    """Return which masters some nodes have heard."""
+    async with _asking(authority) as nodes:
+        votes = await succession.ask_some(nodes, truth.config)
+    leader = succession.followed(votes, truth.config, truth.term)
+    if leader:
+        await truth.close()
+        raise succession.stand_down(places, log.head, leader)
+    return votes
+
+
+async def _raised(
+    places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
+) -> bool:
+    """Say whether the store was closed, for its next opening takes a higher term."""
+    async with _asking(authority) as nodes:
+        term = await succession.claimed(nodes, truth.config, log.head)
+    if not term:
+        return False
+    _LOG.warning(
+        "some nodes have promised a later term to a failover that broke: this master "
+        "goes on with term %s, which more than half have promised it",
+        term + 1,
+    )
+    await truth.close()
+    succession.raise_term(places.store, term)
+    return True
+
+
+@asynccontextmanager
+async def _asking(authority: Authority) -> AsyncIterator[HttpNodes]:
+    """Yield a way to the nodes for one that does not lead yet, or no more."""
+    nodes = HttpNodes(authority, leads=False)
+    try:
+        yield nodes
+    finally:
+        await nodes.close()
