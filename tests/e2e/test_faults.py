@@ -179,8 +179,12 @@ def _left_where(seen: Picture, dead: str) -> bool:
 
 
 def _recorded(seen: Picture, dead: str) -> dict[str, object]:
-    """Return what a power loss cannot take."""
-    return {uuid: one for uuid, one in seen.objects.items() if uuid != dead}
+    """Return what a power loss cannot take, but for a copy that missed writes by it."""
+    return {
+        uuid: one | {"behind": None} if one.get("behind") == dead else one
+        for uuid, one in seen.objects.items()
+        if uuid != dead
+    }
 
 
 def _check_sizes(seen: Picture, side: Picture, *, half: bool = False) -> None:
