@@ -180,8 +180,9 @@ def _left_where(seen: Picture, dead: str) -> bool:
 
 def _recorded(seen: Picture, dead: str) -> dict[str, object]:
     """Return what a power loss cannot take, but for a copy that missed writes by it."""
+    lags = ("behind", dead)
     return {
-        uuid: one | {"behind": None} if one.get("behind") == dead else one
+        uuid: {name: had for name, had in one.items() if (name, had) != lags}
         for uuid, one in seen.objects.items()
         if uuid != dead
     }
