@@ -187,15 +187,18 @@ def test_the_master_runs_without_root_and_without_capabilities(three):
     assert node1.run("find /var/lib/moorage ! -user moorage") == ""
 
 
+RUNS = "gnt-instance list --no-headers -o status web1 | grep -x running"
+
+
 def test_guests_go_on_when_their_agent_is_restarted_or_killed(three):
     node = three.home("web1")
     before = qemu(three[node], "web1")
     assert len(before) == 1
     three[node].run("systemctl restart moorage-node")
     three[node].run("systemctl kill --signal=KILL --kill-whom=main moorage-node")
-    three[node].wait("systemctl is-active moorage-node")
+    # Just after the kill systemd takes the unit for active still: the master asks.
+    three.master.wait(RUNS)
     assert qemu(three[node], "web1") == before
-    assert three.status("web1") == "running"
 
 
 OFTEN = "/etc/systemd/system/moorage-watcher.timer.d/often.conf"
@@ -208,9 +211,7 @@ def test_a_rebooted_node_gets_its_guests_back_by_the_timer(three):
     three.master.run(f"install -D /dev/null {OFTEN}; printf '{lines}' > {OFTEN}")
     three.master.run("systemctl daemon-reload; systemctl restart moorage-watcher.timer")
     three[node].reboot()
-    three.master.wait(
-        "gnt-instance list --no-headers -o status web1 | grep -x running",
-    )
+    three.master.wait(RUNS)
     assert len(qemu(three[node], "web1")) == 1
     three.master.run(f"rm {OFTEN}; systemctl daemon-reload")
     three.master.run("systemctl restart moorage-watcher.timer")
