@@ -262,7 +262,7 @@ async def test_a_guest_that_never_comes_up_leaves_nothing(lab):
     with pytest.raises(Failed, match="did not start"):
         await node.start(spec)
     async with asyncio.timeout(60):
-        while "did not start" not in await refusal(node, spec):
+        while "did not start" not in await refusal(node, spec):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
     assert await node.guests() == []
 
