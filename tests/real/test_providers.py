@@ -44,7 +44,8 @@ def test_the_bundled_providers_are_valid() -> None:
     found = usable(Providers([SHARE / "extstorage"]).scan())
     assert {name: one.problem for name, one in found.items()} == {"loop": "", "qsd": ""}
     assert set(found["qsd"].parameters) == {"dir", "run", "direct"}
-    assert found["qsd"].optional == ("snapshot", "open", "close")
+    more = ("list", "capacity")
+    assert found["qsd"].optional == ("snapshot", "open", "close", *more)
     assert found["loop"].optional == ("snapshot",)
 
 
