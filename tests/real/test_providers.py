@@ -46,7 +46,7 @@ def test_the_bundled_providers_are_valid() -> None:
     assert set(found["qsd"].parameters) == {"dir", "run", "direct"}
     more = ("list", "capacity")
     assert found["qsd"].optional == ("snapshot", "open", "close", *more)
-    assert found["loop"].optional == ("snapshot",)
+    assert found["loop"].optional == ("snapshot", *more)
 
 
 @pytest.mark.requirement(
