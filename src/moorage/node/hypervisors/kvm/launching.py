@@ -45,10 +45,9 @@ class Launcher:
         """Start a process for the guest; return False if it has one."""
         given = parameters(spec.hvparams)
         home = Home(self._run_dir, spec.uuid)
-        held = await _claim(home)
-        if held is None:
-            await process.settled(home)
-            return False
+        while (held := await _claim(home)) is None:
+            if await process.settled(home):
+                return False  # else it was just ending: now there is room
         try:
             home.empty()
             home.last_words.unlink(missing_ok=True)

@@ -115,13 +115,14 @@ def _last_words(home: Home) -> str:
     return _PROGRAM.sub("", said[-1]) if said else "QEMU gave no reason"
 
 
-async def settled(home: Home) -> None:
-    """Wait until QEMU has come up, or is gone."""
+async def settled(home: Home) -> bool:
+    """Wait until QEMU has come up, or is gone; return False if it is gone."""
     with suppress(Failed):
         async with conversation(home, _COMING_UP):
-            return
+            return True
     if home.has_process():
         raise Failed(f"guest {home.spec().name} has been starting for too long")
+    return False
 
 
 async def _pid(home: Home) -> int | None:
