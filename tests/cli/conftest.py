@@ -26,6 +26,7 @@ from moorage.cli.main import run
 from moorage.cli.terminal import Terminal
 from moorage.errors import BadInput, MoorageError
 from moorage.ops import OPERATIONS, parse
+from moorage.testing.served import Served
 
 SCREENS = Path(__file__).parent / "screens"
 
@@ -208,3 +209,15 @@ def same_screen() -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return same
+
+
+@pytest.fixture
+def types(typed: Callable[..., Any], sim: Served) -> Callable[..., str]:
+    """Type a line at the file's cluster, and return what it prints."""
+
+    def types_(line: str, status: int = 0) -> str:
+        screen = typed(line, **sim.environ)
+        assert screen.status == status, screen.err
+        return screen.out + (screen.err if status else "")
+
+    return types_

@@ -24,16 +24,6 @@ def sim() -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture
-def types(typed, sim: Served) -> Types:
-    def types_(line: str, status: int = 0) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == status, screen.err
-        return screen.out if status == 0 else screen.out + screen.err
-
-    return types_
-
-
 @pytest.mark.requirement("S3-04", "S3-13", "S3-53", "S3-54")
 def test_every_verb_on_a_disk_that_no_instance_has(types: Types) -> None:
     """Made, shown, changed, named anew, grown, copied, tagged and removed."""

@@ -2,7 +2,7 @@
 """``gnt-disk story``, typed at a master on simulated nodes."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,16 +14,6 @@ from moorage.testing.served import Served, served
 def sim() -> Iterator[Served]:
     with served(ClusterBuilder().instance("web1").disk("other")) as found:
         yield found
-
-
-@pytest.fixture
-def types(typed, sim: Served) -> Callable[[str], str]:
-    def types_(line: str) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == 0, screen.err
-        return screen.out
-
-    return types_
 
 
 def test_everything_that_happened_to_a_disk_with_the_users_words(types) -> None:

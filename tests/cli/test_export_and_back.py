@@ -15,16 +15,6 @@ def sim() -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture
-def types(typed, sim: Served) -> Callable[..., str]:
-    def types_(line: str, status: int = 0) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == status, screen.err
-        return screen.out if status == 0 else screen.err
-
-    return types_
-
-
 @pytest.mark.requirement("S0-54")
 def test_an_export_over_a_snapshot_and_back(
     types: Callable[..., str], sim: Served

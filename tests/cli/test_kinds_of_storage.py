@@ -17,16 +17,6 @@ def sim() -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture
-def types(typed, sim: Served) -> Callable[..., str]:
-    def types_(line: str, status: int = 0) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == status, screen.err + screen.out
-        return screen.out if status == 0 else screen.err
-
-    return types_
-
-
 @pytest.mark.requirement("S0-58", "S0-62")
 def test_a_provider_is_named_for_ext_and_for_nothing_else(
     types: Callable[..., str],

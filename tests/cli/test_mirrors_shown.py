@@ -18,16 +18,6 @@ def sim() -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture
-def types(typed, sim: Served) -> Callable[..., str]:
-    def types_(line: str, status: int = 0) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == status, screen.err
-        return screen.out + (screen.err if status else "")
-
-    return types_
-
-
 def test_a_mirror_is_drawn_as_ganeti_draws_it(
     types: Callable[..., str], sim: Served
 ) -> None:

@@ -21,16 +21,6 @@ def sim() -> Iterator[Served]:
         yield found
 
 
-@pytest.fixture
-def types(typed, sim: Served) -> Callable[..., str]:
-    def types_(line: str, status: int = 0) -> str:
-        screen = typed(line, **sim.environ)
-        assert screen.status == status, screen.err
-        return screen.out + (screen.err if status else "")
-
-    return types_
-
-
 def test_a_disk_is_in_the_volume_groups_that_it_names(
     types: Callable[..., str], sim: Served
 ) -> None:

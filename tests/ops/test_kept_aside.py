@@ -6,25 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mirrored import mirrored
 
 from moorage.storage import Command
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import SimCluster
 
 REPLACE = "OP_INSTANCE_REPLACE_DISKS"
 
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
-    cluster = await SimCluster.start(tmp_path, ClusterBuilder(nodes=4))
-    await cluster.run(
-        "OP_INSTANCE_CREATE",
-        instance_name="web",
-        disk_template="drbd",
-        disks=[{"size": 64, "name": "a"}],
-        pnode="node2",
-        snode="node3",
-    )
-    cluster.nodes.san.drbd.write("node2", 0, "first")
+    cluster = await mirrored(tmp_path, "a", "first")
     yield cluster
     await cluster.stop()
 

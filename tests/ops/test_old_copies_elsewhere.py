@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mirrored import mirrored
 
-from moorage.testing.cluster import ClusterBuilder, SimCluster
+from moorage.testing.cluster import SimCluster
 
 OLD, NEW = "old", "new"
 
@@ -15,16 +16,7 @@ OLD, NEW = "old", "new"
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[SimCluster]:
     """Instance *web* runs on node2, with its second copy on node3; both have `OLD`."""
-    cluster = await SimCluster.start(tmp_path, ClusterBuilder(nodes=4))
-    await cluster.run(
-        "OP_INSTANCE_CREATE",
-        instance_name="web",
-        disk_template="drbd",
-        disks=[{"size": 64, "name": "root"}],
-        pnode="node2",
-        snode="node3",
-    )
-    cluster.nodes.san.drbd.write("node2", 0, OLD)
+    cluster = await mirrored(tmp_path, "root", OLD)
     yield cluster
     await cluster.stop()
 
