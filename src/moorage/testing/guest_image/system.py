@@ -76,7 +76,7 @@ LABEL guest
 ARGUMENTS = " ".join(
     (
         *("console=ttyS0", "quiet", "loglevel=3", "panic=-1"),
-        *("tsc=reliable", "no_timer_check", "mitigations=off"),
+        *("tsc=reliable", "no_timer_check", "mitigations=off", "cryptomgr.notests"),
     )
 )
 """Kernel arguments that make it boot fast where there is no KVM."""
