@@ -10,17 +10,8 @@ nobody can tell becomes the first one only if somebody insists.
 from collections.abc import Iterable, Iterator
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Question, Task, View, commit
-from moorage.model import (
-    Change,
-    Config,
-    Disk,
-    Instance,
-    MirrorState,
-    Node,
-    pair_of,
-    successor,
-)
+from moorage.jobs import Question, Task, View
+from moorage.model import Config, Disk, Instance, MirrorState, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 
 from . import copies, pairs
@@ -94,9 +85,8 @@ def recorded(view: View, disks: Iterable[Disk], node: Node) -> Iterator[Task]:
         if lags != disk.behind:
             marked.append(successor(disk, view.now, behind=lags))
     if marked:
-        change = Change(tuple(marked))
-        what = f"record how the copies of {', '.join(one.label for one in marked)} are"
-        yield commit(what, change, view.config.before(change))
+        names = ", ".join(one.label for one in marked)
+        yield view.commit(f"record how the copies of {names} are", *marked)
 
 
 def side(view: View, disk: Disk, node: Node) -> MirrorState | None:

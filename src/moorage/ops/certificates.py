@@ -55,12 +55,8 @@ def renewal(
         raise Failed(f"node {node.name} was not asked for a request")
     both = successor(node, view.now, pins=(said.shown, said.pin))
     alone = successor(both, view.now, pins=(said.pin,))
-    yield commit(
-        f"know node {node.name} by its old key or a new one",
-        Change((both,)),
-        {node.uuid: node},
-        final=True,
-    )
+    what = f"know node {node.name} by its old key or a new one"
+    yield view.commit(what, both, final=True)
     yield Run(
         what=f"give node {node.name} a certificate of its new key",
         node=node.uuid,

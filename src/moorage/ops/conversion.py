@@ -8,27 +8,12 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import (
-    Claim,
-    Config,
-    Disk,
-    Instance,
-    Node,
-    NodeGroup,
-    Pair,
-    pair_of,
-)
+from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
 
 from . import copies, disk_checks, disk_spec, node_tasks, pairs, placement, policy
 from .dependents import ask_dependents, check_no_dependents
 from .disk.grow import grow_locks
-from .disk_access import (
-    ask_candidates,
-    ask_reach,
-    check_reach,
-    group_of,
-    worker,
-)
+from .disk_access import ask_candidates, ask_reach, check_reach, group_of, worker
 from .disk_spec import DiskSpec
 from .liveness import check_known, runs
 from .quarantine import check_sound

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Run, Task, View, commit
-from moorage.model import Change, Disk, Instance, Node
+from moorage.jobs import Run, Task, View
+from moorage.model import Disk, Instance, Node
 from moorage.protocol import (
     AwaitMirror,
     CopyDisk,
@@ -205,8 +205,7 @@ class Step:
         for removed in copies.remove(config, old, self.node, hint=hint):
             where = config.node(removed.node).name
             yield replace(removed, what=f"remove {whose} on {where}")
-        what = f"forget {whose}"
-        yield commit(what, Change((), (old,)), {}, final=True)
+        yield self.view.commit(f"forget {whose}", drop=(old,), final=True)
 
 
 def copy(view: View, source: Disk, target: Disk, node: Node, rate: int = 0) -> Run:
@@ -242,10 +241,9 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
     for step in steps:
         yield from step.switch()
     pairs = [step.after() for step in steps]
-    change = Change(tuple(disk for pair in pairs for disk in pair))
     told = ", ".join(f"{new.label} in {new.dev_type}" for new, _ in pairs)
-    what = f"record disk {told}"
-    yield commit(what, change, view.config.before(change), final=True)
+    both = (disk for pair in pairs for disk in pair)
+    yield view.commit(f"record disk {told}", *both, final=True)
     for step, (new, old) in zip(steps, pairs, strict=True):
         whose = f"the old volume of disk {new.label}"
         for task in step.settle(new, old):

@@ -33,14 +33,7 @@ from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from .node_tasks import beparams
-from .storage.units import (
-    Named,
-    has_room,
-    is_provided,
-    occupied,
-    provider_of,
-    unit_of,
-)
+from .storage.units import Named, has_room, is_provided, occupied, provider_of, unit_of
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""

@@ -8,8 +8,8 @@ from msgspec import field
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops import (
     copies,
     disk_checks,
@@ -234,7 +234,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         yield from self.put_on(view, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
         yield from copies.detach(view.config, disk, node)
-        yield commit(f"record disk {disk.label}", Change((disk,)), {})
+        yield view.commit(f"record disk {disk.label}", disk)
 
     def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
         """Yield what puts data on the disk, which is attached on the node."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Instance, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Disk, Instance, successor
 from moorage.ops import copies, guest_tasks, node_tasks, pairs, pools
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.liveness import check_known, runs
@@ -71,9 +71,8 @@ def attach_tasks(
     mine = claimed(disk, instance, view)
     disks = inserted(instance, disk.uuid, index)
     owner = successor(instance, view.now, disks=disks)
-    change = Change((mine, owner))
     what = f"give disk {disk.label} to {instance.name}, epoch {mine.epoch}"
-    yield commit(what, change, config.before(change))
+    yield view.commit(what, mine, owner)
     if hot or instance.disks_active:
         yield from copies.attach(config, mine, node)
     if hot:

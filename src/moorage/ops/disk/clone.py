@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import field
 from msgspec.structs import replace
 
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.model import Claim, Disk
 from moorage.ops import conversion, copies, disk_checks, disk_spec, node_tasks
 from moorage.ops.conversion import Conversion
 from moorage.ops.conversion_tasks import Step, copy
@@ -168,7 +168,7 @@ class DiskClone(Operation, frozen=True, kw_only=True):
         yield from step.make()
         yield from _copied(step)
         yield from copies.detach(view.config, new, step.node)
-        yield commit(f"record disk {new.label}", Change((new,)), {})
+        yield view.commit(f"record disk {new.label}", new)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""

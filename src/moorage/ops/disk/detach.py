@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, Instance, Node, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Config, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, node_tasks
 from moorage.ops.liveness import check_known, holds, last_holder, runs
 
@@ -38,9 +38,8 @@ def detach_tasks(
     last = last_holder(view, instance, disk)
     lags = behind.freed(view, disk, node, active=holds(view, instance))
     free = successor(disk, view.now, last_node=last, group=node.group, behind=lags)
-    change = Change((free, successor(instance, view.now, disks=left)))
-    what = f"take disk {disk.label} from {instance.name}"
-    yield commit(what, change, config.before(change))
+    rest = successor(instance, view.now, disks=left)
+    yield view.commit(f"take disk {disk.label} from {instance.name}", free, rest)
 
 
 class DiskDetach(Operation, frozen=True, kw_only=True):

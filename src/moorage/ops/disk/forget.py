@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Entity, Node, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Disk, Entity, Node, successor
 from moorage.ops import copies, node_tasks
 from moorage.ops.disk.detach import holders
 from moorage.ops.liveness import check_known, holds, runs
@@ -75,9 +75,8 @@ class DiskForget(Operation, frozen=True, kw_only=True):
                 yield from copies.detach(config, disk, node, tolerant=True)
             disks = tuple(uuid for uuid in owner.disks if uuid != disk.uuid)
             left = (successor(owner, view.now, disks=disks),)
-        change = Change(left, (disk,))
         what = f"forget disk {disk.label}: {self.why.strip()}"
-        yield commit(what, change, config.before(change))
+        yield view.commit(what, *left, drop=(disk,))
         for node in holders(view, disk):
             yield node_tasks.forget(config, disk, node)
 

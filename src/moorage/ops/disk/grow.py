@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import copies, node_tasks, pairs, placement, policy
 from moorage.ops.disk_access import ask_candidates, can, candidates, worker
 from moorage.ops.disk_spec import LARGEST
@@ -190,8 +190,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     parts = tuple(replace(data, size=to) for data in disk.children[:1])
     parts += disk.children[1:]
     grown = successor(disk, view.now, size=to, children=parts)
-    change = Change((grown,))
-    yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))
+    yield view.commit(f"record {to} MiB of {disk.label}", grown)
     if not active:
         yield from copies.detach(config, grown, node, tolerant=True)
         return

@@ -4,8 +4,7 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change
+from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.ops import copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk_access import (
@@ -66,4 +65,4 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
             yield from copies.detach(view.config, disk, node, tolerant=True)
         hint = forgetting(disk)
         yield from copies.remove(view.config, disk, node, sought=sought, hint=hint)
-        yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
+        yield view.commit(f"forget disk {disk.label}", drop=(disk,))

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Config, Disk, Node
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.model import Claim, Config, Disk, Node
 from moorage.ops import copies, node_tasks, placement, pools
 from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
 from moorage.ops.disk_access import can, check_provider, providers, template, worker
@@ -86,7 +86,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         yield take(config, disk, copy, node)
         if not active:
             yield from copies.detach(config, disk, node)
-        yield commit(f"record disk {copy.label}", Change((copy,)), {})
+        yield view.commit(f"record disk {copy.label}", copy)
 
     def _where(self, view: View, disk: Disk) -> tuple[Node, bool]:
         """Return the node that does it, and whether the disk is attached there."""

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Instance, Nic, Node, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Claim, Instance, Nic, Node, successor
 from moorage.ops import cabling, links, nics, node_tasks, placement
 from moorage.ops.instance.base import check_usable
 from moorage.ops.instance.changing_disks import ChangingDisks
@@ -160,9 +160,8 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
             for mod in self.card_mods(view):
                 if self._rewires(view, mod):
                     yield from self._plugged(view, mod)
-        change = Change((successor(instance, view.now, nics=self.cards(view)),))
-        what = f"change the network cards of {instance.name}"
-        yield commit(what, change, then.config.before(change))
+        new = successor(instance, view.now, nics=self.cards(view))
+        yield then.commit(f"change the network cards of {instance.name}", new)
 
     def _home(self, view: View) -> Node:
         return view.config.node(self.instance(view).primary_node)

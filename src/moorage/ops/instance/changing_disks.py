@@ -13,16 +13,8 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
-from moorage.jobs import Commit, Lock, Question, Run, Task, View, commit
-from moorage.model import (
-    Change,
-    Disk,
-    Instance,
-    Node,
-    Pair,
-    apply,
-    successor,
-)
+from moorage.jobs import Commit, Lock, Question, Run, Task, View
+from moorage.model import Disk, Instance, Node, Pair, apply, successor
 from moorage.model import change as changes
 from moorage.ops import (
     copies,
@@ -222,8 +214,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             new = successor(now, view.now, **modified(view.config, now, mod))
             if parameters(mod):
                 yield from verified(view, new)
-            what = f"change disk {disk.label}"
-            yield commit(what, Change((new,)), {now.uuid: now})
+            yield view.commit(f"change disk {disk.label}", new)
 
     def _added(
         self, view: View, instance: Instance, mod: Mod, *, hot: bool
@@ -250,9 +241,8 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         if not (hot or instance.disks_active):
             yield from copies.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
-        change = Change((disk, successor(instance, view.now, disks=disks)))
-        what = f"give disk {disk.label} to {instance.name}"
-        yield commit(what, change, config.before(change))
+        owner = successor(instance, view.now, disks=disks)
+        yield view.commit(f"give disk {disk.label} to {instance.name}", disk, owner)
         if hot:
             yield guest_tasks.plug(instance, disk, node, index)
         if self.wait_for_sync and (hot or instance.disks_active):
@@ -292,7 +282,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             node, hint = remover(view, last, home), forgetting(last)
             away = elsewhere(last, node)
             yield from copies.remove(view.config, last, node, sought=away, hint=hint)
-        yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
+        yield view.commit(f"forget disk {disk.label}", drop=(last,), final=True)
 
 
 def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:

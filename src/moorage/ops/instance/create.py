@@ -6,17 +6,8 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Question, Task, View, commit
-from moorage.model import (
-    DISKLESS,
-    Change,
-    Claim,
-    Disk,
-    Instance,
-    Node,
-    hvparams,
-    pair_of,
-)
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import DISKLESS, Claim, Disk, Instance, Node, hvparams, pair_of
 from moorage.ops import (
     cabling,
     copies,
@@ -207,7 +198,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             yield from waits if self.wait_for_sync else ()
             for disk in disks:
                 yield from copies.detach(config, disk, node)
-        yield commit(f"record {instance.name}", Change((*disks, instance)), {})
+        yield view.commit(f"record {instance.name}", *disks, instance)
         if self.start and self.wait_for_sync:
             yield from waits
 

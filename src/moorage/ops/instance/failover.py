@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec.structs import replace
 
 from moorage.errors import MoorageError
-from moorage.jobs import Question, Run, Task, View, commit
+from moorage.jobs import Question, Run, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
 from moorage.ops import behind, copies, guest_tasks, node_tasks
@@ -87,13 +87,12 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             yield from detach_all(view, instance, source)
         starts = self.start and instance.admin_state == "up"
         lost = self.ignore_consistency or (source.offline and starts)
-        change = moved(view, instance, target, active=starts, lost=lost)
-        what = f"record {instance.name} on {target.name}"
-        yield commit(what, change, config.before(change))
+        there = moved(view, instance, target, active=starts, lost=lost)
+        yield view.commit(f"record {instance.name} on {target.name}", *there)
         if starts:
             # Undone, it is on its node again, and starts there if that is on.
             again = rescue(config, instance) if source.offline else ""
-            for task in self._started(view, disks_in(change), target):
+            for task in self._started(view, disks_in(there), target):
                 yield replace(task, hint=again)
 
     def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Run]:

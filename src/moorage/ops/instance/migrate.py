@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Task, View, Witness, commit
+from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
 from moorage.ops import behind, copies, node_tasks, pairs
@@ -189,10 +189,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if running:
             yield _arrival(instance, running[0], disks=())
         if running and running[0] != source:
-            change = moved(view, instance, running[0])
+            there = moved(view, instance, running[0])
             what = f"record {instance.name} on {running[0].name}"
-            yield commit(what, change, view.config.before(change), final=True)
-            for disk in disks_in(change):
+            yield view.commit(what, *there, final=True)
+            for disk in disks_in(there):
                 alone = node_tasks.attach(view.config, disk, running[0], held=True)
                 yield replace(alone, tolerant=True)
 
@@ -260,10 +260,9 @@ def migration(
         use={"door": prepared},
         witness=Witness(target.uuid, AwaitGuest(**node_tasks.of_guest(instance))),
     )
-    change = moved(view, instance, target)
-    what = f"record {instance.name} on {target.name}"
-    yield commit(what, change, config.before(change), final=True)
-    yield from _tidied(view, instance, disks_in(change), source, target)
+    there = moved(view, instance, target)
+    yield view.commit(f"record {instance.name} on {target.name}", *there, final=True)
+    yield from _tidied(view, instance, disks_in(there), source, target)
 
 
 def _apart(node: Node) -> bool:

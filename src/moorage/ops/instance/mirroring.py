@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Instance, Node, pair_of, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, pair_of, successor
 from moorage.model.pair import META_SIZE
 from moorage.ops import behind, copies, node_tasks, pairs, placement
 from moorage.ops.disk_spec import DiskSpec, parameters
@@ -161,9 +161,8 @@ class Mirroring:
                 node=node.uuid,
                 do=BeginMirror(**of_disk(config, new)),
             )
-        change = Change(tuple(made))
         what = f"record {peer.name} as the secondary node of {self.instance.name}"
-        yield commit(what, change, config.before(change))
+        yield view.commit(what, *made)
         for new in made if self.waits else ():
             yield copies.follow(config, new, peer)
             yield copies.follow(config, new, node)
@@ -187,9 +186,9 @@ class Mirroring:
                 do=AwaitSync(**of_disk(config, disk), alone=True),
             )
             yield from copies.detach(config, disk, node)
-        change = Change(tuple(self._single(view, *one) for one in self.wishes))
         what = f"record that the disks of {self.instance.name} have one copy"
-        yield commit(what, change, config.before(change), final=True)
+        single = (self._single(view, *one) for one in self.wishes)
+        yield view.commit(what, *single, final=True)
         for disk in disks:
             left = replace(disk, epoch=disk.epoch + 1)
             for peer in copies.peers(config, disk, node):

@@ -8,16 +8,9 @@ from msgspec.structs import replace as with_fields
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import (
-    Change,
-    Claim,
-    Instance,
-    hvparams,
-    pair_of,
-    successor,
-)
+from moorage.model import Claim, Instance, hvparams, pair_of, successor
 from moorage.ops import (
     conversion,
     conversion_tasks,
@@ -237,9 +230,8 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if new:
             changed = successor(instance, view.now, **new)
             disks = new_primary.taken_along(view, instance, self.pnode)
-            change = Change((*disks, screens.with_port(view.config, changed)))
-            what = f"change {instance.name}"
-            yield commit(what, change, view.config.before(change))
+            new_one = screens.with_port(view.config, changed)
+            yield view.commit(f"change {instance.name}", *disks, new_one)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return what was changed, in Ganeti's words."""

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Change, Claim, Disk, Instance, Node, Pair, pair_of, successor
+from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops import copies, disk_checks, disk_spec, pairs, placement, policy
 from moorage.ops.conversion_tasks import Step
 from moorage.ops.disk_access import able, check_within
@@ -228,10 +228,9 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             replace(old, last_node=step.disk.last_node)
             for step, (_, old) in zip(steps, both, strict=True)
         ]
-        put = (*(new for new, _ in both), *kept, *self._taken_along(view))
-        change = Change(put)
-        what = f"record new volumes of {instance.name}"
-        yield commit(what, change, view.config.before(change))
+        new = (one for one, _ in both)
+        rest = self._taken_along(view)
+        yield view.commit(f"record new volumes of {instance.name}", *new, *kept, *rest)
 
     def _taken_along(self, view: View) -> list[Disk | Instance]:
         """Return the instance on another node, and its other disks one epoch on."""
@@ -239,8 +238,8 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         if home.uuid == instance.primary_node:
             return []
         new = {disk.uuid for disk, _ in self.chosen(view)}
-        change = moved(view, instance, home, active=False)
-        others = [one for one in disks_in(change) if one.uuid not in new]
+        there = moved(view, instance, home, active=False)
+        others = [one for one in disks_in(there) if one.uuid not in new]
         return [*others, successor(instance, view.now, primary_node=home.uuid)]
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Question, Task, View, commit
+from moorage.jobs import Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Change, Instance, successor
+from moorage.model import Instance, successor
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance.at_rest import check_at_rest, with_disks
 from moorage.ops.instance.base import OnInstance
@@ -107,10 +107,8 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
                 name: getattr(kept, name)
                 for name in ("os", "osparams", "osparams_private")
             }
-            change = Change((successor(old, view.now, **what),))
-            yield commit(
-                f"record what is on {old.name}", change, view.config.before(change)
-            )
+            new = successor(old, view.now, **what)
+            yield view.commit(f"record what is on {old.name}", new)
 
 
 def changed(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import (
     behind,
     copies,
@@ -201,8 +201,8 @@ def moved(
     *,
     active: bool = True,
     lost: bool = False,
-) -> Change:
-    """Return the change that puts an instance on a node, its disks one epoch on.
+) -> tuple[Disk | Instance, ...]:
+    """Return an instance as it is on a node, after its disks, which are one epoch on.
 
     Parameters
     ----------
@@ -225,9 +225,9 @@ def moved(
         for disk in view.config.disks_of(instance)
     )
     there = {"primary_node": node.uuid, "disks_active": active}
-    return Change((*disks, successor(instance, view.now, **there)))
+    return *disks, successor(instance, view.now, **there)
 
 
-def disks_in(change: Change) -> list[Disk]:
-    """Return the disks of a change."""
-    return [one for one in change.put if isinstance(one, Disk)]
+def disks_in(moved: tuple[Disk | Instance, ...]) -> list[Disk]:
+    """Return the disks of an instance that moved."""
+    return [one for one in moved if isinstance(one, Disk)]

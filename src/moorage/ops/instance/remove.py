@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import Change, Disk, Instance, Node, successor
+from moorage.model import Disk, Instance, Node, successor
 from moorage.ops import behind, copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
 from moorage.ops.disk_access import (
@@ -102,9 +102,9 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         if not node.offline:
             yield from put_down(view, instance, node, self.shutdown_timeout)
         left = tuple(_freed(view, instance, disk) for disk in disks)
-        change = Change(left, (instance,))
-        what = f"forget {instance.name}"
-        yield commit(what, change, config.before(change), final=True)
+        yield view.commit(
+            f"forget {instance.name}", *left, drop=(instance,), final=True
+        )
         for disk in () if self.keep_disks else left:
             yield from self._removed(view, disk, node)
 
@@ -122,7 +122,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             tolerant=self.ignore_failures,
             hint=forgetting(disk),
         )
-        yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
+        yield view.commit(f"forget disk {disk.label}", drop=(disk,))
 
     def _elsewhere(self, view: View) -> list[Disk]:
         """Return the disks that another node may have to remove.

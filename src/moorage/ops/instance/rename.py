@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from msgspec.structs import force_setattr
 
 from moorage.errors import MoorageError
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import Change, successor
+from moorage.model import successor
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance import names
 from moorage.ops.instance.at_rest import check_at_rest, with_disks
@@ -80,9 +80,7 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         """Record the name; then tell the OS, and the storage."""
         old = self.instance(view)
         new = successor(old, view.now, name=self.new_name)
-        change = Change((new,))
-        what = f"record {old.name} as {new.name}"
-        yield commit(what, change, view.config.before(change))
+        yield view.commit(f"record {old.name} as {new.name}", new)
         node = view.config.node(old.primary_node)
         if self._has_system(view) and not self._why_untold(view):
             told = osparams.rename(view, new, old.name, node)

@@ -11,8 +11,8 @@ from typing import Literal
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Node, pair_of, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Claim, Disk, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops import behind, copies, node_tasks, pairs, placement
 from moorage.ops.instance.base import OnInstance, find_disk, home
@@ -326,9 +326,8 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         found = self._repaired(view)
         for _, new in found:
             yield node_tasks.create(config, new, to)
-        change = Change(tuple(new for _, new in found))
         what = f"record {to.name} as the secondary node of {instance.name}"
-        yield commit(what, change, config.before(change))
+        yield view.commit(what, *(new for _, new in found))
         for old, new in found:
             yield from self._turned(view, old, new, active=active)
         waits = [

@@ -4,19 +4,13 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.jobs import Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
-from moorage.ops.liveness import (
-    ask_elsewhere,
-    check_nowhere_else,
-    guest,
-    holds,
-    runs,
-)
+from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, guest, holds, runs
 from moorage.protocol import StartGuest
 
 
@@ -50,9 +44,7 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    change = Change((*disks, new))
-    what = f"record {instance.name} as {state}"
-    return [commit(what, change, view.config.before(change))]
+    return [view.commit(f"record {instance.name} as {state}", *disks, new)]
 
 
 def _seen(
