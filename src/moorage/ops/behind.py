@@ -21,7 +21,7 @@ _INSIST = "to go on with what it has: --ignore-consistency"
 
 def ask(config: Config, instance: Instance) -> Iterator[Question]:
     """Ask the node that writes how the copies are, or without it the others."""
-    home, disks = config.node(instance.primary_node), config.disks_of(instance)
+    home, disks = config.home(instance), config.disks_of(instance)
     if home.offline:
         yield from pairs.ask(config, disks)
     elif any(map(pair_of, disks)):

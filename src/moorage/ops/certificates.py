@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.errors import Failed
-from moorage.jobs import Ask, Run, Task, View, commit
-from moorage.model import Change, Node, successor
+from moorage.jobs import Ask, Run, Task, View
+from moorage.model import Node, successor
 from moorage.protocol import (
     AuthorityFacts,
     Call,
@@ -63,12 +63,8 @@ def renewal(
         do=SignKey(request=said.request, by_next=by_next),
         final=True,
     )
-    yield commit(
-        f"know node {node.name} by its new key alone",
-        Change((alone,)),
-        {node.uuid: both},
-        final=True,
-    )
+    what = f"know node {node.name} by its new key alone"
+    yield view.commit(what, alone, final=True)
 
 
 def on_master(view: View, what: str, do: Call, **how: Any) -> Run:  # noqa: ANN401

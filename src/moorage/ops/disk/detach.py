@@ -28,7 +28,7 @@ def detach_tasks(
     config = view.config
     if disk.uuid not in instance.disks:
         raise BadInput(f"disk {disk.label} is taken from {instance.name} twice")
-    node = config.node(instance.primary_node)
+    node = config.home(instance)
     slot = instance.disks.index(disk.uuid)
     if hot:
         yield guest_tasks.unplug(instance, disk, node, slot)
@@ -54,14 +54,8 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
     disk: str
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the disk and its instance; share the node."""
-        disk = view.config.disk(self.disk)
-        instance = view.config.owner(disk)
-        yield Lock("disk", disk.uuid)
-        yield from copies.hold(view.config, [disk])
-        if instance:
-            yield Lock("node", instance.primary_node, shared=True)
-            yield Lock("instance", instance.uuid)
+        """Hold the disk and its instance; share the nodes."""
+        yield from hold_owned(view.config, view.config.disk(self.disk))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs; without one, who holds the disk."""
@@ -70,9 +64,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
             yield node_tasks.guest_on(instance.primary_node, instance)
             yield from behind.ask(view.config, instance)
             return
-        for node in view.config.named(Node):
-            if not node.offline:
-                yield node_tasks.facts_on(node)
+        yield from ask_holders(view.config)
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the instance runs."""
@@ -98,6 +90,23 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         instance = view.config.owner(disk)
         slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
         return [[f"disk{slot}", "detach"]]
+
+
+def hold_owned(config: Config, disk: Disk) -> Iterator[Lock]:
+    """Hold a disk and the instance that has it; share the nodes of both."""
+    yield Lock("disk", disk.uuid)
+    yield from copies.hold(config, [disk])
+    owner = config.owner(disk)
+    if owner:
+        yield Lock("instance", owner.uuid)
+        yield Lock("node", owner.primary_node, shared=True)
+
+
+def ask_holders(config: Config) -> Iterator[Question]:
+    """Ask all nodes what they hold."""
+    for node in config.named(Node):
+        if not node.offline:
+            yield node_tasks.facts_on(node)
 
 
 def holders(view: View, disk: Disk) -> list[Node]:

@@ -75,7 +75,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             if any(disk.quarantine for disk in disks):
                 labels = " ".join(disk.uuid for disk in disks if disk.quarantine)
                 refusal.with_hint(f"first: gnt-disk detach {labels}")
-            elif view.config.node(instance.primary_node).offline:
+            elif view.config.home(instance).offline:
                 again = f"gnt-instance remove --ignore-failures {instance.name}"
                 if again not in refusal.hint:
                     refusal.with_hint(f"{refusal.hint}, or: {again}")
@@ -85,7 +85,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def warnings(self, view: View) -> Iterator[str]:
         """Say which disks stay behind, for no node can remove them."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         for disk in self._destroyed(view):
             yield from copies.left_behind(view.config, disk)
         for disk in self._elsewhere(view):
@@ -97,7 +97,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop, detach, forget; then remove the disks, one after the other."""
         config, instance = view.config, self.instance(view)
-        node = config.node(instance.primary_node)
+        node = config.home(instance)
         disks = config.disks_of(instance)
         if not node.offline:
             yield from put_down(view, instance, node, self.shutdown_timeout)
@@ -132,7 +132,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         if self.keep_disks:
             return []
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         disks = view.config.disks_of(instance)
         if not node.offline:
             return [disk for disk in disks if elsewhere(disk, node)]
@@ -142,7 +142,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
 def _freed(view: View, instance: Instance, disk: Disk) -> Disk:
     """Return a disk that the instance leaves, in an epoch of its own."""
-    node = view.config.node(instance.primary_node)
+    node = view.config.home(instance)
     return successor(
         disk,
         view.now,

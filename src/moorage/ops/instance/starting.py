@@ -54,7 +54,7 @@ def _seen(
 
     And the mirrored ones of which another copy is behind than was known.
     """
-    home = view.config.node(instance.primary_node)
+    home = view.config.home(instance)
     if home.offline:
         return
     held = active != instance.disks_active
@@ -132,7 +132,7 @@ def check_online(instance: Instance) -> None:
 
 def is_off(view: View, instance: Instance) -> bool:
     """Whether the instance's node is marked offline."""
-    return view.config.node(instance.primary_node).offline
+    return view.config.home(instance).offline
 
 
 class Starting(OnInstance, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs, and whether its node has the memory and its disks."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         yield from OnInstance.questions(self, view)
         yield from ask_elsewhere(view.config, instance)
         yield from ask_reach(view.config, view.config.disks_of(instance), node)
@@ -172,7 +172,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
         check_online(instance)
         check_nowhere_else(view, instance)
         if not runs(view, instance):
-            node = view.config.node(instance.primary_node)
+            node = view.config.home(instance)
             for disk in view.config.disks_of(instance):
                 check_reach(view, disk, node)
                 if not self.goes_alone():
