@@ -220,9 +220,13 @@ class Config:
             (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
         )
 
+    def home(self, instance: Instance) -> Node:
+        """Return the node that an instance is on."""
+        return self.node(instance.primary_node)
+
     def group_of(self, instance: Instance) -> NodeGroup:
         """Return the group of an instance's node."""
-        return self.group(self.node(instance.primary_node).group)
+        return self.group(self.home(instance).group)
 
     def storage_pools(self) -> dict[str, str]:
         """Return who drives each storage pool, by its name: a provider or template."""
