@@ -13,8 +13,8 @@ from moorage.model.templates import FACTS, driven, standing_for
 from moorage.storage import TEMPLATES
 
 FIELDS = {one.name for one in fields(Cluster)}
-NINE = "diskless file sharedfile plain blockdev drbd rbd ext gluster".split()
-"""Ganeti's templates; others come after them."""
+NINE = ["diskless", "file", "sharedfile", "plain", "blockdev", "drbd", "rbd"]
+NINE += ["ext", "gluster"]  # Ganeti's; others come after them
 
 
 def test_what_is_driven_has_a_class_and_the_cluster_its_settings() -> None:
