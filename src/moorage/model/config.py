@@ -34,6 +34,7 @@ from .objects import (
 from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
+K = TypeVar("K")
 Uuids: TypeAlias = "HashTrieSet[str]"
 _MACHINES = (Instance, Node)
 NO_UUIDS: Uuids = HashTrieSet()
@@ -169,6 +170,11 @@ class Config:
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
         return [cast("E", self.objects[uuid]) for uuid in uuids]
 
+    def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
+        """Return the objects of a class that an index has below a key, by name."""
+        found = (self.objects[uuid] for uuid in index.get(key, NO_UUIDS))
+        return sorted((one for one in found if isinstance(one, cls)), key=_nice_name)
+
     def node(self, ref: str) -> Node:
         """Return a node by name or uuid."""
         return self.get(Node, ref)
@@ -195,10 +201,7 @@ class Config:
 
     def instances_in(self, network: Network) -> list[Instance]:
         """Return the instances with a card in a network, by name."""
-        uuids = self.networked.get(network.uuid, NO_UUIDS)
-        return sorted(
-            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
-        )
+        return self._below(Instance, self.networked, network.uuid)
 
     def addresses_in(self, network: Network) -> set[str]:
         """Return the IP addresses that cards have in a network."""
@@ -211,10 +214,7 @@ class Config:
 
     def holders_of(self, address: Address) -> list[Instance]:
         """Return the instances with a card that has an address."""
-        uuids = self.addresses.get(address, NO_UUIDS)
-        return sorted(
-            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
-        )
+        return self._below(Instance, self.addresses, address)
 
     def group_of(self, instance: Instance) -> NodeGroup:
         """Return the group of an instance's node."""
@@ -230,8 +230,7 @@ class Config:
 
     def disks_in(self, pool: StoragePool) -> list[Disk]:
         """Return the disks of a storage pool, by name."""
-        uuids = self.pooled.get(pool.uuid, NO_UUIDS)
-        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Disk, self.pooled, pool.uuid)
 
     def knows(self, cls: type[Entity], ref: str) -> bool:
         """Whether a uuid or name stands for at least one object of the class."""
@@ -261,19 +260,15 @@ class Config:
 
     def instances_on(self, node: Node) -> list[Instance]:
         """Return the instances whose primary node this is, by name."""
-        uuids = self.residents.get(node.uuid, NO_UUIDS)
-        found = [cast("Instance", self.objects[uuid]) for uuid in uuids]
-        return sorted(found, key=_nice_name)
+        return self._below(Instance, self.residents, node.uuid)
 
     def mirrored_on(self, node: Node) -> list[Disk]:
         """Return the disks that a node keeps one of two copies of, by name."""
-        uuids = self.holdings.get(node.uuid, NO_UUIDS)
-        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Disk, self.holdings, node.uuid)
 
     def nodes_in(self, group: NodeGroup) -> list[Node]:
         """Return the nodes of a group, by name."""
-        uuids = self.members.get(group.uuid, NO_UUIDS)
-        return sorted((cast("Node", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Node, self.members, group.uuid)
 
     def secondary_nodes(self, instance: Instance) -> list[Node]:
         """Return the nodes that hold a second copy of some disk."""
