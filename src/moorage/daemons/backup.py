@@ -273,7 +273,7 @@ async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
 
 async def _heard(config: Config, keys: Path) -> voting.Votes:
     nodes = HttpNodes(Authority(keys), leads=False)
-    voters = [one for one in config.named(Node) if not one.offline]
+    voters = config.online()
     try:
         return await voting.ask(nodes, voters, GetStanding(), 0)
     finally:

@@ -4,7 +4,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import sys
 import time
@@ -37,6 +36,8 @@ from moorage.ops import addresses
 from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
 from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
+from moorage.ops.new_names import is_machine_name
+from moorage.ops.storage.directories import SETTINGS
 from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.validation import check_image_directory
@@ -48,8 +49,6 @@ from .paths import KEPT, MasterPlaces, master_places
 from .state_directory import as_owner, claim
 
 R = TypeVar("R")
-
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 def init(
@@ -77,7 +76,7 @@ def init(
     """
     places = master_places()
     _check_free(places)
-    if not _NAME.fullmatch(name):
+    if not is_machine_name(name):
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
@@ -251,7 +250,7 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
 
 
 def _check(cluster: Cluster, node: Node) -> None:
-    if not _NAME.fullmatch(node.name):
+    if not is_machine_name(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
     limits.check(cluster)
     nicparams.checked_prefix(cluster.mac_prefix)
@@ -261,7 +260,7 @@ def _check(cluster: Cluster, node: Node) -> None:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
-    for field in (*image_directories.SETTINGS, "gluster_storage_dir"):
+    for field in (*SETTINGS, "gluster_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
 
 

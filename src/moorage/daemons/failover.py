@@ -61,7 +61,7 @@ class Heritage:
     @property
     def voters(self) -> list[Node]:
         """The nodes that are asked: those that nobody has marked offline."""
-        return [one for one in self.config.named(Node) if not one.offline]
+        return self.config.online()
 
     @property
     def former(self) -> str:

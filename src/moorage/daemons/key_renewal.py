@@ -33,7 +33,7 @@ async def renew_due(at: Sources) -> None:
 
     A node that gives no answer, or is marked offline, is looked at the next time.
     """
-    nodes = [one for one in at.truth.config.named(Node) if not one.offline]
+    nodes = at.truth.config.online()
     found = await together(_is_due(at, node) for node in nodes)
     under_way = {
         op.input.get("node_name")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moorage.errors import WrongState
 from moorage.jobs import Nodes
-from moorage.model import Config, Node
+from moorage.model import Config
 from moorage.model.commits import Head
 from moorage.node import durable
 from moorage.protocol import GetStanding, HeedTerm
@@ -35,7 +35,7 @@ async def ask_some(
         Seconds that a node may take to answer.
     """
     own = config.node(config.cluster.master_node)
-    others = [one for one in config.named(Node) if not one.offline and one != own]
+    others = [one for one in config.online() if one != own]
     others.sort(key=lambda one: not one.master_candidate)
     if not others:
         return voting.Votes()
@@ -97,7 +97,7 @@ async def claimed(
     -------
     The term; 0 if none is needed, or none may be taken.
     """
-    voters = [one for one in config.named(Node) if not one.offline]
+    voters = config.online()
     votes = await voting.ask(nodes, voters, GetStanding(), 0, patience)
     highest = votes.highest(head.term)
     obeying = len(votes.said) - len(votes.later(head.term))

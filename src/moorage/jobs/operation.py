@@ -4,7 +4,6 @@
 The engine owns everything else: locks, facts, journal, progress, retries, undo.
 """
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -12,11 +11,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
-from moorage.model import Claim, Config
+from moorage.model import Change, Claim, Config, Entity, successor
 from moorage.model.objects import LogicalId
 from moorage.protocol import Verb
 
-from .task import Task
+from .task import Commit, Task, commit
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -140,9 +139,36 @@ class View:
             raise found
         return cast("T | None", found)
 
+    def told(self, question: Ask[T]) -> T | None:
+        """Return what a node said; None if it was not asked, or gave no answer."""
+        found = self.answers.get(question)
+        return None if isinstance(found, MoorageError) else cast("T | None", found)
+
     def reached(self, question: Question) -> bool:
         """Whether the node said something, were it only that it failed."""
         return not isinstance(self.answers.get(question), Unreachable)
+
+    def record(
+        self,
+        what: str,
+        *put: Entity,
+        drop: tuple[Entity, ...] = (),
+        final: bool = False,
+    ) -> Commit:
+        """Return the task that records objects as they are to be, and drops others."""
+        change = Change(put, drop)
+        return commit(what, change, self.config.before(change), final=final)
+
+    def change(
+        self,
+        what: str,
+        old: Entity,
+        *,
+        final: bool = False,
+        **fields: Any,  # noqa: ANN401
+    ) -> Commit:
+        """Return the task that gives an object other values in some fields."""
+        return self.record(what, successor(old, self.now, **fields), final=final)
 
 
 class FailedHook(NamedTuple):
@@ -183,16 +209,16 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         word = self.op_id.removeprefix("OP_")
         return f"{word}({target})" if isinstance(target, str) and target else word
 
-    @abstractmethod
     def locks(self, view: View) -> Iterator[Lock]:
-        """Say what to hold while the operation runs."""
+        """Say what to hold while the operation runs; one that only looks, nothing."""
+        del view
+        return iter(())
 
     def questions(self, view: View) -> Iterator[Question]:
         """Say which facts the nodes must tell before :meth:`check`."""
         del view
         return iter(())
 
-    @abstractmethod
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""
 

@@ -99,7 +99,7 @@ async def ask(
 
 async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:
     """Return the exports of every node that is not marked offline."""
-    nodes = [one for one in sources.truth.config.named(Node) if not one.offline]
+    nodes = sources.truth.config.online()
     call = ListExports()
     answers = await together(_ask(sources, node, call) for node in nodes)
     return {node.uuid: said for node, said in zip(nodes, answers, strict=True)}

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from moorage import backend
-from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import (
     DISKLESS,
     Change,
@@ -28,11 +28,11 @@ from moorage.ops import candidates, ndparams, placement, policy
 from moorage.ops.merging import check_diskparams, merged
 from moorage.ops.node_tasks import facts_on, oses_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
+from moorage.ops.storage.directories import SETTINGS
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
 from . import defaults, image_directories, limits, systems, volume_groups
-from .image_directories import SETTINGS
 
 Nested = Mapping[str, Mapping[str, Any]]
 
@@ -127,12 +127,12 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes for hypervisors and directories, where others are wanted."""
         if self.enabled_hypervisors is not None:
-            yield from (facts_on(node) for node in _hosts(view.config))
-        yield from volume_groups.ask(_hosts(view.config), self.volume_group_name)
+            yield from (facts_on(node) for node in view.config.hosts())
+        yield from volume_groups.ask(view.config.hosts(), self.volume_group_name)
         if self._systems():
-            yield from (oses_on(node.uuid) for node in _hosts(view.config))
+            yield from (oses_on(node.uuid) for node in view.config.hosts())
         given = self._directories()
-        for node in _hosts(view.config) if given else ():
+        for node in view.config.hosts() if given else ():
             yield image_directories.asked_on(view.config, node, given)
         for one in self._pools():
             yield from one.questions(view)
@@ -145,9 +145,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         for one in self._pools():
             one.check(view)
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")
-        volume_groups.check(view, _hosts(view.config), self.volume_group_name)
-        image_directories.check(view, _hosts(view.config), self._directories())
-        systems.check_known(view, _hosts(view.config), self._systems())
+        volume_groups.check(view, view.config.hosts(), self.volume_group_name)
+        image_directories.check(view, view.config.hosts(), self._directories())
+        systems.check_known(view, view.config.hosts(), self._systems())
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
@@ -252,15 +252,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if changes:
             new = successor(cluster, view.now, **changes)
             more = candidates.promoted(apply(view.config, Change((new,))), view.now)
-            change = Change((new, *more))
-            yield commit("change the cluster", change, view.config.before(change))
+            yield view.record("change the cluster", new, *more)
         for one in self._pools():
             yield from one.tasks(view)
-
-
-def _hosts(config: Config) -> list[Node]:
-    nodes = config.named(Node)
-    return [node for node in nodes if node.vm_capable and not node.offline]
 
 
 def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
@@ -345,17 +339,14 @@ def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
                 f"{instance.name}",
                 hint=f"gnt-instance list 'hypervisor == \"{instance.hypervisor}\"'",
             )
-    for node in _hosts(view.config):
+    for node in view.config.hosts():
         _check_has(view, node, wanted)
 
 
 def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
     """Refuse hypervisors that a node says it lacks; a silent one says nothing."""
-    try:
-        found = view.answer(facts_on(node))
-    except MoorageError:
-        return
-    known = found.hypervisors if found else ()
+    found = view.told(facts_on(node))
+    known = found.hypervisors if found else wanted
     lacking = [name for name in wanted if name not in known]
     if lacking:
         raise WrongState(

@@ -2,10 +2,9 @@
 """What a cluster says of OS definitions: parameters, and which are offered."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
-from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.errors import BadInput, NotFound
 from moorage.jobs import View
 from moorage.model import Cluster, Node, Os
 from moorage.ops.merging import merged
@@ -142,8 +141,5 @@ def check_known(
 
 
 def _there(view: View, nodes: Iterable[Node]) -> list[Os]:
-    found = []
-    for node in nodes:
-        with suppress(MoorageError):  # it is silent: others may know
-            found += [one for one in view.answer(oses_on(node.uuid)) or () if one.valid]
-    return found
+    told = (view.told(oses_on(node.uuid)) or () for node in nodes)
+    return [one for here in told for one in here if one.valid]

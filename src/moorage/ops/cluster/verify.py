@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.jobs import FailedHook, Lock, Operation, Question, View
+from moorage.jobs import FailedHook, Operation, Question, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.certificates import authority_on
 from moorage.ops.node_tasks import providers_on
@@ -90,11 +90,6 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
     def summary(self) -> str:
         """Return the opcode."""
         return "CLUSTER_VERIFY"
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing."""
-        del view
-        return iter(())
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is not marked offline for all that it knows."""
