@@ -35,9 +35,8 @@ class QueryFields(Method, frozen=True):
     what: str
     fields: Fields | None = None
 
-    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+    async def answer(self, _at: Sources) -> Any:  # noqa: ANN401
         """Look in the table."""
-        del at
         return fields_of(self.what, self.fields)
 
 

@@ -209,48 +209,40 @@ class Operation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         word = self.op_id.removeprefix("OP_")
         return f"{word}({target})" if isinstance(target, str) and target else word
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterator[Lock]:
         """Say what to hold while the operation runs; one that only looks, nothing."""
-        del view
         return iter(())
 
-    def questions(self, view: View) -> Iterator[Question]:
+    def questions(self, _view: View) -> Iterator[Question]:
         """Say which facts the nodes must tell before :meth:`check`."""
-        del view
         return iter(())
 
     def check(self, view: View) -> None:
         """Raise `Refused`, or approve in silence."""
 
-    def warnings(self, view: View) -> Iterator[str]:
+    def warnings(self, _view: View) -> Iterator[str]:
         """Say what was asked for and will not happen; the job's log tells it."""
-        del view
         return iter(())
 
-    def tasks(self, view: View) -> Iterator[Task]:
+    def tasks(self, _view: View) -> Iterator[Task]:
         """Say what to do, in order. Pure: nothing has happened yet."""
-        del view
         return iter(())
 
-    def claims(self, view: View) -> Iterator[Claim]:
+    def claims(self, _view: View) -> Iterator[Claim]:
         """Say what room the tasks will take, for other jobs to leave it alone."""
-        del view
         return iter(())
 
-    def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    def result(self, _view: View, _results: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return what the job reports, given the results of its tasks.
 
         `view` is the one that the tasks were made from.
         """
-        del view, results
         return None
 
-    def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
+    def judged(self, result: Any, _failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401
         """Return the result, now that hooks after the operation have failed."""
-        del failed
         return result
 
-    def jobs(self, view: View) -> list[list[dict[str, Any]]]:
+    def jobs(self, _view: View) -> list[list[dict[str, Any]]]:
         """Return jobs to submit when this one has succeeded, as lists of opcodes."""
-        del view
         return []

@@ -22,8 +22,7 @@ def _owner(scene: Snapshot, disk: Disk) -> str | None:
     return owner.name if owner else None
 
 
-def _provider(scene: Snapshot, disk: Disk) -> str | None:
-    del scene
+def _provider(_scene: Snapshot, disk: Disk) -> str | None:
     if not template_named(disk.dev_type).capabilities.provider:
         return None
     return str(disk.logical_id[0])

@@ -226,8 +226,7 @@ FIELDS = (
 )
 
 
-def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[str]:
-    del config, every_one
+def _nodes(_config: Config, found: Iterable[Any], _every_one: bool) -> Iterable[str]:
     return [node.uuid for node in found]
 
 

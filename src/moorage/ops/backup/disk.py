@@ -140,9 +140,8 @@ class DiskExport(Operation, frozen=True, kw_only=True):
             return False
         return holds(view, owner)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, view: View, _results: Sequence[Any]) -> str:
         """Return the name of the export."""
-        del results
         return name_of_disk(view.config.disk(self.disk))
 
 

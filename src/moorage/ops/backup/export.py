@@ -340,7 +340,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         if self.remove_instance:
             yield from self._removal().warnings(view)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Any]:
         """Return whether the export is whole, and each of its disks, as Ganeti does."""
-        del results
         return [True, [True] * len(self.instance(view).disks)]

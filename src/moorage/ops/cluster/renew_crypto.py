@@ -141,9 +141,8 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         op |= {"force": True} if self.force else {}
         return [[op | {"node_name": node.name}] for node in view.config.online()]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order."""
-        del results
         nodes = [] if self.cluster_certificate else view.config.online()
         return {"jobs": [], "names": [node.name for node in nodes]}
 

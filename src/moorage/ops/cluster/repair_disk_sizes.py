@@ -79,9 +79,8 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
             what = f"record {size} MiB of disk/{slot} {disk.label}, not {disk.size}"
             yield view.change(what, disk, final=True, size=size)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return instance, slot, ``size`` and the new size of each correction."""
-        del results
         return [
             [instance.name, slot, "size", size]
             for instance, slot, _, size in self._wrong(view)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from moorage import backend
@@ -25,7 +25,7 @@ from moorage.model import (
 )
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams, placement, policy
-from moorage.ops.merging import check_diskparams, merged
+from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.node_tasks import facts_on, oses_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
 from moorage.ops.storage.directories import SETTINGS
@@ -140,7 +140,9 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
         changes = self._changes(view.config.cluster)
-        self._check_defaults(changes)
+        placement.check_allocator(self.default_iallocator)
+        for name in self.enabled_hypervisors or ():
+            defaults.check_hypervisor(name)
         limits.check(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
@@ -165,16 +167,6 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
                 after = ipolicy.group_policy(below, group)
                 yield from policy.warnings(view.config, group, before, after)
 
-    def _check_defaults(self, changes: dict[str, Any]) -> None:
-        """Refuse defaults that no later disk or instance could be made with."""
-        placement.check_allocator(self.default_iallocator)
-        for name in self.enabled_hypervisors or ():
-            defaults.check_hypervisor(name)
-        for name in self.hvparams or ():
-            defaults.check_hvparams(name, changes["hvparams"][name])
-        for name in self.diskparams or ():
-            check_diskparams(name, changes["diskparams"][name])
-
     def _systems(self) -> dict[str, set[str]]:
         """Return the OS definitions that must be known, with their parameters."""
         if self.force:
@@ -189,51 +181,22 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
-        names = (
-            *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
-            *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
-            *("candidate_pool_size", "max_running_jobs"),
-        )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
-        found |= {n: getattr(self, n) for n in names if getattr(self, n) is not None}
-        if self.hvparams:
-            found["hvparams"] = _merged_each(cluster.hvparams, self.hvparams)
-        if self.diskparams:
-            check_known_templates(self.diskparams)
-            found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
-        found |= self._cards(cluster)
-        if self.ipolicy:
-            found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
-        if self.ndparams:
-            own = ndparams.checked(self.ndparams)
-            found["ndparams"] = merged(cluster.ndparams, own)
-        if self.beparams:
-            found["beparams"] = with_backend(cluster.beparams, self.beparams)
+        found |= {n: getattr(self, n) for n in _PLAIN if getattr(self, n) is not None}
+        for name, merge in _MERGED.items():
+            given = getattr(self, name)
+            if given:
+                found[name] = merge(getattr(cluster, name), given)
+        if self.mac_prefix is not None:
+            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         if self.watcher_pause is not None:
             found["watcher_pause"] = self.watcher_pause or None
         found |= self._uids(cluster.uid_pool)
-        found |= systems.changes(
-            cluster,
-            os_hvp=self.os_hvp,
-            osparams=self.osparams,
-            osparams_private_cluster=self.osparams_private_cluster,
-            hidden_os=self.hidden_os,
-            blacklisted_os=self.blacklisted_os,
-        )
         if not found and not self._pools():
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
             )
-        return found
-
-    def _cards(self, cluster: Cluster) -> dict[str, Any]:
-        """Return what changes of network cards' defaults."""
-        found: dict[str, Any] = {}
-        if self.nicparams:
-            found["nicparams"] = card_defaults(cluster.nicparams, self.nicparams)
-        if self.mac_prefix is not None:
-            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         return found
 
     def _uids(self, pool: UidPool) -> dict[str, UidPool]:
@@ -257,9 +220,19 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
             yield from one.tasks(view)
 
 
-def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
-    names = old.keys() | new.keys()
-    return {n: merged(old.get(n, {}), new.get(n, {})) for n in sorted(names)}
+def _hypervisors(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
+    """Return the parameters of hypervisors with changes."""
+    names = sorted(old.keys() | given.keys())
+    found = {name: merged(old.get(name, {}), given.get(name, {})) for name in names}
+    for name in given:
+        defaults.check_hvparams(name, found[name])
+    return found
+
+
+def _templates(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
+    """Return the parameters of disk templates with changes."""
+    check_known_templates(given)
+    return with_diskparams(old, given)
 
 
 def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -355,3 +328,25 @@ def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
             hint=f"install it on {node.name}, or name others",
             node=node.name,
         )
+
+
+_PLAIN = (
+    *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
+    *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
+    *("candidate_pool_size", "max_running_jobs"),
+)
+"""Settings that are recorded as they are given."""
+_MERGED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "hvparams": _hypervisors,
+    "diskparams": _templates,
+    "nicparams": card_defaults,
+    "ipolicy": ipolicy.changed,
+    "ndparams": lambda old, given: merged(old, ndparams.checked(given)),
+    "beparams": with_backend,
+    "os_hvp": systems.hypervisors,
+    "osparams": systems.parameters,
+    "osparams_private_cluster": systems.parameters,
+    "hidden_os": systems.listed,
+    "blacklisted_os": systems.listed,
+}
+"""Settings of several parts: what comes of the old ones and those that are given."""

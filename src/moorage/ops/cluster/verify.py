@@ -140,9 +140,8 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 mild = one.warning or ecode in self.ignore_errors
                 yield {**one.to_json(), "ecode": ecode, "warning": mild}
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return what :meth:`found` does."""
-        del results
         return self.found(view)
 
     def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401

@@ -77,9 +77,8 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
             for one in self._lacking(view)
         ]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, and why nodes did not answer."""
-        del results
         silent: dict[str, str] = {}
         for node in self.nodes(view):
             try:

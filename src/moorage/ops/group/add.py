@@ -44,9 +44,8 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterator[Lock]:
         """Hold the name."""
-        del view
         yield Lock("group", self.group_name)
 
     def check(self, view: View) -> None:

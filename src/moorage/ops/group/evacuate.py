@@ -67,9 +67,8 @@ class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
         ]
         return [moves] if self.sequential and moves else [[one] for one in moves]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order."""
-        del results
         names = [one.name for one in self.leaving(view)]
         if self.sequential and names:
             names = [", ".join(names)]

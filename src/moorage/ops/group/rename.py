@@ -33,7 +33,6 @@ class GroupRename(OnGroup, frozen=True, kw_only=True):
         what = f"rename node group {group.name} to {self.new_name}"
         yield view.change(what, group, name=self.new_name)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, _results: Sequence[Any]) -> str:
         """Return the new name, as Ganeti does."""
-        del view, results
         return self.new_name

@@ -74,9 +74,8 @@ class GroupSetParams(OnGroup, frozen=True, kw_only=True):
         changes = self.changes(view.config, group)
         yield view.change(f"change node group {group.name}", group, **changes)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
-        del results
         group = self.group(view)
         changes = self.changes(view.config, group)
         return [[name, value] for name, value in changes.items()]

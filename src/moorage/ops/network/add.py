@@ -49,9 +49,8 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
     conflicts_check: bool = True
     tags: tuple[str, ...] = ()
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterator[Lock]:
         """Hold the name."""
-        del view
         yield Lock("network", self.network_name)
 
     def made(self, view: View) -> Network:
@@ -103,7 +102,6 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
         """Record it."""
         yield view.record(f"record network {self.network_name}", self.made(view))
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[-1][0])

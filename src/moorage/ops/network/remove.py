@@ -61,7 +61,6 @@ class NetworkRename(OnNetwork, frozen=True, kw_only=True):
         what = f"rename network {network.name} to {self.new_name}"
         yield view.change(what, network, name=self.new_name)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, _results: Sequence[Any]) -> str:
         """Return the new name."""
-        del view, results
         return self.new_name

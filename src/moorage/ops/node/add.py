@@ -157,7 +157,6 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         new = successor(old, view.now, pins=(token.fingerprint,), **where)
         return replace(new, offline=False, powered=True)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[0][0])

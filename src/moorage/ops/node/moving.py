@@ -171,9 +171,8 @@ class Moving(OnNode, frozen=True, kw_only=True):
         """Return a job for each instance that can leave."""
         return [self.move(view, *one) for one in self._going(view)]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order, and why the others stay."""
-        del results
         names = [one.name for one, _ in self._going(view)]
         return {"jobs": [], "names": names, "stayed": self.departure(view).staying}
 

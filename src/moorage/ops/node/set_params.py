@@ -234,9 +234,8 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         promoted = self._promoted(view, node)
         yield view.record(f"change node {node.name}", new, *promoted)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
-        del results
         node = self.node(view)
         changes = self._changes(node, view.config).items()
         return [

@@ -85,9 +85,8 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
             else:
                 yield _room_on(view.config, node)
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return a row for each unit, and why nodes did not answer."""
-        del results
         rows = [row for node in self.chosen(view) for row in self._rows(view, node)]
         if self.name:
             rows = [row for row in rows if row["name"] == self.name]
@@ -137,9 +136,8 @@ class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
         """Ask for the volumes."""
         return (lvm_on(node) for node in self.chosen(view))
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return a row for each volume, and why nodes did not answer."""
-        del results
         owners = _owners(view.config)
         rows: list[Row] = []
         for node in self.chosen(view):

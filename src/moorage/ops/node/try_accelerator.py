@@ -44,9 +44,8 @@ class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
             for question in self.questions(view):
                 view.answer(question)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return name, accelerator and reason of each node."""
-        del results
         return [[node.name, *_told(view, node)] for node in self.nodes(view)]
 
 

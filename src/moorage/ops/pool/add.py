@@ -111,7 +111,6 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
         """Record it."""
         yield view.record(f"record storage pool {self.pool_name}", self.made(view))
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[-1][0])

@@ -84,7 +84,6 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
             f"change storage pool {pool.name}", pool, **self.changes(view)
         )
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
-        del results
         return [[name, value] for name, value in self.changes(view).items()]

@@ -84,14 +84,12 @@ class StorageDiagnose(Operation, frozen=True, kw_only=True):
             yield examined_on(view.config, node)
             yield providers_on(node.uuid)
 
-    def check(self, view: View) -> None:
+    def check(self, _view: View) -> None:
         """Refuse columns that there are not."""
-        del view
         check_columns(COLUMNS, self.output_fields)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each template and each pool."""
-        del results
         rows = [_row(view, one) for one in subjects(view.config) if self._wants(one)]
         return [[row[column] for column in self.output_fields] for row in rows]
 

@@ -118,7 +118,6 @@ class Diagnosis(Operation, frozen=True, kw_only=True):
         for node in view.config.hosts():
             yield Ask(node.uuid, self.ask)
 
-    def check(self, view: View) -> None:
+    def check(self, _view: View) -> None:
         """Refuse columns that there are not."""
-        del view
         check_columns(self.columns, self.output_fields)

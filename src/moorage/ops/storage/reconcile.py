@@ -132,9 +132,8 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
         if put:
             yield view.record(f"quarantine {counted(len(put), 'disk')}", *put)
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return what was found, and the plan: see the reference of the command."""
-        del results
         return self._state(view).to_json(view, everything=self.everything)
 
     def _state(self, view: View) -> "State":
