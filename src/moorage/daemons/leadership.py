@@ -16,7 +16,7 @@ from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.jobs import Nodes
 from moorage.jobs.turns import together
 from moorage.model import Node
-from moorage.protocol import CopyStatus, GetCopies, GetFacts, Report, Verb
+from moorage.protocol import CopyStatus, GetCopies, GetFacts, Report, Verb, silent
 from moorage.store import ConfigStore
 
 R = TypeVar("R")
@@ -82,7 +82,7 @@ class Standing:
         """Return whether a node takes orders; None where it says nothing."""
         call = GetFacts(brief=True)
         try:
-            await self._nodes.call(node, call, truth.term, lambda *_: None)
+            await self._nodes.call(node, call, truth.term, silent)
         except Stale as error:
             return "term" not in error.facts
         except Unreachable:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A master that was followed by another one becomes a node, and says so."""
 
+import shutil
 import sqlite3
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from moorage.errors import WrongState
@@ -17,6 +19,7 @@ from moorage.store.records import at_once, head_of, put_head
 
 from . import voting
 from .paths import MasterPlaces
+from .state_directory import give
 
 _ASKED = 15
 """How many nodes are asked at most, candidates first: a start must not take long."""
@@ -71,6 +74,24 @@ async def follower(
 ) -> str | None:
     """Ask some nodes; return the node of the master that has followed, if one has."""
     return followed(await ask_some(nodes, config, patience), config, term)
+
+
+@contextmanager
+def drafted(places: MasterPlaces) -> Iterator[Path]:
+    """Yield a directory for a state that is laid from there where a master finds it.
+
+    What lies there at the end survives a power loss, and belongs to the master's user.
+    """
+    draft = places.root / "draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    try:
+        yield draft
+        durable.sync(places.root)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    for path in places.root.iterdir():
+        give(path)
 
 
 # -- a term above the promises of a failover that broke --------------------------------
