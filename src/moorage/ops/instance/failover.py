@@ -75,6 +75,10 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             if runs(view, instance):
                 patience = self.shutdown_timeout
                 yield guest_tasks.stop(config, instance, disks, source, patience)
+                # The line may have broken since it was looked at: then what the guest
+                # wrote on its way down is here alone, and it starts here again.
+                for disk in () if self.ignore_consistency else disks:
+                    yield from copies.wait(config, disk, source, firm=True)
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
