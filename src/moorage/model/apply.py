@@ -20,7 +20,8 @@ from rpds import HashTrieMap
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import NO_UUIDS, WORDS, Config, Uuids
+from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
+from .hostnames import beginnings
 from .networks import MAC, addresses
 from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
 from .pair import pair_of
@@ -115,6 +116,11 @@ def _unindexed(config: Config, old: Entity) -> Config:
     if name:
         names = _without(config.names, (KIND_OF[type(old)], name), old.uuid)
         config = replace(config, names=names)
+    if isinstance(old, MACHINES):
+        shorts = config.shorts
+        for short in _shorts(old):
+            shorts = _without(shorts, short, old.name)
+        config = replace(config, shorts=shorts)
     if isinstance(old, Instance):
         owners = config.owners
         for disk in old.disks:
@@ -138,6 +144,11 @@ def _indexed(config: Config, new: Entity) -> Config:
         if not isinstance(new, Disk) and config.names.get(key, NO_UUIDS):
             raise Conflict(f"the name '{name}' is taken", name=name)
         config = replace(config, names=_with(config.names, key, new.uuid))
+    if isinstance(new, MACHINES):
+        shorts = config.shorts
+        for short in _shorts(new):
+            shorts = _with(shorts, short, new.name)
+        config = replace(config, shorts=shorts)
     if isinstance(new, Instance):
         residents = _with(config.residents, new.primary_node, new.uuid)
         config = replace(config, residents=residents, owners=_owners(config, new))
@@ -148,6 +159,11 @@ def _indexed(config: Config, new: Entity) -> Config:
     if isinstance(new, Disk) and new.pool:
         config = replace(config, pooled=_with(config.pooled, new.pool, new.uuid))
     return _paired(config, new) if isinstance(new, Disk) else config
+
+
+def _shorts(machine: Instance | Node) -> list[tuple[str, str]]:
+    kind = KIND_OF[type(machine)]
+    return [(kind, short) for short in beginnings(machine.name)]
 
 
 def _on_networks(config: Config, new: Instance) -> Config:
