@@ -34,6 +34,7 @@ from .objects import (
 from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
+K = TypeVar("K")
 Uuids: TypeAlias = "HashTrieSet[str]"
 MACHINES = (Instance, Node)
 """What goes by the first part of its name, too."""
@@ -67,7 +68,7 @@ class Config:
     names
         Uuids by (kind, name); only disks of old configurations share one.
     shorts
-        Names of machines by (kind, what comes before one of their dots).
+        Uuids of machines by (kind, what comes before one of their names' dots).
     owners
         Uuid of the instance by the uuid of the disk that is attached to it.
     residents
@@ -115,6 +116,14 @@ class Config:
         """Return every object of a class, by name."""
         return sorted(self.all(cls), key=_nice_name)
 
+    def online(self) -> list[Node]:
+        """Return the nodes that nobody has marked offline, by name."""
+        return [node for node in self.named(Node) if not node.offline]
+
+    def hosts(self) -> list[Node]:
+        """Return those of them that run instances."""
+        return [node for node in self.online() if node.vm_capable]
+
     def count(self, cls: type[Entity]) -> int:
         """Return how many objects of a class there are."""
         return len(self.kinds.get(KIND_OF[cls], NO_UUIDS))
@@ -160,7 +169,8 @@ class Config:
         low = lowered(word)
         if (kind, low) in self.names:
             return low
-        found = sorted(self.shorts.get((kind, low), NO_UUIDS))
+        uuids = self.shorts.get((kind, low), NO_UUIDS)
+        found = sorted(cast("Instance", self.objects[uuid]).name for uuid in uuids)
         if len(found) > 1:
             raise Ambiguous(
                 f"{len(found)} {kind}s are called '{word}' for short",
@@ -172,6 +182,11 @@ class Config:
         """Return every object of a class that bears a name."""
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
         return [cast("E", self.objects[uuid]) for uuid in uuids]
+
+    def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
+        """Return the objects of a class that an index has below a key, by name."""
+        found = (self.objects[uuid] for uuid in index.get(key, NO_UUIDS))
+        return sorted((one for one in found if isinstance(one, cls)), key=_nice_name)
 
     def node(self, ref: str) -> Node:
         """Return a node by name or uuid."""
@@ -199,10 +214,7 @@ class Config:
 
     def instances_in(self, network: Network) -> list[Instance]:
         """Return the instances with a card in a network, by name."""
-        uuids = self.networked.get(network.uuid, NO_UUIDS)
-        return sorted(
-            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
-        )
+        return self._below(Instance, self.networked, network.uuid)
 
     def addresses_in(self, network: Network) -> set[str]:
         """Return the IP addresses that cards have in a network."""
@@ -215,10 +227,7 @@ class Config:
 
     def holders_of(self, address: Address) -> list[Instance]:
         """Return the instances with a card that has an address."""
-        uuids = self.addresses.get(address, NO_UUIDS)
-        return sorted(
-            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
-        )
+        return self._below(Instance, self.addresses, address)
 
     def home(self, instance: Instance) -> Node:
         """Return the node that an instance is on."""
@@ -238,8 +247,7 @@ class Config:
 
     def disks_in(self, pool: StoragePool) -> list[Disk]:
         """Return the disks of a storage pool, by name."""
-        uuids = self.pooled.get(pool.uuid, NO_UUIDS)
-        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Disk, self.pooled, pool.uuid)
 
     def knows(self, cls: type[Entity], ref: str) -> bool:
         """Whether a uuid or name stands for at least one object of the class."""
@@ -269,19 +277,15 @@ class Config:
 
     def instances_on(self, node: Node) -> list[Instance]:
         """Return the instances whose primary node this is, by name."""
-        uuids = self.residents.get(node.uuid, NO_UUIDS)
-        found = [cast("Instance", self.objects[uuid]) for uuid in uuids]
-        return sorted(found, key=_nice_name)
+        return self._below(Instance, self.residents, node.uuid)
 
     def mirrored_on(self, node: Node) -> list[Disk]:
         """Return the disks that a node keeps one of two copies of, by name."""
-        uuids = self.holdings.get(node.uuid, NO_UUIDS)
-        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Disk, self.holdings, node.uuid)
 
     def nodes_in(self, group: NodeGroup) -> list[Node]:
         """Return the nodes of a group, by name."""
-        uuids = self.members.get(group.uuid, NO_UUIDS)
-        return sorted((cast("Node", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Node, self.members, group.uuid)
 
     def secondary_nodes(self, instance: Instance) -> list[Node]:
         """Return the nodes that hold a second copy of some disk."""
