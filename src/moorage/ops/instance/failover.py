@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from moorage.errors import MoorageError
 from moorage.jobs import Question, Run, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
@@ -107,10 +106,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
 
     def _waits(self, view: View, target: Node) -> bool:
         """Whether a migration that broke left a guest waiting on the target."""
-        try:
-            found = view.answer(node_tasks.guest_on(target.uuid, self.instance(view)))
-        except MoorageError:
-            return False
+        found = view.told(node_tasks.guest_on(target.uuid, self.instance(view)))
         return found is not None and found.state == "incoming"
 
 
