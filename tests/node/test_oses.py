@@ -13,7 +13,6 @@ from moorage.node.oses import (
     Install,
     OsDisk,
     command,
-    create,
     environment,
     scan,
     usable,
@@ -174,7 +173,7 @@ async def test_create_runs_in_its_directory_and_leaves_a_log(tmp_path: Path) -> 
     (tmp_path / "log").mkdir()
     go = partial(run, log_dir=tmp_path / "log", timeout=120)
     found = usable(scan([tmp_path / "os"]))
-    await create(found, Install(instance="web1", os="tiny"), go)
+    await go(command("create", found, Install(instance="web1", os="tiny")))
     (log,) = (tmp_path / "log").glob("create-tiny-web1-*.log")
     assert log.read_text() == f"{tmp_path}/os/tiny\n\n0\n"
 
@@ -184,7 +183,7 @@ async def test_a_script_that_fails_is_quoted(tmp_path: Path) -> None:
     go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
     with pytest.raises(CommandFailed) as caught:
-        await create(found, Install(instance="web1", os="tiny"), go)
+        await go(command("create", found, Install(instance="web1", os="tiny")))
     assert caught.value.message == (
         "OS create script failed (exited with exit code 7), "
         "last lines of output:\nno room"

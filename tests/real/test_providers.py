@@ -247,7 +247,7 @@ async def test_the_os_is_written_to_a_path_or_through_a_uri(either: Storage) -> 
         osparams={"image": str(image)},
     )
     found = oses.usable(oses.scan([SHARE / "os"]))
-    await oses.create(found, install, either.run)
+    await either.run(oses.command("create", found, install))
     copy = either.top / "copy.raw"
     argv = ["qemu-img", "convert", "-f", "raw", "-O", "raw", reached(where), str(copy)]
     subprocess.run(argv, check=True, timeout=60)
@@ -268,7 +268,7 @@ async def test_an_image_that_does_not_fit_is_refused(loop: Storage) -> None:
     )
     found = oses.usable(oses.scan([SHARE / "os"]))
     with pytest.raises(CommandFailed, match="holds 1048576 bytes") as caught:
-        await oses.create(found, install, loop.run)
+        await loop.run(oses.command("create", found, install))
     assert caught.value.message.startswith("OS create script failed (exited with")
 
 

@@ -5,7 +5,6 @@ An OS definition is a directory of scripts that put a system on an instance's di
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from moorage.model import Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
 from moorage.protocol import NetworkOf
 from moorage.storage import Command, Opened, Output, Progress, Where
-from moorage.storage.provider import FileFact, parse_parameters
+from moorage.storage.provider import parse_parameters
 from moorage.storage.validation import check_parameter_name, text
 from moorage.units import Mib
 
@@ -125,28 +124,14 @@ def look(entry: Path) -> Os:
 
 
 def _missing(entry: Path, scripts: Iterable[str]) -> str:
-    for name in scripts:
-        found = fact(entry / name)
-        told = _lacking(entry, name, found)
-        if told:
-            return told
-        if not found.executable:
-            return f"File '{name}' under path '{entry}' is not executable"
-    return ""
-
-
-def _lacking(entry: Path, name: str, found: FileFact) -> str:
-    told = f"File '{name}' under path '{entry}'"
-    if found.missing:
-        return f"{told} is missing ({found.missing})"
-    if not found.regular:
-        return f"{told} is not a regular file"
-    return f"{told} is not trusted: {found.distrust}" if found.distrust else ""
+    found = (fact(entry / one).problem(one, f"{entry}", runs=True) for one in scripts)
+    return next(filter(None, found), "")
 
 
 def _api(entry: Path) -> tuple[int, str]:
     """Return the highest common version of the interface, and what is wrong with it."""
-    lacking = _lacking(entry, _API_FILE, fact(entry / _API_FILE))
+    found = fact(entry / _API_FILE)
+    lacking = found.problem(_API_FILE, f"{entry}", runs=False)
     if lacking:
         return 0, lacking
     words = [line.strip() for line in _lines(entry, _API_FILE) if line.strip()]
@@ -171,41 +156,6 @@ def _lines(entry: Path, name: str) -> list[str]:
 # -- running them --------------------------------------------------------------------
 
 
-async def create(
-    found: Mapping[str, Os],
-    install: Install,
-    run: Callable[[Command], Awaitable[Output]],
-) -> None:
-    """Put the system on the instance's disks.
-
-    Raises
-    ------
-    NotFound, BadInput, Failed
-        If the definition is not there, lacks the variant, or is not valid here.
-    CommandFailed
-        If its script exits with an error; the sentence ends with its last lines.
-    """
-    await run(command("create", found, install))
-
-
-async def rename(
-    found: Mapping[str, Os],
-    install: Install,
-    old_name: str,
-    run: Callable[[Command], Awaitable[Output]],
-) -> None:
-    """Give the system on the instance's disks the instance's name.
-
-    Raises
-    ------
-    NotFound, BadInput, Failed, CommandFailed
-        As :func:`create` does.
-    """
-    script = command("rename", found, install)
-    env = {**script.env, "OLD_INSTANCE_NAME": old_name}
-    await run(replace(script, env=env))
-
-
 async def verify(
     found: Mapping[str, Os],
     install: Install,
@@ -216,7 +166,7 @@ async def verify(
     Raises
     ------
     NotFound, BadInput, Failed
-        As :func:`create` does.
+        As :func:`command` does.
     CommandFailed
         If it does not like them; the sentence ends with its last lines.
     """
@@ -226,9 +176,19 @@ async def verify(
 
 
 def command(
-    action: str, found: Mapping[str, Os], install: Install, *arguments: str
+    action: str,
+    found: Mapping[str, Os],
+    install: Install,
+    *arguments: str,
+    **more: str,
 ) -> Command:
-    """Return the command of a definition's script; see :func:`create`."""
+    """Return the command of a definition's script, with `more` variables.
+
+    Raises
+    ------
+    NotFound, BadInput, Failed
+        If the definition is not there, lacks the variant, or is not valid here.
+    """
     name, _, variant = install.os.partition("+")
     definition = found.get(name)
     if definition is None:
@@ -239,7 +199,7 @@ def command(
     label = f"{name}+{chosen}" if chosen else name
     return Command(
         (f"{definition.path}/{action}", *arguments),
-        env=environment(install, definition, chosen),
+        env=environment(install, definition, chosen) | more,
         cwd=definition.path,
         log=f"{action}-{label}-{install.instance}",
         failure=f"OS {action} script",
@@ -256,9 +216,8 @@ def transfer(
     Raises
     ------
     NotFound, BadInput, Failed
-        As :func:`create` does.
+        As :func:`command` does.
     """
-    script = command(action, found, install)
     where, word = install.disks[index].where, action.upper()
     uri = where.uris.get(install.hypervisor.lower())
     told = {
@@ -269,7 +228,7 @@ def transfer(
         "EXP_SIZE_FD": "2",  # what it says there is for its log
     }
     more = {name: value for name, value in told.items() if value}
-    return replace(script, env={**script.env, **more})
+    return command(action, found, install, **more)
 
 
 def _images(install: Install) -> dict[str, Opened]:

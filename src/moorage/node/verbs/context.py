@@ -9,7 +9,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from moorage.errors import NotFound, WrongState
-from moorage.model import Disk
+from moorage.model import Disk, Os
+from moorage.node import oses
 from moorage.node.attachments import Attachments
 from moorage.node.copies import Copies
 from moorage.node.creations import Creations
@@ -82,6 +83,10 @@ class NodeContext:
             return
         async with self.machine.exported(uri, writable=writable) as path:
             yield replace(where, path=path) if path else where
+
+    def oses(self) -> dict[str, Os]:
+        """Return the OS definition that each name stands for."""
+        return oses.usable(self.machine.oses())
 
     def hypervisor(self, name: str) -> Hypervisor:
         """Return a hypervisor of this node."""
