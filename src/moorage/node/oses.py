@@ -86,9 +86,6 @@ class Install(Struct, frozen=True, kw_only=True):
     debug: int = 0
 
 
-# -- which definitions there are -----------------------------------------------------
-
-
 def scan(search_path: Iterable[Path]) -> list[Os]:
     """Return a record of every visible directory of the search path, in order."""
     entries = [entry for folder in search_path for entry in visible(folder)]
@@ -151,9 +148,6 @@ def _lines(entry: Path, name: str) -> list[str]:
         return (entry / name).read_text(errors="replace").splitlines()
     except OSError:  # an optional file; a required one was looked at before
         return []
-
-
-# -- running them --------------------------------------------------------------------
 
 
 async def verify(

@@ -50,8 +50,6 @@ class Template(ABC):
     def __init__(self, site: Site) -> None:
         self.site = site
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     @abstractmethod
     def logical_id(cls, born: "VolumeRequest") -> tuple[Any, ...]:
@@ -181,8 +179,6 @@ class Template(ABC):
                 f"disk template '{cls.name}' cannot adopt a volume that exists"
             )
 
-    # -- verbs --------------------------------------------------------------------
-
     def create(self, disk: Disk) -> Steps:
         """Make the volume. One that is there already is left alone."""
         raise self._lacks("create a volume", disk)
@@ -252,8 +248,6 @@ class Template(ABC):
         """
         return ()
         yield  # what makes this a generator
-
-    # -- verbs of a mirror: only templates with two copies have them ------------------
 
     def mirrors(self) -> Watching:
         """Ask for this node's side of all mirrored disks."""

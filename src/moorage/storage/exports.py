@@ -49,8 +49,6 @@ class Exports:
     def __init__(self, root: str) -> None:
         self.root = root
 
-    # -- where --------------------------------------------------------------------
-
     def folder(self, name: str) -> str:
         """Return the directory of an export."""
         return f"{self.root}/{check_name(name)}"
@@ -66,8 +64,6 @@ class Exports:
     def dump(self, name: str, dump: Dump) -> str:
         """Return the path of a dump of an export."""
         return f"{self.folder(name)}/{check_name(dump.file)}"
-
-    # -- making one ---------------------------------------------------------------
 
     def begin(self, name: str, mark: str) -> Steps:
         """Make a directory with a mark; what an interrupted export left goes away."""
@@ -165,8 +161,6 @@ class Exports:
             yield _written(f"{draft}/{MARK}", mark)
         return Outcome.CHANGED
 
-    # -- looking ------------------------------------------------------------------
-
     def every(self) -> Finding:
         """Return every export, half-made ones with their problem."""
         told = yield Command(
@@ -239,8 +233,6 @@ class Exports:
                 "checksum differs"
             )
         return ""
-
-    # -- dumps --------------------------------------------------------------------
 
     def blank(self, name: str, dump: Dump) -> Command:
         """Return what makes the file that a running guest's data are copied into."""

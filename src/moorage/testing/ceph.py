@@ -105,8 +105,6 @@ class Ceph(Foreign):
         """Run a program of Ceph's; return its answer, which is JSON."""
         return json.loads(self.ask(*words, "--format", "json"))
 
-    # -- starting ---------------------------------------------------------------------
-
     def _start(self) -> None:
         fsid, osd = str(uuid4()), str(uuid4())
         home, map_ = self._home, str(self._home / "monmap")

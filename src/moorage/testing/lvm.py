@@ -44,8 +44,6 @@ class Lvm:
         output: Output = getattr(self, f"_{program}")(options, operands)
         return output
 
-    # -- looking ----------------------------------------------------------------------
-
     def _group(self, name: str) -> Mapping[str, Any] | None:
         known = self._groups.get(f"{self._node} {name}")
         return known or (_USUAL if name == GROUP else None)
@@ -111,8 +109,6 @@ class Lvm:
     def _closed(self, name: str) -> list[str]:
         """Return the devices that take no new volumes."""
         return list(self._groups.get(f"{self._node} {name}", {}).get("closed", ()))
-
-    # -- changing ---------------------------------------------------------------------
 
     def _lvcreate(self, options: Mapping[str, str], operands: list[str]) -> Output:
         if "--snapshot" in options:

@@ -67,8 +67,6 @@ class Lab:
             for guest in await node.guests():
                 await node.stop(guest.uuid, 0)
 
-    # -- guests -------------------------------------------------------------------
-
     def spec(self, *drives: Drive, **hvparams: object) -> GuestSpec:
         """Return a tiny guest of 128 MiB that boots with a kernel of the node's."""
         kernel = {
@@ -88,8 +86,6 @@ class Lab:
     def inside(self, node: Kvm, spec: GuestSpec) -> Guest:
         """Return a client that runs commands in the guest."""
         return Guest(node.channel(spec.uuid))
-
-    # -- drives -------------------------------------------------------------------
 
     def drive(self, kind: str, slot: int = 0) -> Drive:
         """Return a new drive of 32 MiB, with data in a ``file`` or behind ``nbd``."""

@@ -61,8 +61,6 @@ class Rbd:
         self._volumes[name] = found | new
         return Output()
 
-    # -- verbs --------------------------------------------------------------------
-
     def _info(self, _options: Mapping[str, str], words: list[str]) -> Output:
         name, found = self._found(words[0])
         if found is None:

@@ -128,9 +128,6 @@ async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[st
     return [one for one in told if one]
 
 
-# -- out -------------------------------------------------------------------------------
-
-
 async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
     """Copy a disk that is attached here into an export."""
     place = _place(at, args.disk, args.hypervisor)
@@ -184,9 +181,6 @@ async def dump_by_os(at: NodeContext, args: RunExportScript, report: Report) -> 
         await at.runner(report)(
             replace(script, stdout=target, images=images, limit=PATIENCE)
         )
-
-
-# -- in --------------------------------------------------------------------------------
 
 
 async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
@@ -259,9 +253,6 @@ def _dependent(one: Dump, told: str) -> str:
     if found.get("virtual-size", 0) > one.size << 20:
         return f"dump {one.file} is larger than the {one.size} MiB of its disk"
     return ""
-
-
-# -- parts -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,8 +170,6 @@ class Bench:
         copy = with_fields(self.disk(volume=name), size=size, name=None, cname=name)
         return with_fields(copy, uuid=disk.uuid)
 
-    # -- scripts --------------------------------------------------------------------
-
     def script(
         self, action: str, disk: Disk, *args: object, **more: object
     ) -> Doing[Seen]:
@@ -239,8 +237,6 @@ class Bench:
         if action == "snapshot":
             return replace(step, makes=self.copy_of(disk, disk.size))
         return replace(step, unmakes=disk) if action == "remove" else step
-
-    # -- volumes ----------------------------------------------------------------------
 
     def made(self, disk: Disk) -> Doing[Where]:
         """Make a volume and attach it; return where it is."""

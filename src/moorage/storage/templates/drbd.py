@@ -66,8 +66,6 @@ class Drbd(Template):
         modules=("drbd",),
     )
 
-    # -- pure questions ----------------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return both nodes, the port, both minors and the secret."""
@@ -119,8 +117,6 @@ class Drbd(Template):
         """Return the volume group of the data."""
         del logical_id
         return Plain.unit_key(settings, params)
-
-    # -- verbs -------------------------------------------------------------------------
 
     def create(self, disk: Disk) -> Steps:
         """Make the volumes of this node's copy, and its metadata.
@@ -300,8 +296,6 @@ class Drbd(Template):
         """Return the size of the data's volume."""
         return self._plain.measure(disk.children[0])
 
-    # -- verbs of a mirror -------------------------------------------------------------
-
     def mirrors(self) -> Watching:
         """Return every device of this node that is set up."""
         told = yield Command(("cat", "/proc/drbd"), check=False, reads=True)
@@ -382,8 +376,6 @@ class Drbd(Template):
             removed = yield from self._plain.remove(aside_of(child))
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
-
-    # -- parts of verbs ----------------------------------------------------------------
 
     @property
     def _plain(self) -> Plain:

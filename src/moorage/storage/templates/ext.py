@@ -70,8 +70,6 @@ class Ext(Template):
         provider=True,
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``."""
@@ -126,8 +124,6 @@ class Ext(Template):
         if not provider:
             raise BadInput(f"Missing provider for template '{cls.name}'")
         return check_provider_name(str(provider))
-
-    # -- verbs --------------------------------------------------------------------
 
     def examine(self) -> Examining:
         """Look for the provider that is named, if one is."""
@@ -255,8 +251,6 @@ class Ext(Template):
             whole=True,
         )
         return parse_list(provider.name, told.stdout)
-
-    # -- parts of verbs -----------------------------------------------------------
 
     def capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
         """Return total and free MiB; None where the provider cannot tell.

@@ -51,8 +51,6 @@ class File(Template):
         images=True,
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
@@ -108,8 +106,6 @@ class File(Template):
         if ".." in pure.parts or not pure.is_relative_to(root) or path == root:
             raise BadInput(f"file {path} lies outside of {root}", path=path, root=root)
         return str(pure)
-
-    # -- verbs --------------------------------------------------------------------
 
     def create(self, disk: Disk) -> Steps:
         """Make the file; one of the same size is left alone, another one refused."""
@@ -241,8 +237,6 @@ class File(Template):
             )
             for size, path in lines
         )
-
-    # -- parts of verbs -----------------------------------------------------------
 
     def _path(self, disk: Disk) -> str:
         return self._inside(disk.volume, self._root(disk))

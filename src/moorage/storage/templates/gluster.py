@@ -53,8 +53,6 @@ class Gluster(File):
         modules=("fuse",),
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, below the volume's root, as Ganeti does."""
@@ -96,8 +94,6 @@ class Gluster(File):
         """Return where the volume is mounted: each has a directory of its own."""
         directory = settings.get(_SETTING, "")
         return f"{directory}/{_given(params, 'volume')}" if directory else ""
-
-    # -- verbs --------------------------------------------------------------------
 
     def create(self, disk: Disk) -> Steps:
         """Make the file, as on any file system."""
@@ -169,8 +165,6 @@ class Gluster(File):
             )
             for one in found
         )
-
-    # -- parts of verbs -----------------------------------------------------------
 
     def _placed(self, disk: Disk) -> Disk:
         """Return the disk with the path that its file has on this node."""

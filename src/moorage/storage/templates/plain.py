@@ -59,8 +59,6 @@ class Plain(Template):
         modules=("dm_mod",),
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(volume group, volume)``; an adopted volume keeps its name."""
@@ -113,8 +111,6 @@ class Plain(Template):
     @staticmethod
     def _group_of(settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
         return str(params.get("vg") or settings.get("volume_group_name", ""))
-
-    # -- verbs --------------------------------------------------------------------
 
     def create(self, disk: Disk) -> Steps:
         """Make the volume; one of the right size is left alone, another one refused.
@@ -261,8 +257,6 @@ class Plain(Template):
             for row in rows
             if row["lv_layout"] not in _POOLS
         )
-
-    # -- parts of verbs -----------------------------------------------------------
 
     def _look(self, disk: Disk) -> Generator[Command, Output, lvm.Row | None]:
         """Return what LVM tells of the volume; None if there is none."""

@@ -62,8 +62,6 @@ class Rbd(Template):
         programs=("rbd", "ceph"),
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
@@ -101,8 +99,6 @@ class Rbd(Template):
         del settings, logical_id
         conf = params.get("conf")
         return f"{_pool(params)}@{conf}" if conf else _pool(params)
-
-    # -- verbs --------------------------------------------------------------------
 
     def create(self, disk: Disk) -> Steps:
         """Make the image; one of the same size is left alone, another one refused."""
@@ -258,8 +254,6 @@ class Rbd(Template):
             for one in json.loads(told.stdout or "[]")
             if "snapshot" not in one
         )
-
-    # -- parts of verbs -----------------------------------------------------------
 
     def _rbd(self, disk: Disk, *words: str) -> Command:
         return Command(("rbd", *_options(disk.params), *words))

@@ -42,8 +42,6 @@ class Home:
         """Return the path of a file of the guest."""
         return self.path / name
 
-    # -- the lock -----------------------------------------------------------------
-
     def claim(self) -> int | None:
         """Return a descriptor that holds the lock; None if the guest has a process.
 
@@ -110,8 +108,6 @@ class Home:
     def is_guest(self) -> bool:
         """Whether the directory is one that a guest was started in."""
         return self.file(_SPEC).exists()
-
-    # -- what it holds ------------------------------------------------------------
 
     def pid(self) -> int | None:
         """Return the process id of QEMU; None while it has not come up."""

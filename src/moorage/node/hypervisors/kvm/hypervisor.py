@@ -108,8 +108,6 @@ class Kvm:
             self._home(uuid), await self.find(uuid), kind, ticket
         )
 
-    # -- what is there ------------------------------------------------------------
-
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
         return await observing.guests(self.run_dir)
@@ -125,8 +123,6 @@ class Kvm:
     async def powered_off(self) -> tuple[str, ...]:
         """Return the guests that powered themselves off; see :mod:`.ending`."""
         return ending.powered_off(self.run_dir)
-
-    # -- start and stop -----------------------------------------------------------
 
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone, one that stands still is woken.
@@ -173,8 +169,6 @@ class Kvm:
         """Reset the guest without giving up its process; it runs afterwards."""
         await power.reset(self._home(uuid))
 
-    # -- the accelerator ----------------------------------------------------------
-
     def accelerator(self) -> Accelerator | None:
         """Return what is known of this node's accelerator; None if nothing is yet."""
         return self._launcher.accelerators.known()
@@ -184,8 +178,6 @@ class Kvm:
         if again:
             return await self._launcher.accelerators.look_again()
         return await self._launcher.accelerators.verdict()
-
-    # -- drives -------------------------------------------------------------------
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Hot-plug a drive; one that is plugged is left alone."""
@@ -207,8 +199,6 @@ class Kvm:
             return
         ask = partial(hotplug.ask_to_unplug, disk=disk)
         await let_go(home, ask, f"disk {disk}", self._unplug_timeout, disk=disk)
-
-    # -- network cards ------------------------------------------------------------
 
     async def plug_card(self, uuid: str, card: Card) -> None:
         """Hot-plug a network card; one that is plugged is left alone."""
@@ -280,8 +270,6 @@ class Kvm:
         """Give a mirror up, switched or not: the guest goes on with what it had."""
         await mirror.drop(partial(conversation, self._home(uuid)), disk)
 
-    # -- dumps --------------------------------------------------------------------
-
     async def dump(
         self,
         uuid: str,
@@ -300,8 +288,6 @@ class Kvm:
             return False
         async with conversation(home) as monitor:
             return await dumping.end(monitor)
-
-    # -- migration ----------------------------------------------------------------
 
     async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits for a migration; return where to send it.

@@ -65,9 +65,6 @@ async def _jobs(monitor: Monitor) -> list[shapes.Job]:
     return await monitor.read(shapes.Jobs, "query-jobs")
 
 
-# -- copying ---------------------------------------------------------------------------
-
-
 async def start(
     talk: Talk,
     disk: str,
@@ -160,9 +157,6 @@ def _tell(job: shapes.Job, report: Report) -> None:
     report(done, max(total, 1), "MiB", "mirrored")
 
 
-# -- the change ------------------------------------------------------------------------
-
-
 async def switch(talk: Talk, disk: str) -> None:
     """Stop the guest, and put its drive on the new volume, which is equal then.
 
@@ -236,9 +230,6 @@ async def settle(talk: Talk, disk: str, report: Report) -> None:
         except Failed as error:
             report(0, 0, "log", f"Warning: the old volume stays open: {error.message}")
         await monitor.ask("job-dismiss", id=found.job.id)
-
-
-# -- giving up -------------------------------------------------------------------------
 
 
 async def drop(talk: Talk, disk: str) -> None:
