@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model.export import HALF_MADE, REPLACED, Dump, Export, Form, check_name
-from moorage.units import Mib
+from moorage.units import Mib, mib_for
 
 from .command import (
     Command,
@@ -29,7 +29,6 @@ from .exports_ini import from_ini, to_ini
 MANIFEST, INI = "manifest.json", "config.ini"
 MARK = ".mark"
 """The file that says who began an export that grows; a whole one has none."""
-_MIB = 1024 * 1024
 _SUM = 64
 """Digits of a SHA-256."""
 
@@ -286,7 +285,7 @@ def _held(path: str, dump: Dump, length: int) -> Generator[Command, Output, Mib]
             reads=True,
         )
         length = json.decode(told.stdout, type=dict[str, Any])["virtual-size"]
-    return max(dump.size, Mib(-(-length // _MIB)))
+    return max(dump.size, mib_for(length))
 
 
 def _digest(path: str) -> Generator[Command, Output, str]:

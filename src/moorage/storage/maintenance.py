@@ -5,12 +5,11 @@ from collections.abc import Generator
 
 from moorage.errors import Failed
 from moorage.model.lvm import LogicalVolume, Lvm, PhysicalVolume
-from moorage.units import Mib
+from moorage.units import MIB, Mib, mib_for
 
 from . import lvm
 from .command import Command, Output
 
-_MIB = 1024 * 1024
 Doing = Generator[Command, Output, None]
 
 
@@ -36,8 +35,8 @@ def _physical(row: lvm.Row) -> PhysicalVolume:
     return PhysicalVolume(
         name=row["pv_name"],
         group=row["vg_name"],
-        size=Mib(int(row["pv_size"]) // _MIB),
-        free=Mib(int(row["pv_free"]) // _MIB),
+        size=Mib(int(row["pv_size"]) // MIB),
+        free=Mib(int(row["pv_free"]) // MIB),
         allocatable=row["pv_allocatable"] == "allocatable",
     )
 
@@ -46,7 +45,7 @@ def _logical(group: str, row: lvm.Row) -> LogicalVolume:
     return LogicalVolume(
         group=group,
         name=row["lv_name"],
-        size=Mib(-(-lvm.size_of(row) // _MIB)),
+        size=mib_for(lvm.size_of(row)),
         devices=tuple(lvm.devices_of(row)),
     )
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moorage.storage import Output
+from moorage.units import MIB
 
-from .arguments import MIB, Records, parsed
+from .arguments import Records, parsed
 
 GROUP = "xenvg"
 """The volume group that every simulated node has, unless somebody takes it away."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.storage import Output
+from moorage.units import MIB
 
-from .arguments import MIB, Records, parsed
+from .arguments import Records, parsed
 
 POOL = "rbd"
 """The pool that there is, unless images are made in another one."""

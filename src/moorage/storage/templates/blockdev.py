@@ -17,11 +17,10 @@ from moorage.storage.command import (
     Steps,
     Where,
 )
-from moorage.units import Mib
+from moorage.units import MIB, Mib
 
 _ROOT = "/dev/disk/"
 """Where udev gives a device one name on all nodes."""
-_MIB = 1024 * 1024
 
 
 class BlockDevice(Template):
@@ -96,4 +95,4 @@ class BlockDevice(Template):
         """Return the device's size."""
         yield from self.attach(disk)
         found = yield Command(("blockdev", "--getsize64", disk.volume), reads=True)
-        return Mib(int(found.stdout.strip() or 0) // _MIB)
+        return Mib(int(found.stdout.strip() or 0) // MIB)

@@ -26,9 +26,8 @@ from moorage.storage.command import (
     Where,
 )
 from moorage.storage.validation import check_image_directory, check_name
-from moorage.units import Mib
+from moorage.units import MIB, Mib, mib_for
 
-_MIB = 1024 * 1024
 _DRIVER = "loop"
 PROGRAMS = ("cp", "fallocate", "mkdir", "mv", "rm", "stat", "truncate")
 _NOBODY = "detached"
@@ -112,12 +111,12 @@ class File(Template):
         path = self._path(disk)
         yield from self._check_root(disk)
         size = yield from self._bytes(path)
-        if size == disk.size * _MIB:
+        if size == disk.size * MIB:
             return Outcome.UNCHANGED
         if size:  # an empty one is what an interrupted create leaves
             raise Failed(
                 f"file {path} exists with {size} bytes instead of "
-                f"{disk.size * _MIB}: it is not overwritten",
+                f"{disk.size * MIB}: it is not overwritten",
                 path=path,
             )
         for folder in self._folders(disk):
@@ -158,10 +157,10 @@ class File(Template):
         size = yield from self._bytes(path)
         if size is None:
             raise self._missing(path)
-        if size >= to * _MIB:
+        if size >= to * MIB:
             return Outcome.UNCHANGED
         try:
-            yield from self._extend(disk, path, Mib(size // _MIB), to)
+            yield from self._extend(disk, path, Mib(size // MIB), to)
         except Failed:
             # What was added was shown to nobody yet.
             back = ("truncate", f"--size={size}", "--", path)
@@ -189,7 +188,7 @@ class File(Template):
         size = yield from self._bytes(path)
         if size is None:
             raise self._missing(path)
-        return Mib(size // _MIB)
+        return Mib(size // MIB)
 
     def examine(self) -> Examining:
         """Ask for the directory; the node says whether it allows image files there."""
@@ -213,7 +212,7 @@ class File(Template):
         unit = Unit(template=self.name, key=root)
         if told.stdout.strip():
             block, total, free = map(int, told.stdout.split())
-            sizes = (Mib(blocks * block // _MIB) for blocks in (total, free))
+            sizes = (Mib(blocks * block // MIB) for blocks in (total, free))
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
 
@@ -233,7 +232,7 @@ class File(Template):
         return tuple(
             Volume(
                 logical_id=(_DRIVER, f"{root}/{path}"),
-                size=Mib(-(-int(size) // _MIB)),
+                size=mib_for(int(size)),
             )
             for size, path in lines
         )
@@ -286,14 +285,14 @@ class File(Template):
         ``fallocate --posix`` succeeded where there was no room.
         """
         if disk.params.get("preallocate"):
-            span = (f"--offset={old * _MIB}", f"--length={(new - old) * _MIB}")
+            span = (f"--offset={old * MIB}", f"--length={(new - old) * MIB}")
             yield _on(Opened.MADE, "fallocate", "--posix", *span, path)
         else:
             yield _at_least(path, new)
         size = yield from cls._bytes(path)
-        if size is None or size < new * _MIB:
+        if size is None or size < new * MIB:
             raise Failed(
-                f"file {path} has {size or 0} bytes instead of {new * _MIB}: its file "
+                f"file {path} has {size or 0} bytes instead of {new * MIB}: its file "
                 "system has no room for them",
                 path=path,
             )
@@ -313,7 +312,7 @@ def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, Non
 
 
 def _at_least(path: str, size: Mib) -> Command:
-    return _on(Opened.MADE, "truncate", f"--size=>{size * _MIB}", "--", path)
+    return _on(Opened.MADE, "truncate", f"--size=>{size * MIB}", "--", path)
 
 
 def _on(how: Opened, *argv: str, check: bool = True) -> Command:

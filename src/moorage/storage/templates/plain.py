@@ -26,11 +26,10 @@ from moorage.storage.command import (
     Where,
 )
 from moorage.storage.validation import check_name
-from moorage.units import Mib
+from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain as plain_note
 
-_MIB = 1024 * 1024
 _NOTE = re.compile(r"(originstname|disk)\+")
 """How the notes begin that Ganeti and we leave as tags."""
 
@@ -162,7 +161,7 @@ class Plain(Template):
     def grow(self, disk: Disk, to: Mib) -> Steps:
         """Extend the volume to `to` MiB, on its own physical volumes with spindles."""
         found = yield from self._there(disk)
-        if lvm.size_of(found) >= to * _MIB:
+        if lvm.size_of(found) >= to * MIB:
             return Outcome.UNCHANGED
         if found["origin"]:
             raise NotSupported(
@@ -184,7 +183,7 @@ class Plain(Template):
         if (yield from self._look(copy)):
             return Outcome.UNCHANGED
         found = yield from self._there(disk)
-        there = lvm.size_of(found) // _MIB
+        there = lvm.size_of(found) // MIB
         if there < size:
             raise Failed(
                 f"disk {disk.label} has {there} MiB: a snapshot of it cannot have "
@@ -212,7 +211,7 @@ class Plain(Template):
     def measure(self, disk: Disk) -> Measuring:
         """Return the volume's size."""
         found = yield from self._there(disk)
-        return Mib(lvm.size_of(found) // _MIB)
+        return Mib(lvm.size_of(found) // MIB)
 
     def examine(self) -> Examining:
         """Ask for the volume group."""
@@ -236,7 +235,7 @@ class Plain(Template):
             Unit(
                 template=self.name,
                 key=row["vg_name"],
-                total=Mib(int(row["vg_size"]) // _MIB),
+                total=Mib(int(row["vg_size"]) // MIB),
                 free=lvm.usable(row),
             )
             for row in rows
@@ -250,7 +249,7 @@ class Plain(Template):
         return tuple(
             Volume(
                 logical_id=(group, row["lv_name"]),
-                size=Mib(-(-lvm.size_of(row) // _MIB)),
+                size=mib_for(lvm.size_of(row)),
                 note=row["lv_tags"],
                 origin=row.get("origin", ""),
             )
@@ -287,11 +286,11 @@ class Plain(Template):
 
     def _its_own(self, disk: Disk, found: lvm.Row) -> Outcome:
         """Refuse a volume that was not made for the disk."""
-        more = lvm.size_of(found) - disk.size * _MIB
+        more = lvm.size_of(found) - disk.size * MIB
         if not 0 <= more < int(found["vg_extent_size"]):
             raise Failed(
                 f"logical volume {'/'.join(disk.logical_id)} exists with "
-                f"{lvm.size_of(found) // _MIB} MiB instead of {disk.size}: it is not "
+                f"{lvm.size_of(found) // MIB} MiB instead of {disk.size}: it is not "
                 "overwritten",
                 disk=disk.uuid,
             )

@@ -25,11 +25,10 @@ from moorage.storage.command import (
     Where,
 )
 from moorage.storage.validation import check_name
-from moorage.units import Mib
+from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain
 
-_MIB = 1024 * 1024
 _DRIVER = "rbd"
 _ABSENT = 2
 """The exit status for what is not there."""
@@ -107,9 +106,9 @@ class Rbd(Template):
             size = ("--size", f"{disk.size}M")
             yield self._rbd(disk, "create", *size, _image(disk))
             return Outcome.CHANGED
-        if found["size"] != disk.size * _MIB:
+        if found["size"] != disk.size * MIB:
             raise Failed(
-                f"image {_image(disk)} exists with {found['size'] // _MIB} MiB instead "
+                f"image {_image(disk)} exists with {found['size'] // MIB} MiB instead "
                 f"of {disk.size}: it is not overwritten",
                 disk=disk.uuid,
             )
@@ -154,7 +153,7 @@ class Rbd(Template):
     def grow(self, disk: Disk, to: Mib) -> Steps:
         """Enlarge the image to `to` MiB; a larger one is left alone."""
         found = yield from self._there(disk)
-        if found["size"] >= to * _MIB:
+        if found["size"] >= to * MIB:
             return Outcome.UNCHANGED
         yield self._resize(disk, disk.volume, to)
         return Outcome.CHANGED
@@ -198,7 +197,7 @@ class Rbd(Template):
             source = f"{_image(disk)}@{name}"
             yield self._rbd(disk, "snap", "rm", "--no-progress", source)
         copy = yield from self._there(disk, name)
-        if copy["size"] < size * _MIB:
+        if copy["size"] < size * MIB:
             yield self._resize(disk, name, size)
 
     def _has_snapshot(self, disk: Disk, name: str) -> Generator[Command, Output, bool]:
@@ -213,7 +212,7 @@ class Rbd(Template):
     def measure(self, disk: Disk) -> Measuring:
         """Return the image's size."""
         found = yield from self._there(disk)
-        return Mib(found["size"] // _MIB)
+        return Mib(found["size"] // MIB)
 
     def examine(self) -> Examining:
         """Ask the cluster for the pool."""
@@ -250,7 +249,7 @@ class Rbd(Template):
         words = ("ls", "--long", "--format", "json", _pool(params))
         told = yield Command(("rbd", *_options(params), *words), reads=True, whole=True)
         return tuple(
-            Volume(logical_id=(_DRIVER, one["image"]), size=_rounded(one["size"]))
+            Volume(logical_id=(_DRIVER, one["image"]), size=mib_for(one["size"]))
             for one in json.loads(told.stdout or "[]")
             if "snapshot" not in one
         )
@@ -324,12 +323,8 @@ def _options(params: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _unit(name: str, told: Mapping[str, int]) -> Unit:
     free = told["max_avail"]
-    total = Mib((free + told["stored"]) // _MIB)
-    return Unit(template="rbd", key=name, total=total, free=Mib(free // _MIB))
-
-
-def _rounded(size: int) -> Mib:
-    return Mib(-(-size // _MIB))
+    total = Mib((free + told["stored"]) // MIB)
+    return Unit(template="rbd", key=name, total=total, free=Mib(free // MIB))
 
 
 def _escaped(text: str) -> str:
