@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 from msgspec import Struct
 
 from moorage.errors import MoorageError, Unreachable
-from moorage.model import Claim, Config
-from moorage.model.objects import LogicalId
+from moorage.model import Change, Claim, Config
+from moorage.model.objects import Entity, LogicalId
 from moorage.protocol import Verb
 
-from .task import Task
+from .task import Commit, Task, commit
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -139,6 +139,25 @@ class View:
         if isinstance(found, MoorageError):
             raise found
         return cast("T | None", found)
+
+    def commit(
+        self,
+        what: str,
+        *put: Entity,
+        drop: tuple[Entity, ...] = (),
+        final: bool = False,
+    ) -> Commit:
+        """Return the task that puts and drops objects; undone, they are as in sight.
+
+        Parameters
+        ----------
+        what
+            What a person reads.
+        final
+            Whether there is no way back from it.
+        """
+        change = Change(put, drop)
+        return commit(what, change, self.config.before(change), final=final)
 
     def reached(self, question: Question) -> bool:
         """Whether the node said something, were it only that it failed."""

@@ -20,7 +20,8 @@ from rpds import HashTrieMap
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import NO_UUIDS, WORDS, Config, Uuids
+from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
+from .hostnames import beginnings
 from .networks import MAC, addresses
 from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
 from .pair import pair_of
@@ -106,6 +107,8 @@ def _places(entity: Entity) -> Iterator[tuple[str, Any]]:
     yield "kinds", kind
     if name:
         yield "names", (kind, name)
+    if isinstance(entity, MACHINES):
+        yield from (("shorts", (kind, short)) for short in beginnings(entity.name))
     if isinstance(entity, Node):
         yield "members", entity.group
     elif isinstance(entity, Instance):

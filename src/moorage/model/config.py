@@ -17,7 +17,7 @@ from rpds import HashTrieMap, HashTrieSet
 from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
-from .hostnames import alike, lowered, short_for
+from .hostnames import alike, lowered
 from .networks import Address
 from .objects import (
     DISKLESS,
@@ -36,7 +36,8 @@ from .pair import Reserved
 E = TypeVar("E", bound=Entity)
 K = TypeVar("K")
 Uuids: TypeAlias = "HashTrieSet[str]"
-_MACHINES = (Instance, Node)
+MACHINES = (Instance, Node)
+"""What goes by the first part of its name, too."""
 NO_UUIDS: Uuids = HashTrieSet()
 WORDS = {"nodegroup": "node group", "pool": "storage pool"}
 """What people call a kind of object, where it is not the kind's name."""
@@ -66,6 +67,8 @@ class Config:
         Uuids by kind.
     names
         Uuids by (kind, name); only disks of old configurations share one.
+    shorts
+        Uuids of machines by (kind, what comes before one of their names' dots).
     owners
         Uuid of the instance by the uuid of the disk that is attached to it.
     residents
@@ -89,6 +92,7 @@ class Config:
     objects: HashTrieMap[str, Entity] = field(default_factory=HashTrieMap)
     kinds: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     names: HashTrieMap[tuple[str, str], Uuids] = field(default_factory=HashTrieMap)
+    shorts: HashTrieMap[tuple[str, str], Uuids] = field(default_factory=HashTrieMap)
     owners: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
     residents: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     members: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
@@ -152,12 +156,13 @@ class Config:
             If several are called so for short.
         """
         kind = KIND_OF[cls]
-        if cls not in _MACHINES or (kind, word) in self.names:
+        if cls not in MACHINES or (kind, word) in self.names:
             return word
         low = lowered(word)
         if (kind, low) in self.names:
             return low
-        found = short_for(low, (name for known, name in self.names if known == kind))
+        uuids = self.shorts.get((kind, low), NO_UUIDS)
+        found = sorted(cast("Instance", self.objects[uuid]).name for uuid in uuids)
         if len(found) > 1:
             raise Ambiguous(
                 f"{len(found)} {kind}s are called '{word}' for short",
@@ -216,9 +221,13 @@ class Config:
         """Return the instances with a card that has an address."""
         return self._below(Instance, self.addresses, address)
 
+    def home(self, instance: Instance) -> Node:
+        """Return the node that an instance is on."""
+        return self.node(instance.primary_node)
+
     def group_of(self, instance: Instance) -> NodeGroup:
         """Return the group of an instance's node."""
-        return self.group(self.node(instance.primary_node).group)
+        return self.group(self.home(instance).group)
 
     def storage_pools(self) -> dict[str, str]:
         """Return who drives each storage pool, by its name: a provider or template."""

@@ -151,6 +151,7 @@ from .verb import (
     declared,
     fitting,
     name_of,
+    one_by_one,
     one_disk,
     silent,
     to_wire,
