@@ -27,7 +27,6 @@ from moorage.storage import (
     Mirror,
     Outcome,
     Output,
-    Reach,
     Site,
     Steps,
     Template,
@@ -152,7 +151,7 @@ class Tape(Template):
 
     name = "tape"
     capabilities = Capabilities(
-        TemplateFacts(name="tape", mirror=Mirror.EXTERNAL, reach=Reach.GROUP),
+        TemplateFacts(name="tape", mirror=Mirror.EXTERNAL),
         can=Can.CREATE,
     )
 
