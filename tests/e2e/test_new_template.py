@@ -20,11 +20,9 @@ from moorage.storage import (
     Can,
     Capabilities,
     Command,
-    Finding,
     Outcome,
     Output,
     Steps,
-    Surveying,
     Template,
     VolumeRequest,
     Where,
@@ -62,24 +60,24 @@ class Tape(Template):
     def unit_key(cls, *_: Any) -> str:
         return "robot"
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         label = disk.params.get("label", "")
         yield Command(("mtx", "load", disk.volume, str(disk.size), label))
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         yield Command(("mtx", "eject", disk.volume))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         told = yield Command(("mtx", "where", disk.volume))
         return Where(path=told.stdout.strip(), block=True)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         del disk
         return nothing()
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         told = yield Command(("mtx", "room"))
         free = Mib(int(told.stdout))
         return (Unit(template=self.name, key="robot", total=Mib(ROOM), free=free),)

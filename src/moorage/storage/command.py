@@ -4,14 +4,13 @@
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import NotSupported
-from moorage.model import MirrorState, Need, Provider, Unit, Volume
-from moorage.units import Mib
+from moorage.model import Provider
 
 
 class Opened(StrEnum):
@@ -198,19 +197,6 @@ class Site:
     holders: Sequence[Holder] = ()
 
 
-Steps = Generator[Command, Output, Outcome]
-"""Yield commands, receive outputs, return what changed."""
-Finding = Generator[Command, Output, Where]
-"""Yield commands, receive outputs, return where the disk is."""
-Measuring = Generator[Command, Output, Mib]
-"""Yield commands, receive outputs, return how large the volume is."""
-Examining = Generator[Command, Output, tuple[Need, ...]]
-"""Yield commands, receive outputs, return what is needed, and whether it is there."""
-Surveying = Generator[Command, Output, tuple[Unit, ...]]
-"""Yield commands, receive outputs, return what storage units there are."""
-Listing = Generator[Command, Output, tuple[Volume, ...]]
-"""Yield commands, receive outputs, return which volumes there are."""
-
-
-Watching = Generator[Command, Output, tuple[MirrorState, ...]]
-"""Yield commands, receive outputs, return a node's side of all mirrored disks."""
+R = TypeVar("R")
+Steps = Generator[Command, Output, R]
+"""Yield commands, receive outputs, return what came of it."""

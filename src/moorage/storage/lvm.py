@@ -3,12 +3,12 @@
 
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
-from moorage.storage.command import Command, Output
+from moorage.storage.command import Command, Steps
 from moorage.units import MIB, Mib
 
 Row = Mapping[str, str]
@@ -39,7 +39,7 @@ def device(group: str, name: str) -> str:
 
 def report(
     program: str, which: str, fields: str, *of: str, whole: bool = False
-) -> Generator[Command, Output, list[Row]]:
+) -> Steps[list[Row]]:
     """Ask ``lvs``, ``vgs`` or ``pvs``; nothing that fits is no failure.
 
     Parameters

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Looking after a node's LVM itself, whatever disks are in it."""
 
-from collections.abc import Generator
-
 from moorage.errors import Failed
 from moorage.model.lvm import LogicalVolume, Lvm, PhysicalVolume
 from moorage.units import MIB, Mib, mib_for
 
 from . import lvm
-from .command import Command, Output
-
-Doing = Generator[Command, Output, None]
+from .command import Command, Steps
 
 
-def survey() -> Generator[Command, Output, Lvm]:
+def survey() -> Steps[Lvm]:
     """Return what there is; nothing where LVM is not installed."""
     try:
         devices = yield from lvm.report(
@@ -50,11 +46,11 @@ def _logical(group: str, row: lvm.Row) -> LogicalVolume:
     )
 
 
-def allocatable(device: str, *, wanted: bool) -> Doing:
+def allocatable(device: str, *, wanted: bool) -> Steps[None]:
     """Say whether new volumes may lie on a device."""
     yield Command(("pvchange", "--allocatable", "y" if wanted else "n", device))
 
 
-def repair(group: str) -> Doing:
+def repair(group: str) -> Steps[None]:
     """Take devices that are gone out of a volume group, and what lay on them."""
     yield Command(("vgreduce", "--removemissing", "--force", group))

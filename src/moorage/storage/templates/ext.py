@@ -3,27 +3,16 @@
 
 import logging
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
-from moorage.model import Disk, Need, Provider, Unit
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Outcome,
-    Output,
-    Progress,
-    Steps,
-    Surveying,
-    Where,
-)
+from moorage.storage.command import Command, Outcome, Progress, Steps, Where
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
 from moorage.storage.provider import not_found, room_key
 from moorage.storage.validation import (
@@ -125,7 +114,7 @@ class Ext(Template):
             raise BadInput(f"Missing provider for template '{cls.name}'")
         return check_provider_name(str(provider))
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Look for the provider that is named, if one is."""
         name = self.site.params.get("provider")
         if not name:
@@ -135,7 +124,7 @@ class Ext(Template):
         return (Need(kind="provider", name=name, problem=why),)
         yield  # what makes this a generator
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Return a unit for each valid provider; its room, where ``capacity`` tells."""
         only = self.site.params.get("provider")
         valid = [
@@ -150,15 +139,15 @@ class Ext(Template):
             units.append(Unit(template=self.name, key=key, total=total, free=free))
         return tuple(units)
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Run ``create``."""
         return self._script("create", disk, VOL_SIZE=f"{disk.size}")
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Run ``remove``."""
         return self._script("remove", disk)
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Run ``attach``, and read where the volume is.
 
         A refusal of what the script printed leaves the volume as the script left
@@ -178,29 +167,29 @@ class Ext(Template):
         self._check_userspace(disk, where)
         return where
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Run ``detach``."""
         return self._script("detach", disk)
 
-    def open(self, disk: Disk, *, exclusive: bool) -> Steps:
+    def open(self, disk: Disk, *, exclusive: bool) -> Steps[Outcome]:
         """Run ``open``, where the provider has one."""
         if not self._has("open", disk):
             return nothing()
         return self._script("open", disk, VOL_OPEN_EXCLUSIVE=f"{exclusive}")
 
-    def close(self, disk: Disk) -> Steps:
+    def close(self, disk: Disk) -> Steps[Outcome]:
         """Run ``close``, where the provider has one."""
         if not self._has("close", disk):
             return nothing()
         return self._script("close", disk)
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Run ``grow`` with the old and the new size."""
         if to <= disk.size:
             return nothing()
         return self._script("grow", disk, VOL_SIZE=f"{disk.size}", VOL_NEW_SIZE=f"{to}")
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Run ``snapshot``; without such a script there is no snapshot to promise."""
         if not self._has("snapshot", disk):
             raise NotSupported(
@@ -215,11 +204,11 @@ class Ext(Template):
             VOL_SNAPSHOT_SIZE=f"{size}",
         )
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Run ``setinfo``."""
         return self._script("setinfo", disk, VOL_METADATA=plain(text))
 
-    def verify(self, disk: Disk) -> Steps:
+    def verify(self, disk: Disk) -> Steps[Outcome]:
         """Run ``verify parameters``; what it says is the reason of a refusal."""
         try:
             yield self._command("verify", disk, {}, "parameters")
@@ -233,7 +222,7 @@ class Ext(Template):
             ) from failure
         return Outcome.UNCHANGED
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
         """Run ``list``, where the provider has one, with the parameters of a disk."""
         provider = self._called(self._provider_of(params))
         if "list" not in provider.optional:
@@ -252,7 +241,7 @@ class Ext(Template):
         )
         return parse_list(provider.name, told.stdout)
 
-    def capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
+    def capacity(self, provider: Provider) -> Steps[Room]:
         """Return total and free MiB; None where the provider cannot tell.
 
         A storage system that hangs must not make the whole node look dead, so it has
@@ -279,7 +268,7 @@ class Ext(Template):
             _log.warning("%s", failure.message)
             return None, None
 
-    def _script(self, action: str, disk: Disk, **more: str) -> Steps:
+    def _script(self, action: str, disk: Disk, **more: str) -> Steps[Outcome]:
         yield self._command(action, disk, more)
         return Outcome.CHANGED
 

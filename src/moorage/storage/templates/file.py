@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``file``: raw images in a directory of one node."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,19 +12,7 @@ from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Opened,
-    Outcome,
-    Output,
-    Steps,
-    Surveying,
-    Where,
-)
+from moorage.storage.command import Command, Opened, Outcome, Steps, Where
 from moorage.storage.validation import check_image_directory, check_name
 from moorage.units import MIB, Mib, mib_for
 
@@ -106,7 +94,7 @@ class File(Template):
             raise BadInput(f"file {path} lies outside of {root}", path=path, root=root)
         return str(pure)
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the file; one of the same size is left alone, another one refused."""
         path = self._path(disk)
         yield from self._check_root(disk)
@@ -125,7 +113,7 @@ class File(Template):
         yield from self._made(path, steps)
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Delete the file, and the instance's directory once it is empty."""
         path = self._path(disk)
         yield from self._check_root(disk)
@@ -138,7 +126,7 @@ class File(Template):
             yield _on(Opened.ENTRY, "rmdir", "--", folder, check=False)
         return Outcome.CHANGED if removed.stdout else Outcome.UNCHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Check that the file is there; nothing has to be mapped."""
         path = self._path(disk)
         found = yield _on(Opened.FILE, "test", "-f", path, check=False)
@@ -146,12 +134,12 @@ class File(Template):
             raise self._missing(path)
         return Where(path=path)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Do nothing: a file needs no mapping."""
         del disk
         return nothing()
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Extend the file to `to` MiB; where there is no room, it stays as it was."""
         path = self._path(disk)
         size = yield from self._bytes(path)
@@ -168,7 +156,7 @@ class File(Template):
             raise
         return Outcome.CHANGED
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Copy the file beside itself, sharing blocks where the file system can.
 
         Without shared blocks the copy takes a while: what a running guest writes
@@ -182,7 +170,7 @@ class File(Template):
         yield from self._made(_half(target), _copied(path, target, size))
         return Outcome.CHANGED
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the file's length."""
         path = self._path(disk)
         size = yield from self._bytes(path)
@@ -190,7 +178,7 @@ class File(Template):
             raise self._missing(path)
         return Mib(size // MIB)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask for the directory; the node says whether it allows image files there."""
         root = self._root_of(self.site.settings, self.site.params)
         if not root:
@@ -200,7 +188,7 @@ class File(Template):
         why = f"there is no directory {root}" if found.code else ""
         return (Need(kind="directory", name=root, problem=why),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask the file system of the directory, if that is there."""
         root = self._root_of(self.site.settings, self.site.params)
         if not root:
@@ -216,7 +204,7 @@ class File(Template):
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
         """Return the regular files below the directory; no link is followed."""
         root = self._root_of(self.site.settings, params)
         if not root:
@@ -250,7 +238,7 @@ class File(Template):
     def _missing(self, path: str) -> Failed:
         return Failed(f"there is no file {path} on node {self.site.node}", path=path)
 
-    def _check_root(self, disk: Disk) -> Generator[Command, Output, None]:
+    def _check_root(self, disk: Disk) -> Steps[None]:
         """Refuse to work below a mount point that is not mounted."""
         root = self._root(disk)
         found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
@@ -258,16 +246,14 @@ class File(Template):
             raise Failed(f"there is no directory {root} on node {self.site.node}")
 
     @staticmethod
-    def _bytes(path: str) -> Generator[Command, Output, int | None]:
+    def _bytes(path: str) -> Steps[int | None]:
         """Return the file's length, None if there is no file."""
         command = ("stat", "--dereference", "--format=%s", "--", path)
         found = yield _on(Opened.FILE, *command, check=False)
         return None if found.code else int(found.stdout.strip() or 0)
 
     @staticmethod
-    def _made(
-        path: str, steps: Generator[Command, Output, None]
-    ) -> Generator[Command, Output, None]:
+    def _made(path: str, steps: Steps[None]) -> Steps[None]:
         """Run `steps` that make the file `path`; a half-made one is deleted."""
         try:
             yield from steps
@@ -276,9 +262,7 @@ class File(Template):
             raise
 
     @classmethod
-    def _extend(
-        cls, disk: Disk, path: str, old: Mib, new: Mib
-    ) -> Generator[Command, Output, None]:
+    def _extend(cls, disk: Disk, path: str, old: Mib, new: Mib) -> Steps[None]:
         """Make the file `new` MiB long.
 
         Its length is asked for afterwards: util-linux before 2.39 says that
@@ -298,7 +282,7 @@ class File(Template):
             )
 
 
-def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, None]:
+def _copied(path: str, target: str, size: Mib) -> Steps[None]:
     part = _half(target)
     yield Command(
         ("cp", "--reflink=auto", "--sparse=always", "--", path, part),

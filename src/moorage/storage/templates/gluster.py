@@ -1,30 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gluster``: image files of a Gluster volume, mounted or reached by QEMU itself."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, CommandFailed, Failed
-from moorage.model import Disk, Need
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Opened,
-    Output,
-    Steps,
-    Surveying,
-    Where,
-)
+from moorage.storage.command import Command, Opened, Outcome, Steps, Where
 from moorage.storage.validation import check_name
 from moorage.units import Mib
 
@@ -95,17 +84,17 @@ class Gluster(File):
         directory = settings.get(_SETTING, "")
         return f"{directory}/{_given(params, 'volume')}" if directory else ""
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the file, as on any file system."""
         yield from self._mounted(disk.params)
         return (yield from super().create(self._placed(disk)))
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Delete the file."""
         yield from self._mounted(disk.params)
         return (yield from super().remove(self._placed(disk)))
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Check that the file is there; the guest opens it, or QEMU its URI."""
         yield from self._mounted(disk.params)
         here = self._placed(disk)
@@ -118,22 +107,22 @@ class Gluster(File):
         path = None if is_userspace(disk.params) else found.path
         return Where(path=path, uris=uris)
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Extend the file to `to` MiB."""
         yield from self._mounted(disk.params)
         return (yield from super().grow(self._placed(disk), to))
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Copy the file beside itself."""
         yield from self._mounted(disk.params)
         return (yield from super().snapshot(self._placed(disk), name, size))
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the file's length."""
         yield from self._mounted(disk.params)
         return (yield from super().measure(self._placed(disk)))
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Try to mount the volume."""
         source = _source(self.site.params)
         try:
@@ -142,7 +131,7 @@ class Gluster(File):
             return (Need(kind="volume", name=source, problem=error.message),)
         return (Need(kind="volume", name=source),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask the mounted volume; a node that cannot mount it has no such unit."""
         if not self._root_of(self.site.settings, self.site.params):
             return ()
@@ -154,7 +143,7 @@ class Gluster(File):
         key = _source(self.site.params)
         return tuple(replace(unit, key=key) for unit in found)
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
         """Return the files of the volume."""
         yield from self._mounted(params)
         root = self._root_of(self.site.settings, params)
@@ -172,7 +161,7 @@ class Gluster(File):
         path = self._inside(str(PurePosixPath(root, disk.volume)), root)
         return replace(disk, logical_id=(_DRIVER, path))
 
-    def _let_in(self, disk: Disk) -> Generator[Command, Output, None]:
+    def _let_in(self, disk: Disk) -> Steps[None]:
         """Let QEMU open the file, which is a user without rights in the volume, too.
 
         Gluster asks for no proof of who somebody is: what is kept from others is kept
@@ -185,7 +174,7 @@ class Gluster(File):
         write = ("chmod", "o+rw", "--", path)
         yield Command(write, images={path: Opened.FILE})
 
-    def _mounted(self, params: Mapping[str, Any]) -> Generator[Command, Output, None]:
+    def _mounted(self, params: Mapping[str, Any]) -> Steps[None]:
         """Mount the volume, if it is not.
 
         Raises
@@ -207,7 +196,7 @@ class Gluster(File):
             if not (yield from self._is_mounted(root, source)):
                 raise
 
-    def _is_mounted(self, root: str, source: str) -> Generator[Command, Output, bool]:
+    def _is_mounted(self, root: str, source: str) -> Steps[bool]:
         """Return whether the volume is mounted; fail if something else is there."""
         look = ("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", root)
         there = yield Command(look, check=False, reads=True)

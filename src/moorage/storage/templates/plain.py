@@ -2,7 +2,7 @@
 """``plain``: logical volumes of LVM, on the disks of one node."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,18 +13,7 @@ from moorage.model.templates import FACTS
 from moorage.storage import lvm
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Outcome,
-    Output,
-    Steps,
-    Surveying,
-    Where,
-)
+from moorage.storage.command import Command, Outcome, Steps, Where
 from moorage.storage.validation import check_name
 from moorage.units import MIB, Mib, mib_for
 
@@ -111,7 +100,7 @@ class Plain(Template):
     def _group_of(settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
         return str(params.get("vg") or settings.get("volume_group_name", ""))
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the volume; one of the right size is left alone, another one refused.
 
         Signatures of what was there before do not stop it, and its first bytes are
@@ -127,7 +116,7 @@ class Plain(Template):
         yield Command(("lvcreate", *words, *size, group, *how.devices))
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Destroy the volume; one that has snapshots is kept, for they need it."""
         found = yield from self._look(disk)
         if not found:
@@ -145,7 +134,7 @@ class Plain(Template):
         yield Command(("lvremove", "--yes", f"{group}/{name}"))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Let the node have the volume's device: after a boot it may have none."""
         yield from self._there(disk)
         group, name = disk.logical_id
@@ -153,12 +142,12 @@ class Plain(Template):
         yield Command(("lvchange", "--yes", "--activate", "y", f"{group}/{name}"))
         return Where(path=lvm.device(group, name), block=True)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Do nothing: a device that nobody has open does no harm."""
         del disk
         return nothing()
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Extend the volume to `to` MiB, on its own physical volumes with spindles."""
         found = yield from self._there(disk)
         if lvm.size_of(found) >= to * MIB:
@@ -174,7 +163,7 @@ class Plain(Template):
         yield Command(("lvextend", "--size", f"{to}m", f"{group}/{name}", *own))
         return Outcome.CHANGED
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a snapshot volume with room for all that either side may write.
 
         It is as large as the volume: LVM knows no other size of a snapshot.
@@ -195,7 +184,7 @@ class Plain(Template):
         yield Command(("lvcreate", "--yes", *words, f"{group}/{origin}"))
         return Outcome.CHANGED
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep the note as a tag, in place of the one before."""
         found = yield from self._there(disk)
         wanted, tags = plain_note(text), lvm.words(found["lv_tags"])
@@ -208,12 +197,12 @@ class Plain(Template):
         yield Command(("lvchange", *words, *target))
         return Outcome.CHANGED
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the volume's size."""
         found = yield from self._there(disk)
         return Mib(lvm.size_of(found) // MIB)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask for the volume group."""
         group = self._group_of(self.site.settings, self.site.params)
         if not group:
@@ -224,7 +213,7 @@ class Plain(Template):
         why = "" if group in known else f"there is no volume group {group}"
         return (Need(kind="volume group", name=group, problem=why),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask LVM for its volume groups: a disk may name another than the cluster's."""
         fields = "vg_name,vg_size,vg_free,vg_missing_pv_count"
         try:
@@ -241,7 +230,7 @@ class Plain(Template):
             for row in rows
         )
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
         """Return the logical volumes of a group, but for those of LVM's own."""
         group = self._group_of(self.site.settings, params)
         fields = "lv_name,lv_size,lv_layout,lv_tags,origin"
@@ -257,7 +246,7 @@ class Plain(Template):
             if row["lv_layout"] not in _POOLS
         )
 
-    def _look(self, disk: Disk) -> Generator[Command, Output, lvm.Row | None]:
+    def _look(self, disk: Disk) -> Steps[lvm.Row | None]:
         """Return what LVM tells of the volume; None if there is none."""
         group, name = disk.logical_id
         lvm.check_name("volume group", group)
@@ -269,12 +258,12 @@ class Plain(Template):
         # A volume on several devices has a line for each of them.
         return {**rows[0], "devices": ",".join(row["devices"] for row in rows)}
 
-    def there(self, disk: Disk) -> Generator[Command, Output, bool]:
+    def there(self, disk: Disk) -> Steps[bool]:
         """Ask whether the volume is on this node."""
         found = yield from self._look(disk)
         return found is not None
 
-    def _there(self, disk: Disk) -> Generator[Command, Output, lvm.Row]:
+    def _there(self, disk: Disk) -> Steps[lvm.Row]:
         found = yield from self._look(disk)
         if found is None:
             told = "/".join(disk.logical_id)
@@ -296,7 +285,7 @@ class Plain(Template):
             )
         return Outcome.UNCHANGED
 
-    def _layout(self, disk: Disk) -> Generator[Command, Output, lvm.Layout]:
+    def _layout(self, disk: Disk) -> Steps[lvm.Layout]:
         """Say over which physical volumes a new volume is to be spread."""
         wanted = int(disk.params.get("stripes", 1))
         if wanted == 1 and not disk.spindles:

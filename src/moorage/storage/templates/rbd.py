@@ -2,7 +2,7 @@
 """``rbd``: images of a Ceph cluster, mapped by the kernel or reached by QEMU itself."""
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +12,7 @@ from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Outcome,
-    Output,
-    Steps,
-    Surveying,
-    Where,
-)
+from moorage.storage.command import Command, Outcome, Steps, Where
 from moorage.storage.validation import check_name
 from moorage.units import MIB, Mib, mib_for
 
@@ -36,8 +25,6 @@ _PATIENCE = "10"
 """Seconds to look for a cluster that may be down."""
 _NOTE = "note"
 """The key of the note beside an image."""
-
-_Doing = Generator[Command, Output, None]
 
 
 class Rbd(Template):
@@ -99,7 +86,7 @@ class Rbd(Template):
         conf = params.get("conf")
         return f"{_pool(params)}@{conf}" if conf else _pool(params)
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the image; one of the same size is left alone, another one refused."""
         found = yield from self._look(disk, disk.volume)
         if found is None:
@@ -114,7 +101,7 @@ class Rbd(Template):
             )
         return Outcome.UNCHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Destroy the image, after its clones have become whole."""
         if (yield from self._look(disk, disk.volume)) is None:
             return Outcome.UNCHANGED
@@ -126,7 +113,7 @@ class Rbd(Template):
         yield self._rbd(disk, "rm", "--no-progress", _image(disk))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Map the image, unless QEMU reaches it itself; twice is once."""
         yield from self._there(disk)
         uris = {"kvm": self._uri(disk)}
@@ -141,7 +128,7 @@ class Rbd(Template):
         told = yield self._rbd(disk, "map", _image(disk))
         return Where(path=told.stdout.strip(), block=True, uris=uris)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Unmap the image, if it is mapped here."""
         if is_userspace(disk.params):
             return Outcome.UNCHANGED
@@ -150,7 +137,7 @@ class Rbd(Template):
             yield self._rbd(disk, "unmap", device)
         return Outcome.CHANGED if mapped else Outcome.UNCHANGED
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Enlarge the image to `to` MiB; a larger one is left alone."""
         found = yield from self._there(disk)
         if found["size"] >= to * MIB:
@@ -158,7 +145,7 @@ class Rbd(Template):
         yield self._resize(disk, disk.volume, to)
         return Outcome.CHANGED
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a clone of a snapshot that nobody sees, which goes with the clone."""
         if (yield from self._look(disk, name)) is None:
             try:
@@ -170,7 +157,7 @@ class Rbd(Template):
             yield from self._finish(disk, name, size)
         return Outcome.CHANGED
 
-    def _unmake(self, disk: Disk, name: str, why: Failed) -> _Doing:
+    def _unmake(self, disk: Disk, name: str, why: Failed) -> Steps[None]:
         """Take back a clone that failed; what stays there is said to be in doubt."""
         half = ("rm", "--no-progress", _image(disk, name))
         drop = ("snap", "rm", "--no-progress", f"{_image(disk)}@{name}")
@@ -183,7 +170,7 @@ class Rbd(Template):
         if left is not None:
             why.facts["killed"] = True
 
-    def _clone(self, disk: Disk, name: str, size: Mib) -> _Doing:
+    def _clone(self, disk: Disk, name: str, size: Mib) -> Steps[None]:
         source = f"{_image(disk)}@{name}"
         if not (yield from self._has_snapshot(disk, name)):
             yield self._rbd(disk, "snap", "create", "--no-progress", source)
@@ -191,7 +178,7 @@ class Rbd(Template):
         yield self._rbd(disk, "clone", *form, source, _image(disk, name))
         yield from self._finish(disk, name, size)
 
-    def _finish(self, disk: Disk, name: str, size: Mib) -> _Doing:
+    def _finish(self, disk: Disk, name: str, size: Mib) -> Steps[None]:
         """Hide the snapshot of a clone, and make the clone as large as it is to be."""
         if (yield from self._has_snapshot(disk, name)):
             source = f"{_image(disk)}@{name}"
@@ -200,21 +187,21 @@ class Rbd(Template):
         if copy["size"] < size * MIB:
             yield self._resize(disk, name, size)
 
-    def _has_snapshot(self, disk: Disk, name: str) -> Generator[Command, Output, bool]:
+    def _has_snapshot(self, disk: Disk, name: str) -> Steps[bool]:
         told = yield self._asked(disk, "snap", "ls", _image(disk))
         return name in {one["name"] for one in json.loads(told.stdout or "[]")}
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep the note in the image's metadata."""
         yield self._rbd(disk, "image-meta", "set", _image(disk), _NOTE, plain(text))
         return Outcome.CHANGED
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the image's size."""
         found = yield from self._there(disk)
         return Mib(found["size"] // MIB)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask the cluster for the pool."""
         params = self.site.params
         pool = _pool(params)
@@ -228,7 +215,7 @@ class Rbd(Template):
             return (Need(kind="pool", name=pool, problem=error.message),)
         return (Need(kind="pool", name=pool),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask the cluster for the pool; a node that reaches none has no such unit."""
         params = self.site.params
         if not _pool(params):  # nobody said that there is Ceph
@@ -244,7 +231,7 @@ class Rbd(Template):
             if one["name"] == _pool(params)
         )
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
         """Return the images of a pool."""
         words = ("ls", "--long", "--format", "json", _pool(params))
         told = yield Command(("rbd", *_options(params), *words), reads=True, whole=True)
@@ -261,9 +248,7 @@ class Rbd(Template):
         argv = ("rbd", *_options(disk.params), *words, "--format", "json")
         return Command(argv, check=check, reads=True)
 
-    def _look(
-        self, disk: Disk, name: str
-    ) -> Generator[Command, Output, dict[str, Any] | None]:
+    def _look(self, disk: Disk, name: str) -> Steps[dict[str, Any] | None]:
         """Return what Ceph tells of an image; None if there is none.
 
         Whoever finds no cluster, or no pool, gets the same exit status. So the pool is
@@ -278,15 +263,13 @@ class Rbd(Template):
         found: dict[str, Any] = json.loads(told.stdout or '{"size": 0}')
         return found
 
-    def _there(
-        self, disk: Disk, name: str = ""
-    ) -> Generator[Command, Output, dict[str, Any]]:
+    def _there(self, disk: Disk, name: str = "") -> Steps[dict[str, Any]]:
         found = yield from self._look(disk, name or disk.volume)
         if found is None:
             raise Failed(f"there is no image {_image(disk, name)}", disk=disk.uuid)
         return found
 
-    def _mapped(self, disk: Disk) -> Generator[Command, Output, list[str]]:
+    def _mapped(self, disk: Disk) -> Steps[list[str]]:
         """Return the devices that the image is mapped to on this node."""
         told = yield self._asked(disk, "showmapped")
         return [
