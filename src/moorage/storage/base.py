@@ -8,15 +8,15 @@ Verbs are idempotent: twice is the same as once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from moorage.errors import BadInput, NotSupported
 from moorage.model import Disk, MirrorState, Need, Pair, Unit, Volume
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Outcome, Site, Steps, Where
-from moorage.storage.validation import flag, looks_ours, number, text
+from moorage.storage.command import Id, Outcome, Params, Settings, Site, Steps, Where
+from moorage.storage.validation import check_name, flag, looks_ours, number, text
 from moorage.units import Mib
 
 _VALUES: Mapping[type, Callable[[str, object], object]] = {
@@ -51,7 +51,7 @@ class Template(ABC):
         return ()
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters that the disk keeps.
 
         Raises
@@ -78,7 +78,7 @@ class Template(ABC):
         return f"it has: {'; '.join(told)}" if known else "it has none"
 
     @classmethod
-    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(cls, given: Params) -> dict[str, Any]:
         """Return the parameters that a cluster may preset for all disks to come.
 
         Raises
@@ -91,7 +91,7 @@ class Template(ABC):
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
         """Return the identity of the snapshot `name`, to drive it as a disk."""
-        return (*disk.logical_id[:-1], name)
+        return (*disk.logical_id[:-1], check_name("snapshot", name))
 
     @classmethod
     def adoptable(cls, volume: str) -> str:
@@ -105,9 +105,7 @@ class Template(ABC):
         return volume
 
     @classmethod
-    def adopted_at(
-        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
-    ) -> str:
+    def adopted_at(cls, volume: str, settings: Settings, params: Params) -> str:
         """Return the path of the device of a volume to adopt."""
         del settings, params
         return volume
@@ -123,12 +121,7 @@ class Template(ABC):
         return size
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the key of the storage unit that a disk is in.
 
         Parameters
@@ -156,7 +149,7 @@ class Template(ABC):
         return looks_ours(str(volume.logical_id[-1]), cls.name)
 
     @classmethod
-    def _check_words(cls, given: Mapping[str, Any]) -> None:
+    def _check_words(cls, given: Params) -> None:
         """Refuse the words that only templates with a certain capability know."""
         if "provider" in given and not cls.capabilities.provider:
             raise BadInput(
@@ -272,7 +265,7 @@ class Template(ABC):
         return ()
         yield  # what makes this a generator
 
-    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Ask which volumes a storage has here, whoever made them.
 
         A template that can tell declares `Can.LIST`. What it returns is complete, or
@@ -326,8 +319,8 @@ class VolumeRequest:
     index: int = 0
     instance: str = ""
     folder: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     volume: str = ""
     pair: Pair | None = None
 

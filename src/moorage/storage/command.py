@@ -12,6 +12,13 @@ from msgspec import field as struct_field
 from moorage.errors import NotSupported
 from moorage.model import Provider
 
+Settings = Mapping[str, str]
+"""The fields of the cluster that a template needs, by their names."""
+Params = Mapping[str, Any]
+"""The parameters of a disk, by their names."""
+Id = Sequence[Any]
+"""Where a volume is, in its template's terms; empty before it is anywhere."""
+
 
 class Opened(StrEnum):
     """How a node opens what a command names, before the program gets it.
@@ -190,8 +197,8 @@ class Site:
 
     node: str
     hypervisor: str = "kvm"
-    settings: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
     pool: str = ""
     holders: Sequence[Holder] = ()

@@ -6,7 +6,6 @@ disk is a resource with one device; each node has a volume with the data and one
 DRBD's metadata, which are driven by the template ``plain``.
 """
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_params
 from typing import Any
 
@@ -16,7 +15,7 @@ from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Command, Outcome, Steps, Where
+from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
 from moorage.storage.drbd_side import (
     Side,
     aside_of,
@@ -95,12 +94,7 @@ class Drbd(Template):
         return Mib(size + META_SIZE)
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume group of the data."""
         del logical_id
         return Plain.unit_key(settings, params)

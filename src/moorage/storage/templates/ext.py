@@ -3,7 +3,7 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
@@ -12,7 +12,16 @@ from moorage.model.templates import FACTS
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Command, Outcome, Progress, Steps, Where
+from moorage.storage.command import (
+    Command,
+    Id,
+    Outcome,
+    Params,
+    Progress,
+    Settings,
+    Steps,
+    Where,
+)
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
 from moorage.storage.provider import not_found, room_key
 from moorage.storage.validation import (
@@ -66,7 +75,7 @@ class Ext(Template):
         return (provider, born.name(cls.name))
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the provider and all the parameters meant for it, as text."""
         cls._check_words(given)
         cls._provider_of(given)
@@ -76,7 +85,7 @@ class Ext(Template):
         return kept
 
     @classmethod
-    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(cls, given: Params) -> dict[str, Any]:
         """Return ``access``: what else there is, each provider has its own of."""
         for name in given:
             if name != "access":
@@ -88,27 +97,17 @@ class Ext(Template):
         return {"access": cls._access(given)} if given else {}
 
     @classmethod
-    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
-        """Return the identity of the volume `name` of the same provider."""
-        return (disk.logical_id[0], check_name("snapshot", name))
-
-    @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the provider."""
         del settings
         return str(logical_id[0] if logical_id else params.get("provider") or "")
 
     @staticmethod
-    def _access(params: Mapping[str, Any]) -> str:
+    def _access(params: Params) -> str:
         return checked_access(params)
 
     @classmethod
-    def _provider_of(cls, params: Mapping[str, Any]) -> str:
+    def _provider_of(cls, params: Params) -> str:
         provider = params.get("provider")
         if not provider:
             raise BadInput(f"Missing provider for template '{cls.name}'")
@@ -222,7 +221,7 @@ class Ext(Template):
             ) from failure
         return Outcome.UNCHANGED
 
-    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Run ``list``, where the provider has one, with the parameters of a disk."""
         provider = self._called(self._provider_of(params))
         if "list" not in provider.optional:
@@ -357,7 +356,7 @@ def plain(note: str) -> str:
     return _NOT_METADATA.sub("_", note)[:_METADATA_LENGTH]
 
 
-def _variables(params: Mapping[str, Any]) -> dict[str, str]:
+def _variables(params: Params) -> dict[str, str]:
     """Return ``EXTP_<NAME>`` for each parameter; no two may share a variable."""
     found: dict[str, str] = {}
     for name, value in params.items():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``file``: raw images in a directory of one node."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -12,7 +11,16 @@ from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Command, Opened, Outcome, Steps, Where
+from moorage.storage.command import (
+    Command,
+    Id,
+    Opened,
+    Outcome,
+    Params,
+    Settings,
+    Steps,
+    Where,
+)
 from moorage.storage.validation import check_image_directory, check_name
 from moorage.units import MIB, Mib, mib_for
 
@@ -53,12 +61,7 @@ class File(Template):
         return (_DRIVER, f"{PurePosixPath(disk.volume).parent}/{name}")
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the directory."""
         root = cls._root_of(settings, params)
         return root or super().unit_key(settings, params, logical_id)
@@ -69,7 +72,7 @@ class File(Template):
         return Where(path=disk.volume)
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; a directory of its own is none of the system's."""
         kept = super().parameters(given)
         if "directory" in kept:
@@ -78,7 +81,7 @@ class File(Template):
         return kept
 
     @classmethod
-    def _root_of(cls, settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+    def _root_of(cls, settings: Settings, params: Params) -> str:
         (name,) = cls.capabilities.facts.settings
         return str(params.get("directory") or settings.get(name, ""))
 
@@ -204,7 +207,7 @@ class File(Template):
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
 
-    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the regular files below the directory; no link is followed."""
         root = self._root_of(self.site.settings, params)
         if not root:

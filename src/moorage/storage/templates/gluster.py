@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gluster``: image files of a Gluster volume, mounted or reached by QEMU itself."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,7 +12,16 @@ from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Command, Opened, Outcome, Steps, Where
+from moorage.storage.command import (
+    Command,
+    Id,
+    Opened,
+    Outcome,
+    Params,
+    Settings,
+    Steps,
+    Where,
+)
 from moorage.storage.validation import check_name
 from moorage.units import Mib
 
@@ -53,7 +61,7 @@ class Gluster(File):
         return (_DRIVER, f"{_FOLDER}/{born.name(cls.name)}")
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; host and volume are plain names."""
         kept = super().parameters(given)
         checked_access(kept)
@@ -62,12 +70,7 @@ class Gluster(File):
         return kept
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume, with its server."""
         del settings, logical_id
         return _source(params)
@@ -79,7 +82,7 @@ class Gluster(File):
         return None
 
     @classmethod
-    def _root_of(cls, settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+    def _root_of(cls, settings: Settings, params: Params) -> str:
         """Return where the volume is mounted: each has a directory of its own."""
         directory = settings.get(_SETTING, "")
         return f"{directory}/{_given(params, 'volume')}" if directory else ""
@@ -143,7 +146,7 @@ class Gluster(File):
         key = _source(self.site.params)
         return tuple(replace(unit, key=key) for unit in found)
 
-    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the files of the volume."""
         yield from self._mounted(params)
         root = self._root_of(self.site.settings, params)
@@ -174,7 +177,7 @@ class Gluster(File):
         write = ("chmod", "o+rw", "--", path)
         yield Command(write, images={path: Opened.FILE})
 
-    def _mounted(self, params: Mapping[str, Any]) -> Steps[None]:
+    def _mounted(self, params: Params) -> Steps[None]:
         """Mount the volume, if it is not.
 
         Raises
@@ -212,10 +215,10 @@ class Gluster(File):
         return True
 
 
-def _given(params: Mapping[str, Any], name: str) -> str:
+def _given(params: Params, name: str) -> str:
     return str(params.get(name) or _USUAL[name])
 
 
-def _source(params: Mapping[str, Any]) -> str:
+def _source(params: Params) -> str:
     """Return what is mounted: ``host:volume``."""
     return f"{_given(params, 'host')}:{_given(params, 'volume')}"

@@ -2,7 +2,6 @@
 """``plain``: logical volumes of LVM, on the disks of one node."""
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,8 +12,7 @@ from moorage.model.templates import FACTS
 from moorage.storage import lvm
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Command, Outcome, Steps, Where
-from moorage.storage.validation import check_name
+from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
 from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain as plain_note
@@ -62,7 +60,7 @@ class Plain(Template):
         return (group, born.volume or f"{born.unique}.disk{born.index}")
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; an adopted volume is the identity, and is none."""
         kept = super().parameters({k: v for k, v in given.items() if k != "adopt"})
         if "vg" in kept:
@@ -75,29 +73,17 @@ class Plain(Template):
         return lvm.check_name("logical volume", volume)
 
     @classmethod
-    def adopted_at(
-        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
-    ) -> str:
+    def adopted_at(cls, volume: str, settings: Settings, params: Params) -> str:
         """Return the device of a volume of the disk's group."""
         return lvm.device(cls._group_of(settings, params), volume)
 
     @classmethod
-    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
-        """Return the identity of a volume in the same group."""
-        return (disk.logical_id[0], check_name("snapshot", name))
-
-    @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume group."""
         return str(logical_id[0]) if logical_id else cls._group_of(settings, params)
 
     @staticmethod
-    def _group_of(settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+    def _group_of(settings: Settings, params: Params) -> str:
         return str(params.get("vg") or settings.get("volume_group_name", ""))
 
     def create(self, disk: Disk) -> Steps[Outcome]:
@@ -230,7 +216,7 @@ class Plain(Template):
             for row in rows
         )
 
-    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the logical volumes of a group, but for those of LVM's own."""
         group = self._group_of(self.site.settings, params)
         fields = "lv_name,lv_size,lv_layout,lv_tags,origin"

@@ -2,7 +2,7 @@
 """``rbd``: images of a Ceph cluster, mapped by the kernel or reached by QEMU itself."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,7 @@ from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import Command, Outcome, Steps, Where
-from moorage.storage.validation import check_name
+from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
 from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain
@@ -59,7 +58,7 @@ class Rbd(Template):
         return (_DRIVER, born.name(cls.name))
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; names of Ceph's are plain ones."""
         kept = super().parameters(given)
         checked_access(kept)
@@ -69,18 +68,7 @@ class Rbd(Template):
         return kept
 
     @classmethod
-    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
-        """Return the identity of an image in the same pool."""
-        del disk
-        return (_DRIVER, check_name("snapshot", name))
-
-    @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the pool, and the file that names its cluster, if it is not Ceph's."""
         del settings, logical_id
         conf = params.get("conf")
@@ -231,7 +219,7 @@ class Rbd(Template):
             if one["name"] == _pool(params)
         )
 
-    def volumes(self, params: Mapping[str, Any]) -> Steps[tuple[Volume, ...]]:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the images of a pool."""
         words = ("ls", "--long", "--format", "json", _pool(params))
         told = yield Command(("rbd", *_options(params), *words), reads=True, whole=True)
@@ -289,7 +277,7 @@ class Rbd(Template):
         return f"rbd:{_image(disk)}{''.join(told)}"
 
 
-def _pool(params: Mapping[str, Any]) -> str:
+def _pool(params: Params) -> str:
     return str(params.get("pool") or "")
 
 
@@ -297,7 +285,7 @@ def _image(disk: Disk, name: str = "") -> str:
     return f"{_pool(disk.params)}/{name or disk.volume}"
 
 
-def _options(params: Mapping[str, Any]) -> tuple[str, ...]:
+def _options(params: Params) -> tuple[str, ...]:
     """Return which cluster a program is to ask, and as whom."""
     given = {"--conf": params.get("conf"), "--id": params.get("user-id")}
     told = ((option, str(text)) for option, text in given.items() if text)
