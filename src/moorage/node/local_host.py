@@ -103,12 +103,12 @@ class LocalMachine:
             )
 
     @asynccontextmanager
-    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+    async def exported(self, uri: str) -> AsyncIterator[str | None]:
         """Serve what is at a URI as a file meanwhile; None where that cannot be."""
         if self._exports is None:
             yield None
             return
-        async with self._exports.served(uri, writable=writable) as path:
+        async with self._exports.served(uri) as path:
             yield path
 
     async def settle(self, objects: Collection[str]) -> None:

@@ -160,9 +160,8 @@ class SimMachine:
         return Output(f"{MIB} {room} {max(0, room - self.used())}\n")
 
     @asynccontextmanager
-    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+    async def exported(self, uri: str) -> AsyncIterator[str | None]:
         """Pretend that a URI is a file."""
-        del writable
         if not self.serves:
             yield None
             return

@@ -69,9 +69,7 @@ class NodeContext:
         return partial(self.run, report=report)
 
     @asynccontextmanager
-    async def local(
-        self, where: Where, hypervisor: str, *, writable: bool = True
-    ) -> AsyncIterator[Where]:
+    async def local(self, where: Where, hypervisor: str) -> AsyncIterator[Where]:
         """Yield a place with a path, as programs need that know no URI.
 
         A disk that has only a URI is a regular file meanwhile, of the same size; where
@@ -81,7 +79,7 @@ class NodeContext:
         if where.path or not uri:
             yield where
             return
-        async with self.machine.exported(uri, writable=writable) as path:
+        async with self.machine.exported(uri) as path:
             yield replace(where, path=path) if path else where
 
     def oses(self) -> dict[str, Os]:
