@@ -99,7 +99,7 @@ class Standing:
         return words.count(True) * 2 <= len(words)
 
     async def _words(self, truth: ConfigStore) -> list[bool | None]:
-        nodes = [one for one in truth.config.named(Node) if not one.offline]
+        nodes = truth.config.online()
         return await together(self._obeys(truth, node) for node in nodes)
 
     async def _obeys(self, truth: ConfigStore, node: Node) -> bool | None:

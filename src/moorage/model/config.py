@@ -116,6 +116,14 @@ class Config:
         """Return every object of a class, by name."""
         return sorted(self.all(cls), key=_nice_name)
 
+    def online(self) -> list[Node]:
+        """Return the nodes that nobody has marked offline, by name."""
+        return [node for node in self.named(Node) if not node.offline]
+
+    def hosts(self) -> list[Node]:
+        """Return those of them that run instances."""
+        return [node for node in self.online() if node.vm_capable]
+
     def count(self, cls: type[Entity]) -> int:
         """Return how many objects of a class there are."""
         return len(self.kinds.get(KIND_OF[cls], NO_UUIDS))

@@ -86,7 +86,7 @@ def recorded(view: View, disks: Iterable[Disk], node: Node) -> Iterator[Task]:
             marked.append(successor(disk, view.now, behind=lags))
     if marked:
         names = ", ".join(one.label for one in marked)
-        yield view.commit(f"record how the copies of {names} are", *marked)
+        yield view.record(f"record how the copies of {names} are", *marked)
 
 
 def side(view: View, disk: Disk, node: Node) -> MirrorState | None:

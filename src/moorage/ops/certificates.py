@@ -56,7 +56,7 @@ def renewal(
     both = successor(node, view.now, pins=(said.shown, said.pin))
     alone = successor(both, view.now, pins=(said.pin,))
     what = f"know node {node.name} by its old key or a new one"
-    yield view.commit(what, both, final=True)
+    yield view.record(what, both, final=True)
     yield Run(
         what=f"give node {node.name} a certificate of its new key",
         node=node.uuid,
@@ -64,7 +64,7 @@ def renewal(
         final=True,
     )
     what = f"know node {node.name} by its new key alone"
-    yield view.commit(what, alone, final=True)
+    yield view.record(what, alone, final=True)
 
 
 def on_master(view: View, what: str, do: Call, **how: Any) -> Run:  # noqa: ANN401

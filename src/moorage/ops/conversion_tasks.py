@@ -215,7 +215,7 @@ class Step:
         for removed in copies.remove(config, old, self.node, hint=hint):
             where = config.node(removed.node).name
             yield replace(removed, what=f"remove {whose} on {where}")
-        yield self.view.commit(f"forget {whose}", drop=(old,), final=True)
+        yield self.view.record(f"forget {whose}", drop=(old,), final=True)
 
 
 def copy(view: View, source: Disk, target: Disk, node: Node, rate: int = 0) -> Run:
@@ -253,7 +253,7 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
     pairs = [step.after() for step in steps]
     told = ", ".join(f"{new.label} in {new.dev_type}" for new, _ in pairs)
     both = (disk for pair in pairs for disk in pair)
-    yield view.commit(f"record disk {told}", *both, final=True)
+    yield view.record(f"record disk {told}", *both, final=True)
     for step, (new, old) in zip(steps, pairs, strict=True):
         whose = f"the old volume of disk {new.label}"
         for task in step.settle(new, old):

@@ -150,7 +150,7 @@ class TagsChange(OnTagged, frozen=True, kw_only=True):
         wanted = self.after(one)
         if wanted != one.tags:
             new = successor(one, view.now, tags=wanted)
-            yield view.commit(f"change the tags of {_label(one)}", new)
+            yield view.record(f"change the tags of {_label(one)}", new)
 
 
 class TagsSet(TagsChange, frozen=True, kw_only=True):

@@ -231,7 +231,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         yield from self.put_on(view, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
         yield from copies.detach(view.config, disk, node)
-        yield view.commit(f"record disk {disk.label}", disk)
+        yield view.record(f"record disk {disk.label}", disk)
 
     def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
         """Yield what puts data on the disk, which is attached on the node."""

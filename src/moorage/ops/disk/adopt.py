@@ -174,7 +174,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         yield node_tasks.attach(config, disk, node)
         yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
         yield node_tasks.detach(config, disk, node)
-        yield view.commit(f"adopt volume {self.volume}", disk)
+        yield view.record(f"adopt volume {self.volume}", disk)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the disk."""

@@ -71,7 +71,7 @@ def attach_tasks(
     disks = inserted(instance, disk.uuid, index)
     owner = successor(instance, view.now, disks=disks)
     what = f"give disk {disk.label} to {instance.name}, epoch {mine.epoch}"
-    yield view.commit(what, mine, owner)
+    yield view.record(what, mine, owner)
     if hot or instance.disks_active:
         yield from copies.attach(config, mine, node)
     if hot:

@@ -123,7 +123,7 @@ class DiskClone(ToStorage, frozen=True, kw_only=True):
         yield from step.make()
         yield from _copied(step)
         yield from copies.detach(view.config, new, step.node)
-        yield view.commit(f"record disk {new.label}", new)
+        yield view.record(f"record disk {new.label}", new)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""

@@ -39,7 +39,7 @@ def detach_tasks(
     lags = behind.freed(view, disk, node, active=holds(view, instance))
     free = successor(disk, view.now, last_node=last, group=node.group, behind=lags)
     rest = successor(instance, view.now, disks=left)
-    yield view.commit(f"take disk {disk.label} from {instance.name}", free, rest)
+    yield view.record(f"take disk {disk.label} from {instance.name}", free, rest)
 
 
 class DiskDetach(Operation, frozen=True, kw_only=True):

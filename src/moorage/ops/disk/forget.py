@@ -69,7 +69,7 @@ class DiskForget(Operation, frozen=True, kw_only=True):
             disks = tuple(uuid for uuid in owner.disks if uuid != disk.uuid)
             left = (successor(owner, view.now, disks=disks),)
         what = f"forget disk {disk.label}: {self.why.strip()}"
-        yield view.commit(what, *left, drop=(disk,))
+        yield view.record(what, *left, drop=(disk,))
         for node in holders(view, disk):
             yield node_tasks.forget(config, disk, node)
 

@@ -185,7 +185,7 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     parts = tuple(replace(data, size=to) for data in disk.children[:1])
     parts += disk.children[1:]
     grown = successor(disk, view.now, size=to, children=parts)
-    yield view.commit(f"record {to} MiB of {disk.label}", grown)
+    yield view.record(f"record {to} MiB of {disk.label}", grown)
     if not active:
         yield from copies.detach(config, grown, node, tolerant=True)
         return

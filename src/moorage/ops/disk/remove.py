@@ -56,4 +56,4 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
             yield from copies.detach(view.config, disk, node, tolerant=True)
         hint = forgetting(disk)
         yield from copies.remove(view.config, disk, node, sought=sought, hint=hint)
-        yield view.commit(f"forget disk {disk.label}", drop=(disk,))
+        yield view.record(f"forget disk {disk.label}", drop=(disk,))

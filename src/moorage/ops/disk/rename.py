@@ -90,7 +90,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
         """Record the name, and note it beside the volume of a detached disk."""
         disk = view.config.disk(self.disk)
         after = successor(disk, view.now, **renamed(view.config, disk, self.new_name))
-        yield view.commit(f"rename disk {disk.label} to {self.new_name}", after)
+        yield view.record(f"rename disk {disk.label} to {self.new_name}", after)
         yield from _noted(view.config, after)
 
 
@@ -165,6 +165,6 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         changed = successor(disk, view.now, **new)
         if self.params:
             yield from verified(view, changed)
-        yield view.commit(f"change disk {disk.label}", changed)
+        yield view.record(f"change disk {disk.label}", changed)
         if self.name is not UNSET:
             yield from _noted(view.config, changed)

@@ -95,7 +95,7 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         yield take(config, disk, copy, node)
         if not active:
             yield from copies.detach(config, disk, node)
-        yield view.commit(f"record disk {copy.label}", copy)
+        yield view.record(f"record disk {copy.label}", copy)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""

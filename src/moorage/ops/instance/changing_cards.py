@@ -161,7 +161,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
                 if self._rewires(view, mod):
                     yield from self._plugged(view, mod)
         new = successor(instance, view.now, nics=self.cards(view))
-        yield then.commit(f"change the network cards of {instance.name}", new)
+        yield then.record(f"change the network cards of {instance.name}", new)
 
     def _rewires(self, view: View, mod: Mod) -> bool:
         """Whether a running guest must let go of a card, or gets one."""

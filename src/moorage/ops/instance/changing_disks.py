@@ -210,7 +210,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             new = successor(now, view.now, **modified(view.config, now, mod))
             if parameters(mod):
                 yield from verified(view, new)
-            yield view.commit(f"change disk {disk.label}", new)
+            yield view.record(f"change disk {disk.label}", new)
 
     def _added(
         self, view: View, instance: Instance, mod: Mod, *, hot: bool
@@ -238,7 +238,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             yield from copies.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
         owner = successor(instance, view.now, disks=disks)
-        yield view.commit(f"give disk {disk.label} to {instance.name}", disk, owner)
+        yield view.record(f"give disk {disk.label} to {instance.name}", disk, owner)
         if hot:
             yield guest_tasks.plug(instance, disk, node, index)
         if self.wait_for_sync and (hot or instance.disks_active):
@@ -278,7 +278,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             node, hint = remover(view, last, home), forgetting(last)
             away = elsewhere(last, node)
             yield from copies.remove(view.config, last, node, sought=away, hint=hint)
-        yield view.commit(f"forget disk {disk.label}", drop=(last,), final=True)
+        yield view.record(f"forget disk {disk.label}", drop=(last,), final=True)
 
 
 def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:

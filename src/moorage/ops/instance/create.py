@@ -187,7 +187,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             yield from waits if self.wait_for_sync else ()
             for disk in disks:
                 yield from copies.detach(config, disk, node)
-        yield view.commit(f"record {instance.name}", *disks, instance)
+        yield view.record(f"record {instance.name}", *disks, instance)
         if self.start and self.wait_for_sync:
             yield from waits
 

@@ -81,7 +81,7 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
         starts = self.start and instance.admin_state == "up"
         lost = self.ignore_consistency or (source.offline and starts)
         there = moved(view, instance, target, active=starts, lost=lost)
-        yield view.commit(f"record {instance.name} on {target.name}", *there)
+        yield view.record(f"record {instance.name} on {target.name}", *there)
         if starts:
             # Undone, it is on its node again, and starts there if that is on.
             again = rescue(config, instance) if source.offline else ""

@@ -175,7 +175,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if running and running[0] != source:
             there = moved(view, instance, running[0])
             what = f"record {instance.name} on {running[0].name}"
-            yield view.commit(what, *there, final=True)
+            yield view.record(what, *there, final=True)
             for disk in disks_in(there):
                 alone = node_tasks.attach(view.config, disk, running[0], held=True)
                 yield replace(alone, tolerant=True)
@@ -251,7 +251,7 @@ def migration(
         witness=Witness(target.uuid, AwaitGuest(**node_tasks.of_guest(instance))),
     )
     there = moved(view, instance, target)
-    yield view.commit(f"record {instance.name} on {target.name}", *there, final=True)
+    yield view.record(f"record {instance.name} on {target.name}", *there, final=True)
     yield from _tidied(view, instance, disks_in(there), source, target)
 
 

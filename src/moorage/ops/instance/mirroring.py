@@ -160,7 +160,7 @@ class Mirroring:
                 do=BeginMirror(**of_disk(config, new)),
             )
         what = f"record {peer.name} as the secondary node of {self.instance.name}"
-        yield view.commit(what, *made)
+        yield view.record(what, *made)
         for new in made if self.waits else ():
             yield copies.follow(config, new, peer)
             yield copies.follow(config, new, node)
@@ -186,7 +186,7 @@ class Mirroring:
             yield from copies.detach(config, disk, node)
         what = f"record that the disks of {self.instance.name} have one copy"
         single = (self._single(view, *one) for one in self.wishes)
-        yield view.commit(what, *single, final=True)
+        yield view.record(what, *single, final=True)
         for disk in disks:
             left = replace(disk, epoch=disk.epoch + 1)
             for peer in copies.peers(config, disk, node):

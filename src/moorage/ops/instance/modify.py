@@ -229,7 +229,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             changed = successor(instance, view.now, **new)
             disks = self._taken_along(view) if self.pnode else ()
             new_one = screens.with_port(view.config, changed)
-            yield view.commit(f"change {instance.name}", *disks, new_one)
+            yield view.record(f"change {instance.name}", *disks, new_one)
 
     def _taken_along(self, view: View) -> list[Disk]:
         """Return the disks one epoch on: late steps of the old node are refused."""

@@ -220,7 +220,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         ]
         new = (one for one, _ in both)
         rest = self._taken_along(view)
-        yield view.commit(f"record new volumes of {instance.name}", *new, *kept, *rest)
+        yield view.record(f"record new volumes of {instance.name}", *new, *kept, *rest)
 
     def _taken_along(self, view: View) -> list[Disk | Instance]:
         """Return the instance on another node, and its other disks one epoch on."""

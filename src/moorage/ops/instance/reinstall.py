@@ -108,7 +108,7 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
                 for name in ("os", "osparams", "osparams_private")
             }
             new = successor(old, view.now, **what)
-            yield view.commit(f"record what is on {old.name}", new)
+            yield view.record(f"record what is on {old.name}", new)
 
 
 def changed(

@@ -102,7 +102,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         if not node.offline:
             yield from put_down(view, instance, node, self.shutdown_timeout)
         left = tuple(_freed(view, instance, disk) for disk in disks)
-        yield view.commit(
+        yield view.record(
             f"forget {instance.name}", *left, drop=(instance,), final=True
         )
         for disk in () if self.keep_disks else left:
@@ -122,7 +122,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             tolerant=self.ignore_failures,
             hint=forgetting(disk),
         )
-        yield view.commit(f"forget disk {disk.label}", drop=(disk,))
+        yield view.record(f"forget disk {disk.label}", drop=(disk,))
 
     def _elsewhere(self, view: View) -> list[Disk]:
         """Return the disks that another node may have to remove.

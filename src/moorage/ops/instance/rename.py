@@ -79,7 +79,7 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         """Record the name; then tell the OS, and the storage."""
         old = self.instance(view)
         new = successor(old, view.now, name=self.new_name)
-        yield view.commit(f"record {old.name} as {new.name}", new)
+        yield view.record(f"record {old.name} as {new.name}", new)
         node = view.config.home(old)
         if self._has_system(view) and not self._why_untold(view):
             told = osparams.rename(view, new, old.name, node)

@@ -304,7 +304,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         for _, new in found:
             yield node_tasks.create(config, new, to)
         what = f"record {to.name} as the secondary node of {instance.name}"
-        yield view.commit(what, *(new for _, new in found))
+        yield view.record(what, *(new for _, new in found))
         for old, new in found:
             yield from self._turned(view, old, new, active=active)
         left = self._secondary(view)

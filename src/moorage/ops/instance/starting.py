@@ -44,7 +44,7 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    return [view.commit(f"record {instance.name} as {state}", *disks, new)]
+    return [view.record(f"record {instance.name} as {state}", *disks, new)]
 
 
 def _seen(
