@@ -15,14 +15,17 @@ from moorage.node.wiring import Wiring
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
+    blockdev,
     cards,
     consoles,
+    devices,
     dumping,
     ending,
     hotplug,
     lines,
     migration,
     mirror,
+    netdev,
     observing,
     power,
     process,
@@ -33,7 +36,6 @@ from .cables import Cables
 from .gate import Gate
 from .guest_dir import Home
 from .launching import Launcher
-from .letting_go import let_go
 from .monitor import conversation
 from .openings import Images
 
@@ -197,8 +199,9 @@ class Kvm:
         home = self._home(uuid)
         if not home.has_process():
             return
-        ask = partial(hotplug.ask_to_unplug, disk=disk)
-        await let_go(home, ask, f"disk {disk}", self._unplug_timeout, disk=disk)
+        name, close = blockdev.device_name(disk), partial(hotplug.let_go, disk=disk)
+        what, patience = f"disk {disk}", self._unplug_timeout
+        await devices.let_go(home, name, close, what, patience, disk=disk)
 
     async def plug_card(self, uuid: str, card: Card) -> None:
         """Hot-plug a network card; one that is plugged is left alone."""
@@ -222,8 +225,9 @@ class Kvm:
         """
         home = self._home(uuid)
         if home.has_process():
-            ask = partial(cards.ask_to_unplug, card=card)
-            await let_go(home, ask, f"network card {card}", self._unplug_timeout)
+            name, close = netdev.device_name(card), partial(cards.let_go, card=card)
+            what, patience = f"network card {card}", self._unplug_timeout
+            await devices.let_go(home, name, close, what, patience)
             await self._cables.unplugged(home, card)
 
     async def arrived(self, uuid: str) -> None:
