@@ -186,7 +186,7 @@ async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> Non
 async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
     async with places_of(at, args) as places:
-        told = replace(told_of(at, args, places), again=args.again)
+        told = told_of(at, args, places)
         await at.run(oses.command("create", at.oses(), told), report)
 
 
@@ -218,33 +218,12 @@ def told_of(
     places
         Where the disks are on this node.
     """
-    disks = tuple(
-        oses.OsDisk(
-            uuid=disk.uuid,
-            size=disk.size,
-            where=where,
-            served=where != at.where(disk),
-            mode=disk.mode,
-            name=disk.name,
-        )
+    filled = hvparams.filled(args.hypervisor, args.hvparams)
+    disks = (
+        oses.OsDisk(disk, where, served=where != at.where(disk))
         for disk, where in zip(args.disks, places, strict=True)
     )
-    return oses.Install(
-        instance=args.name,
-        os=args.os,
-        uuid=args.uuid,
-        primary_node=at.name,
-        secondary_nodes=args.secondaries,
-        ctime=args.ctime,
-        mtime=args.mtime,
-        beparams=args.beparams,
-        hypervisor=args.hypervisor,
-        disks=disks,
-        nics=args.nics,
-        networks=args.networks,
-        hvparams=hvparams.filled(args.hypervisor, args.hvparams),
-        osparams=args.osparams,
-    )
+    return oses.Install(replace(args, hvparams=filled), at.name, tuple(disks))
 
 
 def _spec(at: NodeContext, args: Whole[object]) -> GuestSpec:
