@@ -16,14 +16,12 @@ from moorage.storage.command import (
     Command,
     Id,
     Opened,
-    Outcome,
     Params,
     Settings,
     Steps,
     Where,
 )
 from moorage.storage.validation import check_name
-from moorage.units import Mib
 
 from .file import PROGRAMS, File
 
@@ -87,43 +85,16 @@ class Gluster(File):
         directory = settings.get(_SETTING, "")
         return f"{directory}/{_given(params, 'volume')}" if directory else ""
 
-    def create(self, disk: Disk) -> Steps[Outcome]:
-        """Make the file, as on any file system."""
-        yield from self._mounted(disk.params)
-        return (yield from super().create(self._placed(disk)))
-
-    def remove(self, disk: Disk) -> Steps[Outcome]:
-        """Delete the file."""
-        yield from self._mounted(disk.params)
-        return (yield from super().remove(self._placed(disk)))
-
     def attach(self, disk: Disk) -> Steps[Where]:
         """Check that the file is there; the guest opens it, or QEMU its URI."""
-        yield from self._mounted(disk.params)
-        here = self._placed(disk)
-        found = yield from super().attach(here)
+        found = yield from super().attach(disk)
         if is_userspace(disk.params):
-            yield from self._let_in(here)
+            yield from self._let_in(str(found.path))
         server = f"{_given(disk.params, 'host')}:{_given(disk.params, 'port')}"
         at = f"{_given(disk.params, 'volume')}/{disk.volume}"
         uris = {"kvm": f"gluster+tcp://{server}/{at}"}
         path = None if is_userspace(disk.params) else found.path
         return Where(path=path, uris=uris)
-
-    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
-        """Extend the file to `to` MiB."""
-        yield from self._mounted(disk.params)
-        return (yield from super().grow(self._placed(disk), to))
-
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
-        """Copy the file beside itself."""
-        yield from self._mounted(disk.params)
-        return (yield from super().snapshot(self._placed(disk), name, size))
-
-    def measure(self, disk: Disk) -> Steps[Mib]:
-        """Return the file's length."""
-        yield from self._mounted(disk.params)
-        return (yield from super().measure(self._placed(disk)))
 
     def examine(self) -> Steps[tuple[Need, ...]]:
         """Try to mount the volume."""
@@ -158,19 +129,19 @@ class Gluster(File):
             for one in found
         )
 
-    def _placed(self, disk: Disk) -> Disk:
-        """Return the disk with the path that its file has on this node."""
+    def _here(self, disk: Disk) -> Steps[Disk]:
+        """Mount the volume, and return the disk with the path of its file in it."""
+        yield from self._mounted(disk.params)
         root = self._root(disk)
         path = self._inside(str(PurePosixPath(root, disk.volume)), root)
         return replace(disk, logical_id=(_DRIVER, path))
 
-    def _let_in(self, disk: Disk) -> Steps[None]:
+    def _let_in(self, path: str) -> Steps[None]:
         """Let QEMU open the file, which is a user without rights in the volume, too.
 
         Gluster asks for no proof of who somebody is: what is kept from others is kept
         by its own lists of addresses (``auth.allow``).
         """
-        path = disk.volume
         folder = str(PurePosixPath(path).parent)
         enter = ("chmod", "o+x", "--", folder)
         yield Command(enter, images={folder: Opened.DIRECTORY})
