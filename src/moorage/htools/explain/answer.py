@@ -5,16 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from moorage.htools.assignment import drop_primary
 from moorage.htools.constants import Fail, Mirror
 from moorage.htools.constraints.violation import Violation, is_away
-from moorage.htools.explain.explain import Explanation, explain_place, refusal_reasons
+from moorage.htools.explain.explain import (
+    Explanation,
+    explain_place,
+    reasons,
+    refusal_reasons,
+)
 from moorage.htools.explain.node_remedy import node_change
 from moorage.htools.explain.reason import Reason
 from moorage.htools.explain.skipped import untried
 from moorage.htools.inst import NOWHERE, Inst
 from moorage.htools.moves import FA, FAILOVER, Move, Moved, R, apply, why_move
-from moorage.htools.placement.allocate import Asking, as_drbd
+from moorage.htools.placement.allocate import Asking
 from moorage.htools.placement.evacuation import (
     ALL,
     PRIMARY,
@@ -34,6 +38,7 @@ from moorage.htools.placement.requests import (
     Request,
     Response,
     answer,
+    unplaced,
 )
 from moorage.htools.state import State
 
@@ -93,18 +98,13 @@ def _second(
 ) -> Iterator[Explanation]:
     """Explain why nobody keeps a second copy."""
     old = state.insts[request.inst]
-    home = state.nodes[old.p]
-    insts = list(state.insts)
-    insts[old.idx] = as_drbd(old)
-    without = replace(state.with_nodes([drop_primary(home, old)]), insts=insts)
+    without, inst = unplaced(state, old)
     told = [
         reason
         for found in response.allocations
-        for reason in refusal_reasons(
-            without, insts[old.idx], found.refusals, force=asking.force
-        )
+        for reason in reasons(without, inst, found, force=asking.force)
     ]
-    told += _offline(state, home.group, {old.p})
+    told += _offline(state, state.nodes[old.p].group, {old.p})
     change = None
     if not response.success:
         change = node_change(
