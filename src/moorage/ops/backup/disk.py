@@ -19,12 +19,12 @@ from moorage.ops.disk_access import (
     ask_reach,
     candidates,
     check_reach,
+    check_sound,
     worker,
 )
 from moorage.ops.disk_names import hold_names
 from moorage.ops.instance.base import ask
 from moorage.ops.liveness import check_known, holds, runs
-from moorage.ops.quarantine import check_sound
 from moorage.protocol import Writing
 
 from . import dumps

@@ -120,10 +120,9 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
 
     def _looked(self, seen: Seen) -> dict[str, Any]:
         found = list(self._findings(seen))
-        mild = [one for one in found if one["warning"]]
         return {
-            "errors": [_told(one) for one in found if one not in mild],
-            "warnings": [_told(one) for one in mild],
+            "errors": [_told(one) for one in found if not one["warning"]],
+            "warnings": [_told(one) for one in found if one["warning"]],
             "checked": _counted(seen),
         }
 
