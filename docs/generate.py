@@ -118,10 +118,15 @@ def _split(given: tuple[Option, ...]) -> tuple[list[Option], list[str]]:
         (declared.BALANCING, "the [limits of balancing](#limits-of-balancing)"),
         (declared.ASKED, "the [questions about the program](#about-the-program)"),
     ):
-        if all(option in own for option in group):
-            own = [option for option in own if option not in group]
+        shared = set(map(_words, group))
+        if shared <= set(map(_words, own)):
+            own = [option for option in own if _words(option) not in shared]
             common.append(link)
     return own, common
+
+
+def _words(option: Option) -> tuple[tuple[str, ...], str]:
+    return option.flags, option.help
 
 
 def _options(given: Sequence[Option]) -> Lines:

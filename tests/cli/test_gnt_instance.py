@@ -193,7 +193,7 @@ def test_add_refuses_what_there_is_not(typed, line, field) -> None:
 @pytest.mark.parametrize(
     ("line", "fields"),
     [
-        ("-t plain -s 10G x", {"disks": [{"size": 10240}], "start": True}),
+        ("-t plain -s 10G x", {"disks": [{"size": 10240}]}),
         ("-t diskless --no-install x", {"disks": [], "no_install": True}),
         ("-t diskless --no-nics x", {"nics": []}),
         ("-t diskless --net 0 x", {"nics": [{}]}),
@@ -280,6 +280,7 @@ def test_modify_the_rest(master, typed) -> None:
             "offline": False,
             "hotplug": True,
             "hotplug_if_possible": True,
+            "wait_for_sync": False,
             "force": True,
         }
     ]
@@ -327,7 +328,6 @@ CASES = [
             "OP_ID": "OP_INSTANCE_GROW_DISK",
             "disk": 1,
             "amount": 5120,
-            "absolute": False,
         },
     ),
     (

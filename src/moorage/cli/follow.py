@@ -204,19 +204,28 @@ def _carried_out(call: Call, op_id: str, fields: Mapping[str, Any]) -> tuple[int
     return job, result
 
 
-def perform_all(call: Call, ops: Mapping[str, Mapping[str, Any]]) -> int:
-    """Carry out a job a name; return the exit status: 1 when any failed."""
-    if len(ops) == 1:
-        ((_, op),) = ops.items()
-        fields = {key: value for key, value in op.items() if key != "OP_ID"}
-        perform(call, op["OP_ID"], **fields)
+def perform_all(call: Call, op_id: str, each: Mapping[str, Mapping[str, Any]]) -> int:
+    """Carry out a job a name; return the exit status: 1 when any failed.
+
+    Parameters
+    ----------
+    each
+        Fields of the opcode, by the name of what it is about.
+    """
+    if len(each) == 1:
+        (fields,) = each.values()
+        perform(call, op_id, **fields)
+    if len(each) <= 1:
         return 0
-    wholes = [
-        opcode(call, op["OP_ID"], {k: v for k, v in op.items() if k != "OP_ID"})
-        for op in ops.values()
-    ]
-    answers = call.client.submit_many_jobs([[op] for op in wholes])
-    return follow_many(call, dict(zip(ops, answers, strict=True)))
+    jobs = [[opcode(call, op_id, fields)] for fields in each.values()]
+    answers = call.client.submit_many_jobs(jobs)
+    return follow_many(call, dict(zip(each, answers, strict=True)))
+
+
+def submitted(result: Mapping[str, Any]) -> dict[str, tuple[bool, Any]]:
+    """Return the jobs that an operation has submitted, by what each is for."""
+    jobs = zip(result["names"], result["jobs"], strict=True)
+    return {name: (bool(taken), what) for name, (taken, what) in jobs}
 
 
 def follow_many(call: Call, answers: Mapping[str, tuple[bool, Any]]) -> int:

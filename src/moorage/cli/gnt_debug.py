@@ -11,7 +11,7 @@ from moorage.units import is_whole
 
 from .command import Call, Command, Example, Operand, Option, Program
 from .follow import failures, follow_many, perform
-from .listing import LOOK, OPTIONS, chosen, print_query
+from .listing import LOOK, OUTPUT, chosen, print_query
 from .main import run
 from .options import DEBUG, JOB, JSON, moot, refused
 from .qfilter import of_words
@@ -26,40 +26,25 @@ def locks(call: Call) -> int:
     return print_query(call, "lock", fields, of_words(call.words, ("name",)))
 
 
-def delay(call: Call) -> int:
+def delay(call: Call) -> None:
     """Submit a job that does nothing for a while."""
     (text,) = call.words
     try:
         seconds = float(text)
     except ValueError as error:
         raise BadInput(f"'{text}' is not a number of seconds") from error
-    nodes = call.option("node")
-    perform(
-        call,
-        "OP_TEST_DELAY",
-        duration=seconds,
-        on_master=not call.option("no_master"),
-        on_nodes=nodes,
-        **_asked(call),
-    )
-    return 0
-
-
-def _asked(call: Call) -> dict[str, Any]:
-    """Return the fields of the options that were given."""
-    found: dict[str, Any] = {
-        name: True for name in ("interruptible", "no_locks") if call.option(name)
-    }
-    times = call.option("repeat")
-    if times and not times.isdecimal():
-        raise BadInput(f"'{times}' is not a number of times")
-    return found | ({"repeat": int(times)} if times else {})
+    fields = call.given
+    if times := fields.get("repeat"):
+        if not times.isdecimal():
+            raise BadInput(f"'{times}' is not a number of times")
+        fields["repeat"] = int(times)
+    perform(call, "OP_TEST_DELAY", duration=seconds, **fields)
 
 
 def submit(call: Call) -> int:
     """Submit jobs from files that hold lists of opcodes, as JSON."""
     began = time.monotonic()
-    ops, rounds = call.option("op_repeat") or 1, call.option("job_repeat") or 1
+    ops, rounds = call.option("op_repeat"), call.option("job_repeat")
     jobs = {name: [op for op in _ops(name) for _ in range(ops)] for name in call.words}
     names = {
         name if rounds == 1 else f"{name} #{n + 1}": jobs[name]
@@ -138,7 +123,7 @@ PROGRAM = Program(
             "List what jobs hold and wait for",
             (Operand("LOCK", 0, None),),
             (
-                OPTIONS[0],
+                OUTPUT,
                 *LOOK,
                 refused("--interval", "watch repeats a command", "SECONDS"),
                 JSON,
@@ -152,8 +137,16 @@ PROGRAM = Program(
             "Submit a job that does nothing for a while",
             (Operand("SECONDS"),),
             (
-                Option(("--no-master",), "not on the master"),
-                Option(("-n", "--node"), "on this node", "NODE", repeats=True),
+                Option(
+                    ("--no-master",), "not on the master", dest="on_master", value=False
+                ),
+                Option(
+                    ("-n", "--node"),
+                    "on this node",
+                    "NODE",
+                    repeats=True,
+                    dest="on_nodes",
+                ),
                 Option(("-r", "--repeat"), "so many times", "N"),
                 Option(("-l", "--no-locks"), "without locks of the nodes"),
                 Option(("-i", "--interruptible"), "as every delay is, by a cancel"),
@@ -166,8 +159,8 @@ PROGRAM = Program(
             "Submit jobs from files of opcodes",
             (Operand("FILE", 1, None),),
             (
-                Option(("--op-repeat",), "each opcode so many times", "N", times),
-                Option(("--job-repeat",), "each job so many times", "N", times),
+                Option(("--op-repeat",), "each opcode so many times", "N", times, 1),
+                Option(("--job-repeat",), "each job so many times", "N", times, 1),
                 Option(("--each",), "submit jobs one by one, not all at once"),
                 Option(("--timing-stats",), "say how long it took"),
                 moot("--verbose", "jobs are followed in any case", short="-v"),

@@ -92,7 +92,7 @@ def list_jobs(call: Call) -> int:
     return print_query(call, "job", fields, wanted)
 
 
-def info(call: Call) -> int:
+def info(call: Call) -> None:
     """Print all that is known of some jobs."""
     wanted = numbers(call.words)
     rows = list(call.client.query_jobs(wanted, _INFO))
@@ -100,12 +100,7 @@ def info(call: Call) -> int:
         if row is None:
             raise NotFound(f"job {number} is not known", hint="gnt-job list")
     jobs = [dict(zip(_INFO, row, strict=True)) for row in rows if row is not None]
-    if call.option("json"):
-        call.terminal.print(json.dumps(jobs, indent=2))
-        return 0
-    for line in lines([_job(job) for job in jobs]):
-        call.terminal.print(line)
-    return 0
+    call.show(jobs, lines([_job(job) for job in jobs]))
 
 
 def _job(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +163,7 @@ def _logged(entry: Sequence[Any]) -> dict[str, Any]:
     return {"Content": _short(message), "Time": moment(stamp), "Type": kind}
 
 
-def watch(call: Call) -> int:
+def watch(call: Call) -> None:
     """Show a job's output until it ends."""
     number, *others = numbers(call.words)
     if others:
@@ -176,7 +171,6 @@ def watch(call: Call) -> int:
     call.terminal.print(f"Output from job {number} follows")
     call.terminal.print("-" * 22)
     follow(call, number)
-    return 0
 
 
 def wait(call: Call) -> int:
@@ -205,11 +199,17 @@ def cancel(call: Call) -> int:
             "the --kill option ends scripts in the middle: it must be confirmed",
             hint=f"gnt-job cancel --kill --yes-do-it {named}",
         )
+    kill = bool(call.option("kill"))
+    return _each(call, wanted, "Cancel", "CancelJob", kill)
+
+
+def _each(call: Call, jobs: Sequence[int], what: str, method: str, how: object) -> int:
+    """Ask the master something for each job; return 1 if it refuses one."""
     if not call.words:
-        call.ask(f"Cancel {counted(len(wanted), 'job')}?")
+        call.ask(f"{what} {counted(len(jobs), 'job')}?")
     worst = 0
-    for number in wanted:
-        done, message = call.client.call("CancelJob", number, bool(call.option("kill")))
+    for number in jobs:
+        done, message = call.client.call(method, number, how)
         (call.terminal.print if done else call.terminal.talk)(str(message))
         worst |= not done
     return int(worst)
@@ -227,44 +227,35 @@ def _chosen_jobs(call: Call) -> list[int]:
         raise BadInput("no job is named", hint=hint)
     states = [state for name in names for state in STATES.get(name, (name,))]
     wanted: Filter = ["|", *(["==", "status", state] for state in states)]
-    _, rows = call.client.query("job", ["id"], wanted)
-    return [int(row[0][1]) for row in rows]
+    return [row["id"] for row in call.rows("job", ["id"], wanted)]
 
 
-def archive(call: Call) -> int:
+def archive(call: Call) -> None:
     """Put finished jobs away."""
     for number in numbers(call.words):
         if not call.client.call("ArchiveJob", number):
             raise WrongState(f"job {number} cannot be archived: it has not ended")
-    return 0
 
 
-def autoarchive(call: Call) -> int:
+def autoarchive(call: Call) -> None:
     """Put jobs away that ended long ago."""
     (word,) = call.words
     age = -1 if word == "all" else span(word)
     done, left = call.client.call("AutoArchiveJobs", age)
     told = f"Archived {counted(done, 'job')}"
     call.terminal.print(f"{told}, {left} are left" if left else told)
-    return 0
 
 
 def change_priority(call: Call) -> int:
     """Let jobs run earlier or later."""
     priority = PRIORITIES[call.option("priority") or "normal"]
-    worst = 0
-    wanted = _chosen_jobs(call)
-    if not call.words:
-        call.ask(f"Change the priority of {counted(len(wanted), 'job')}?")
-    for number in wanted:
-        done, message = call.client.call("ChangeJobPriority", number, priority)
-        (call.terminal.print if done else call.terminal.talk)(str(message))
-        worst |= not done
-    return int(worst)
+    what = "Change the priority of"
+    return _each(call, _chosen_jobs(call), what, "ChangeJobPriority", priority)
 
 
 _JOB = (Operand("JOB"),)
 _JOBS = (Operand("JOB", 1, None),)
+_ANY = (Operand("JOB", 0, None),)
 _LIST, _LIST_FIELDS = LISTING.commands("gnt-job", 'status == "error"', "priority")
 _GROUPS = tuple(
     Option((f"--{name}",), f"those with status {' or '.join(states)}")
@@ -315,7 +306,7 @@ PROGRAM = Program(
             "cancel",
             cancel,
             "Cancel jobs; what a running one has begun is undone",
-            (Operand("JOB", 0, None),),
+            _ANY,
             (
                 *_CHOICES,
                 Option(("--kill",), "end the script that it runs on a node, too"),
@@ -338,13 +329,8 @@ PROGRAM = Program(
             "change-priority",
             change_priority,
             "Let jobs run earlier or later",
-            (Operand("JOB", 0, None),),
-            (
-                *_CHOICES,
-                *ASKING,
-                PRIORITY,
-                DEBUG,
-            ),
+            _ANY,
+            (*_CHOICES, *ASKING, PRIORITY, DEBUG),
         ),
     ),
 )

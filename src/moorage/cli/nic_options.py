@@ -98,17 +98,17 @@ def _checked(action: str, which: int | str, keys: Mapping[str, Any]) -> list[Any
     return [action, which, words]
 
 
-def params(call: Call) -> dict[str, str]:
-    """Return the parameters that ``--nic-parameters`` gives, as text."""
-    given = call.option("nic_parameters") or {}
-    return {name: "" if value is None else str(value) for name, value in given.items()}
+def _params(text: str) -> dict[str, str]:
+    """Return how cards are connected, as text."""
+    return {k: "" if v is None else str(v) for k, v in key_values(text).items()}
 
 
 DEFAULTS = Option(
     ("-N", "--nic-parameters"),
     "how network cards are connected: mode=bridged|routed|openvswitch,link=br0,vlan=",
     "KEY=VALUE,...",
-    key_values,
+    _params,
+    dest="nicparams",
 )
 MODIFIED = Option(
     ("--net",),
@@ -117,6 +117,8 @@ MODIFIED = Option(
     "N:ACTION,KEY=VALUE,...",
     net_option,
     repeats=True,
+    dest="nics",
+    join=changes,
 )
 NEW = Option(
     ("--net",),
@@ -124,12 +126,11 @@ NEW = Option(
     "N:KEY=VALUE,...",
     ident_key_values,
     repeats=True,
+    local=True,
 )
 CONFLICTS = Option(
-    ("--no-conflicts-check",), "let an address be one of a network that it is not in"
+    ("--no-conflicts-check",),
+    "let an address be one of a network that it is not in",
+    dest="conflicts_check",
+    value=False,
 )
-
-
-def conflicts(call: Call) -> dict[str, bool]:
-    """Return whether addresses are looked for in networks, if they are not to be."""
-    return {"conflicts_check": False} if call.option("no_conflicts_check") else {}

@@ -96,14 +96,19 @@ def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {key: value for given in values for key, value in given.items()}
 
 
-def hypervisor(text: str) -> tuple[str, dict[str, Any]]:
-    """Return the hypervisor's name and parameters of ``-H kvm:acpi=true``."""
-    return ident_key_values(text)
+def text_params(values: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the parameters of several options together, as scripts see them."""
+    return text_values(merged(values))
 
 
 def text_values(values: Mapping[str, Any]) -> dict[str, str]:
     """Return parameters as scripts see them: texts, without those set to none."""
     return {key: str(value) for key, value in values.items() if value is not None}
+
+
+def text_keys(text: str) -> dict[str, str]:
+    """Return the keys of ``key=value,...`` as scripts see them."""
+    return text_values(key_values(text))
 
 
 def backend_parameters(text: str) -> dict[str, Any]:
@@ -137,18 +142,22 @@ def shown_uids(ranges: Iterable[Iterable[int]]) -> str:
     return uidpool.shown(tuple((first, last) for first, last in ranges))
 
 
+def reset(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, those set to none with the word default for their value."""
+    return {key: "default" if one is None else one for key, one in values.items()}
+
+
 def nested(given: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
     """Return parameters by what they are of; none stands for the word default."""
     found: dict[str, dict[str, Any]] = {}
     for ident, keys in given:
-        values = {k: "default" if v is None else v for k, v in keys.items()}
-        found.setdefault(ident, {}).update(values)
+        found.setdefault(ident, {}).update(reset(keys))
     return found
 
 
-def check_changed(flag: str, given: Sequence[tuple[str, dict[str, Any]]]) -> None:
+def check_changed(flag: str, given: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise `BadInput` for ``-H kvm``, which changes nothing of kvm."""
-    for ident, keys in given:
+    for ident, keys in given.items():
         if not keys:
             raise BadInput(
                 f"{flag} {ident} names no parameter", hint=f"{flag} {ident}:KEY=VALUE"

@@ -12,7 +12,7 @@ def _daemons(name: str) -> Any:  # noqa: ANN401 - a module of the daemons' side,
     return import_module(f"moorage.daemons.{name}")
 
 
-def failover(call: Call) -> int:
+def failover(call: Call) -> None:
     """Make this node the master."""
     paths = _daemons("paths")
 
@@ -30,7 +30,6 @@ def failover(call: Call) -> int:
     )
     for line in told:
         call.terminal.print(line)
-    return 0
 
 
 def heard() -> str:
@@ -40,11 +39,10 @@ def heard() -> str:
     return str(known.sender.node) if known else ""
 
 
-def ping(call: Call) -> int:
+def ping(call: Call) -> None:
     """Say whether the master answers; the exit status says it, too."""
     (name,) = call.client.call("QueryConfigValues", ["master_node"])
     call.terminal.print(f"The master on {name} answers")
-    return 0
 
 
 COMMANDS = (

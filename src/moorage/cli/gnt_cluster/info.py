@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the cluster is like."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,15 +19,10 @@ from . import failover, renew_crypto
 POLICY = "Instance policy - limits for instances"
 
 
-def info(call: Call) -> int:
+def info(call: Call) -> None:
     """Print the cluster's settings."""
     found = call.client.call("QueryClusterInfo")
-    if call.option("json"):
-        call.terminal.print(json.dumps(found, indent=2))
-        return 0
-    for line in lines(cluster(found)):
-        call.terminal.print(line)
-    return 0
+    call.show(found, lines(cluster(found)))
 
 
 def cluster(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +115,7 @@ def _maps(value: Any) -> Any:  # noqa: ANN401
     return Flow(value) if isinstance(value, list) else "" if value is None else value
 
 
-def show_version(call: Call) -> int:
+def show_version(call: Call) -> None:
     """Print the versions of software and interfaces."""
     found = call.client.call("QueryClusterInfo")
     shown = {
@@ -134,10 +128,9 @@ def show_version(call: Call) -> int:
     for word, value in shown.items():
         if value is not None:
             call.terminal.print(f"{word}: {value}")
-    return 0
 
 
-def master(call: Call) -> int:
+def master(call: Call) -> None:
     """Print the master's name; on another node, the one that it heard last."""
     try:
         (name,) = call.client.call("QueryConfigValues", ["master_node"])
@@ -146,7 +139,6 @@ def master(call: Call) -> int:
         if not name:
             raise
     call.terminal.print(str(name))
-    return 0
 
 
 INFO = Command(

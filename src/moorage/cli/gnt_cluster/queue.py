@@ -6,7 +6,7 @@ from moorage.cli.options import DEBUG
 from moorage.errors import BadInput
 
 
-def queue(call: Call) -> int:
+def queue(call: Call) -> None:
     """Close the queue for new jobs, open it, or show which it is."""
     (word,) = call.words
     if word in ("drain", "undrain"):
@@ -19,7 +19,6 @@ def queue(call: Call) -> int:
             f"the queue takes drain, undrain or info, not '{word}'",
             hint="gnt-cluster queue info",
         )
-    return 0
 
 
 COMMAND = Command(

@@ -15,8 +15,7 @@ _FIELDS = ("name", "version", "offline", "master")
 def upgrade(call: Call) -> int:
     """Say what runs where, and what to type; return 1 if anything is left to do."""
     found = call.client.call("QueryClusterInfo")
-    _, rows = call.client.query("node", _FIELDS)
-    nodes = [dict(zip(_FIELDS, (v for _, v in row), strict=True)) for row in rows]
+    nodes = call.rows("node", _FIELDS)
     left = 0
     for line, done in told(str(found["software_version"]), nodes):
         call.terminal.print(line)

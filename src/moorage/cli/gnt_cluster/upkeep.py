@@ -7,6 +7,7 @@ from typing import Any
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.details import look_up
 from moorage.cli.follow import follow_many, perform
+from moorage.cli.operation import performs
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
 from moorage.cli.show_policy import flags
@@ -16,7 +17,7 @@ from moorage.errors import BadInput, WrongState
 # -- the watcher -----------------------------------------------------------------------
 
 
-def watcher(call: Call) -> int:
+def watcher(call: Call) -> None:
     """Pause the watcher, let it go on, or say which it is."""
     word, *spans = call.words
     if word == "pause" and len(spans) == 1:
@@ -35,34 +36,16 @@ def watcher(call: Call) -> int:
             "the watcher takes pause with a time, continue or info",
             hint="gnt-cluster watcher pause 2h",
         )
-    return 0
 
 
-# -- names and policy ------------------------------------------------------------------
+# -- policy ----------------------------------------------------------------------------
 
 
-def rename(call: Call) -> int:
-    """Give the cluster another name."""
-    (name,) = call.words
-    call.ask(f"Rename the cluster to {name}?")
-    perform(call, "OP_CLUSTER_RENAME", name=name)
-    call.terminal.print(f"The cluster is called {name} now")
-    return 0
-
-
-def redist(call: Call) -> int:
-    """Say that there is nothing to distribute."""
-    perform(call, "OP_CLUSTER_REDIST_CONF")
-    call.terminal.print("Master candidates get each change when it is made")
-    return 0
-
-
-def show_policy(call: Call) -> int:
+def show_policy(call: Call) -> None:
     """Print the command that would make the policy as it is."""
     policy = call.client.call("QueryClusterInfo")["ipolicy"]
     words = flags(policy, standard=True)
     call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
-    return 0
 
 
 # -- a power cut -----------------------------------------------------------------------
@@ -132,14 +115,21 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        rename,
+        performs(
+            "OP_CLUSTER_RENAME",
+            "The cluster is called {name} now",
+            asks="Rename the cluster to {name}?",
+        ),
         "Give the cluster another name",
-        (Operand("NAME"),),
+        (Operand("NAME", field="name"),),
         (*ASKING, *JOB),
     ),
     Command(
         "redist-conf",
-        redist,
+        performs(
+            "OP_CLUSTER_REDIST_CONF",
+            "Master candidates get each change when it is made",
+        ),
         "Accepted, as in Ganeti: master candidates get each change when it is made",
         (),
         (moot("--yes-do-it", "nothing is asked"), *JOB),

@@ -3,15 +3,7 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import merged, text_values
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    forced,
-    names,
-    overridden,
-)
+from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
@@ -20,43 +12,21 @@ from .options import ACCESS, MODE, PARAM, PROVIDER
 _DIGITS = 6
 
 
-def add(call: Call) -> int:
+def add(call: Call) -> None:
     """Make a disk that belongs to nobody."""
     name = _only_name(call)
-    fields = call.given(
-        disk_template="disk_template",
-        provider="provider",
-        pool="pool",
-        access="access",
-        adopt="adopt",
-        size="size",
-        mode="mode",
-        spindles="spindles",
-        node="node",
-        group="node_group",
-        tags="tags",
-    )
+    fields = call.given | ({"name": name} if name else {})
     if not fields.keys() & {"disk_template", "pool"}:
         raise BadInput(
             "a new disk needs a template or a storage pool",
             hint="add -t ext, -t sharedfile ... or --pool NAME",
         )
-    if "size" not in fields and "adopt" not in fields:
+    if not fields.keys() & {"size", "adopt"}:
         raise BadInput(
             "a new disk needs a size", hint="add -s 10G (or --adopt to take data over)"
         )
-    params = merged(call.option("param"))
-    uuid = perform(
-        call,
-        "OP_DISK_ADD",
-        **fields,
-        **({"name": name} if name else {}),
-        **({"params": text_values(params)} if params else {}),
-        **forced(call),
-        **overridden(call),
-    )
+    uuid = perform(call, "OP_DISK_ADD", **fields)
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
-    return 0
 
 
 def _spindles(text: str) -> int:
@@ -92,7 +62,12 @@ COMMAND = Command(
         Option(("--adopt",), "take over what is there already", "PATH"),
         Option(("--name",), "the disk's name, as the operand", "NAME"),
         Option(("-n", "--node"), "the node that is to hold it", "NODE"),
-        Option(("-g", "--node-group"), "the node group that is to reach it", "GROUP"),
+        Option(
+            ("-g", "--node-group"),
+            "the node group that is to reach it",
+            "GROUP",
+            dest="group",
+        ),
         MODE,
         Option(
             ("--spindles",),
@@ -101,7 +76,7 @@ COMMAND = Command(
             _spindles,
         ),
         FORCE_PARAMS,
-        Option(("--tags",), "tags, with commas", "TAGS", names),
+        TAGS,
         IGNORE_CAPACITY,
         *JOB,
     ),

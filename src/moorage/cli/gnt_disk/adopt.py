@@ -3,7 +3,6 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import merged, text_values
 from moorage.cli.options import JOB
 from moorage.errors import BadInput
 from moorage.units import parse_size
@@ -11,36 +10,24 @@ from moorage.units import parse_size
 from .options import MODE, PARAM
 
 
-def adopt(call: Call) -> int:
+def adopt(call: Call) -> None:
     """Make a disk of a volume that no disk is in."""
-    (volume,) = call.words
-    fields = call.given(
-        name="name",
-        disk_template="disk_template",
-        provider="provider",
-        pool="pool",
-        size="size",
-        mode="mode",
-        node="node",
-        group="node_group",
-    )
+    fields = call.fields
     if not fields.keys() & {"disk_template", "pool"}:
         raise BadInput(
             "say where the volume is: a template or a storage pool",
             hint="add -t ext -p PROVIDER, -t sharedfile ... or --pool NAME",
         )
-    params = merged(call.option("param"))
-    fields |= {"params": text_values(params)} if params else {}
-    uuid = perform(call, "OP_DISK_ADOPT", volume=volume, **fields)
-    call.terminal.print(f"Adopted volume {volume} as disk {fields.get('name', uuid)}")
-    return 0
+    uuid = perform(call, "OP_DISK_ADOPT", **fields)
+    name = fields.get("name", uuid)
+    call.terminal.print(f"Adopted volume {fields['volume']} as disk {name}")
 
 
 COMMAND = Command(
     "adopt",
     adopt,
     "Make a disk, with its data, of a volume that no disk is in",
-    (Operand("VOLUME"),),
+    (Operand("VOLUME", field="volume"),),
     (
         Option(("--name",), "name of the disk", "NAME"),
         Option(("-t", "--disk-template"), "the disk template", "TEMPLATE"),
@@ -52,7 +39,7 @@ COMMAND = Command(
         MODE,
         PARAM,
         Option(("-n", "--node"), "the node that has it", "NODE"),
-        Option(("-g", "--node-group"), "the group that sees it", "GROUP"),
+        Option(("-g", "--node-group"), "the group that sees it", "GROUP", dest="group"),
         *JOB,
     ),
     examples=(

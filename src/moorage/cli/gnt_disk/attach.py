@@ -3,29 +3,18 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import (
-    JOB,
-)
+from moorage.cli.operation import performs
+from moorage.cli.options import JOB
 
 from .options import DISK
 
 
-def attach(call: Call) -> int:
+def attach(call: Call) -> None:
     """Attach a disk to an instance."""
     disk, instance = call.words
-    fields = call.given(index="index")
-    done = perform(call, "OP_DISK_ATTACH", disk=disk, instance_name=instance, **fields)
+    done = perform(call, "OP_DISK_ATTACH", **call.fields)
     slot = f" as {done[0][0]}" if done else ""
     call.terminal.print(f"Attached disk {disk} to instance {instance}{slot}")
-    return 0
-
-
-def detach(call: Call) -> int:
-    """Detach a disk from its instance; the data stays."""
-    (disk,) = call.words
-    perform(call, "OP_DISK_DETACH", disk=disk)
-    call.terminal.print(f"Detached disk {disk}")
-    return 0
 
 
 COMMANDS = (
@@ -33,7 +22,7 @@ COMMANDS = (
         "attach",
         attach,
         "Attach a disk to an instance, running or not",
-        (DISK, Operand("INSTANCE")),
+        (DISK, Operand("INSTANCE", field="instance_name")),
         (
             Option(("--index",), "the slot; -1, after the last, by default", "N", int),
             *JOB,
@@ -42,7 +31,7 @@ COMMANDS = (
     ),
     Command(
         "detach",
-        detach,
+        performs("OP_DISK_DETACH", "Detached disk {disk}"),
         "Detach a disk from its instance; its data stays",
         (DISK,),
         JOB,

@@ -1,68 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Change a disk: its size, name, mode, parameters; copy it."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import merged
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    OVERRIDES,
-    forced,
-    overridden,
-)
-from moorage.errors import BadInput
+from moorage.cli.operation import performs
+from moorage.cli.option_syntax import merged, reset, text_values
+from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES
 from moorage.units import format_size, parse_size
 
 from .options import DISK, MODE, PARAM
 
 
-def grow(call: Call) -> int:
+def grow(call: Call) -> None:
     """Make a disk larger."""
     disk, amount = call.words
-    size, absolute = parse_size(amount), bool(call.option("absolute"))
-    fields = {"disk": disk, "amount": size, "absolute": absolute}
-    perform(call, "OP_DISK_GROW", **fields, **overridden(call))
-    word = "to" if absolute else "by"
+    size = parse_size(amount)
+    perform(call, "OP_DISK_GROW", **call.fields, amount=size)
+    word = "to" if call.option("absolute") else "by"
     call.terminal.print(f"Grew disk {disk} {word} {format_size(size)}")
-    return 0
 
 
-def rename(call: Call) -> int:
-    """Give a disk another name; its volume keeps its own."""
-    disk, name = call.words
-    perform(call, "OP_DISK_RENAME", disk=disk, new_name=name)
-    call.terminal.print(f"Renamed disk {disk} to {name}")
-    return 0
-
-
-def snapshot(call: Call) -> int:
-    """Make a new, detached disk with what this one holds now."""
-    (disk,) = call.words
-    fields = call.given(new_name="name")
-    uuid = perform(call, "OP_DISK_SNAPSHOT", disk=disk, **fields, **overridden(call))
-    call.terminal.print(f"Made a snapshot of disk {disk}: disk {uuid}")
-    return 0
-
-
-def modify(call: Call) -> int:
-    """Change a disk's mode, name or parameters."""
-    (disk,) = call.words
-    fields = call.given(mode="mode", name="name")
-    params = merged(call.option("param"))
-    if params:
-        fields["params"] = {
-            key: "default" if value is None else str(value)
-            for key, value in params.items()
-        }
-    if call.option("lift_quarantine"):
-        fields["lift_quarantine"] = True
-    if not fields:
-        raise BadInput("nothing to change", hint="give --mode, --name or -D")
-    perform(call, "OP_DISK_SET_PARAMS", disk=disk, **fields, **forced(call))
-    call.terminal.print(f"Modified disk {disk}")
-    return 0
+def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return parameters as texts; those set to none go back to their default."""
+    return text_values(reset(merged(given)))
 
 
 COMMANDS = (
@@ -83,28 +46,36 @@ COMMANDS = (
     ),
     Command(
         "rename",
-        rename,
+        performs("OP_DISK_RENAME", "Renamed disk {disk} to {new_name}"),
         "Give a disk another name",
-        (DISK, Operand("NEW_NAME")),
+        (DISK, Operand("NEW_NAME", field="new_name")),
         JOB,
     ),
     Command(
         "snapshot",
-        snapshot,
+        performs("OP_DISK_SNAPSHOT", "Made a snapshot of disk {disk}: disk {result}"),
         "Make a new, detached disk of what a disk holds now",
         (DISK,),
-        (Option(("--name",), "name of the new disk", "NAME"), IGNORE_CAPACITY, *JOB),
+        (
+            Option(("--name",), "name of the new disk", "NAME", dest="new_name"),
+            IGNORE_CAPACITY,
+            *JOB,
+        ),
         examples=(Example("gnt-disk snapshot data1 --name monday", "a copy to keep"),),
     ),
     Command(
         "modify",
-        modify,
+        performs(
+            "OP_DISK_SET_PARAMS",
+            "Modified disk {disk}",
+            lacks="give --mode, --name or -D",
+        ),
         "Change a disk's mode, name or parameters",
         (DISK,),
         (
             MODE,
             Option(("--name",), "the new name", "NAME"),
-            PARAM,
+            PARAM._replace(join=_changed),
             FORCE_PARAMS,
             Option(("--lift-quarantine",), "somebody looked: it is safe to use"),
             *JOB,

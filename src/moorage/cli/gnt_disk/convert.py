@@ -1,78 +1,44 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bring a disk's data to other storage: the disk itself, or a copy."""
 
-from typing import Any
-
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import merged, text_values
-from moorage.cli.options import (
-    FORCE_PARAMS,
-    IGNORE_CAPACITY,
-    JOB,
-    OVERRIDES,
-    RATE,
-    forced,
-    overridden,
-)
+from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES, RATE
 from moorage.errors import BadInput
 
 from .options import ACCESS, DISK, PARAM, PROVIDER
 
+_STORAGE = {"disk_template", "pool", "provider", "access", "adopt", "params"}
+"""Fields that say which storage a disk is to have."""
 
-def convert(call: Call) -> int:
+
+def convert(call: Call) -> None:
     """Bring a disk's data to other storage, running or not."""
-    (disk,) = call.words
-    fields = _target(call)
-    if not fields:
+    if not _STORAGE & call.given.keys():
         raise BadInput(
             "which storage is the disk to have?",
             hint="add -t sharedfile, -t ext -p ...",
         )
-    fields |= call.given(node="node", rate="rate")
-    perform(
-        call, "OP_DISK_CONVERT", disk=disk, **fields, **forced(call), **overridden(call)
-    )
-    call.terminal.print(f"Converted disk {disk}")
-    return 0
+    perform(call, "OP_DISK_CONVERT", **call.fields)
+    call.terminal.print(f"Converted disk {call.words[0]}")
 
 
-def move(call: Call) -> int:
+def move(call: Call) -> None:
     """Bring a disk's data to another storage pool, running or not."""
-    (disk,) = call.words
-    fields = call.given(pool="pool", node="node", rate="rate")
-    if not fields.get("pool"):
+    pool = call.option("pool")
+    if not pool:
         raise BadInput("to which storage pool?", hint="add --pool POOL")
-    perform(call, "OP_DISK_CONVERT", disk=disk, **fields, **overridden(call))
-    call.terminal.print(f"Moved disk {disk} to storage pool {fields['pool']}")
-    return 0
+    perform(call, "OP_DISK_CONVERT", **call.fields)
+    call.terminal.print(f"Moved disk {call.words[0]} to storage pool {pool}")
 
 
-def clone(call: Call) -> int:
+def clone(call: Call) -> None:
     """Make a new, detached disk with what this one holds now, in any storage."""
-    (disk,) = call.words
-    fields = _target(call) | call.given(new_name="name", node="node", rate="rate")
-    if "new_name" not in fields:
+    name = call.option("new_name")
+    if name is None:
         raise BadInput("the new disk needs a name", hint="add --name NAME")
-    uuid = perform(
-        call, "OP_DISK_CLONE", disk=disk, **fields, **forced(call), **overridden(call)
-    )
-    name = fields["new_name"]
-    call.terminal.print(f"Cloned disk {disk}: disk {name} ({uuid})")
-    return 0
-
-
-def _target(call: Call) -> dict[str, Any]:
-    """Return what the options say of the new storage."""
-    fields = call.given(
-        disk_template="disk_template",
-        pool="pool",
-        provider="provider",
-        access="access",
-        adopt="adopt",
-    )
-    params = merged(call.option("param"))
-    return {**fields, **({"params": text_values(params)} if params else {})}
+    uuid = perform(call, "OP_DISK_CLONE", **call.fields)
+    call.terminal.print(f"Cloned disk {call.words[0]}: disk {name} ({uuid})")
 
 
 _TARGET = (
@@ -88,12 +54,11 @@ _TARGET = (
     FORCE_PARAMS,
 )
 
-_HOW = (
+_WORK = (
     Option(("-n", "--node"), "the node that does the work", "NODE"),
     RATE,
-    *OVERRIDES,
-    *JOB,
 )
+_HOW = (*_WORK, *OVERRIDES, *JOB)
 
 COMMANDS = (
     Command(
@@ -129,10 +94,9 @@ COMMANDS = (
         "Make a new, detached disk with what a disk holds now, in any storage",
         (DISK,),
         (
-            Option(("--name",), "name of the new disk", "NAME"),
+            Option(("--name",), "name of the new disk", "NAME", dest="new_name"),
             *_TARGET,
-            Option(("-n", "--node"), "the node that does the work", "NODE"),
-            RATE,
+            *_WORK,
             IGNORE_CAPACITY,
             *JOB,
         ),

@@ -24,37 +24,18 @@ LISTING = Listing(
 )
 
 
-_INFO = [
-    "name",
-    "uuid",
-    "serial_no",
-    "ctime",
-    "mtime",
-    "dev_type",
-    "logical_id",
-    "provider",
-    "pool",
-    "params",
-    "sunit",
-    "size",
-    "mode",
-    "status",
-    "instance",
-    "iv_name",
-    "nodes",
-    "last_node",
-    "epoch",
-    "quarantine",
-    "behind",
-    "tags",
-]
+_INFO = (
+    *("name", "uuid", "serial_no", "ctime", "mtime", "dev_type", "logical_id"),
+    *("provider", "pool", "params", "sunit", "size", "mode", "status", "instance"),
+    *("iv_name", "nodes", "last_node", "epoch", "quarantine", "behind", "tags"),
+)
 
 
-def info(call: Call) -> int:
+def info(call: Call) -> None:
     """Print all that is known of some disks."""
     found = details.look_up(call, "disk", _INFO, LISTING.key)
     live = {} if call.option("json") else _live(call, found)
-    return details.show(call, found, lambda one: _shown(one, live.get(one["uuid"])))
+    details.show(call, found, lambda one: _shown(one, live.get(one["uuid"])))
 
 
 def _live(call: Call, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -3,25 +3,14 @@
 
 from moorage.cli.command import Call, Command, Example
 from moorage.cli.follow import perform
-from moorage.cli.options import (
-    ASKING,
-    JOB,
-)
+from moorage.cli.operation import performs
+from moorage.cli.options import ASKING, JOB
 from moorage.errors import BadInput
 
 from .options import DISK
 
 
-def remove(call: Call) -> int:
-    """Remove a detached disk and its data."""
-    (disk,) = call.words
-    call.ask(f"This will remove disk {disk} and all its data. Continue?")
-    perform(call, "OP_DISK_REMOVE", disk=disk)
-    call.terminal.print(f"Removed disk {disk}")
-    return 0
-
-
-def forget(call: Call) -> int:
+def forget(call: Call) -> None:
     """Drop what the cluster knows of a disk that is lost."""
     (disk,) = call.words
     why = call.option("reason")
@@ -33,13 +22,16 @@ def forget(call: Call) -> int:
     call.ask(f"This will forget disk {disk}; its data is not looked for. Continue?")
     perform(call, "OP_DISK_FORGET", disk=disk, why=why)
     call.terminal.print(f"Forgot disk {disk}")
-    return 0
 
 
 COMMANDS = (
     Command(
         "remove",
-        remove,
+        performs(
+            "OP_DISK_REMOVE",
+            "Removed disk {disk}",
+            asks="This will remove disk {disk} and all its data. Continue?",
+        ),
         "Remove a detached disk and all its data",
         (DISK,),
         (*ASKING, *JOB),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk story``: everything that ever happened to a disk."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -13,16 +12,11 @@ from moorage.units import format_size
 from .options import DISK
 
 
-def story(call: Call) -> int:
+def story(call: Call) -> None:
     """Print what happened to a disk, the oldest first."""
     (disk,) = call.words
     told = call.client.call("QueryDiskStory", disk)
-    if call.option("json"):
-        call.terminal.print(json.dumps(told, indent=2))
-        return 0
-    for line in _lines(told):
-        call.terminal.print(line)
-    return 0
+    call.show(told, _lines(told))
 
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:

@@ -3,54 +3,24 @@
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import (
-    JOB,
-    NO_INPUT,
-    NO_WAIT_FOR_SYNC,
-    OVERRIDES,
-    YES,
-    moot,
-    overridden,
-    unwaited,
-)
+from moorage.cli.operation import performs
+from moorage.cli.options import JOB, NO_INPUT, NO_WAIT_FOR_SYNC, OVERRIDES, YES, moot
 from moorage.units import is_whole, parse_size
 
+from .selecting import INSTANCE
 
-def grow(call: Call) -> int:
+
+def grow(call: Call) -> None:
     """Make a disk of an instance larger."""
-    name, which, amount = call.words
-    disk = int(which) if is_whole(which) else which
-    perform(
-        call,
-        "OP_INSTANCE_GROW_DISK",
-        instance_name=name,
-        disk=disk,
-        amount=parse_size(amount),
-        absolute=bool(call.option("absolute")),
-        **overridden(call),
-        **unwaited(call),
-    )
-    return 0
+    _, which, amount = call.words
+    disk, size = int(which) if is_whole(which) else which, parse_size(amount)
+    perform(call, "OP_INSTANCE_GROW_DISK", **call.fields, disk=disk, amount=size)
 
 
-def activate(call: Call) -> int:
+def activate(call: Call) -> None:
     """Attach an instance's disks on its node and say where."""
-    (name,) = call.words
-    switches = ("ignore_size", "wait_for_sync")
-    fields = {name: True for name in switches if call.option(name)}
-    for node, slot, where in perform(
-        call, "OP_INSTANCE_ACTIVATE_DISKS", instance_name=name, **fields
-    ):
-        call.terminal.print(f"{node}:{slot}:{where}")
-    return 0
-
-
-def deactivate(call: Call) -> int:
-    """Detach an instance's disks from its node."""
-    (name,) = call.words
-    forced = {"force": True} if call.option("force") else {}
-    perform(call, "OP_INSTANCE_DEACTIVATE_DISKS", instance_name=name, **forced)
-    return 0
+    for place in perform(call, "OP_INSTANCE_ACTIVATE_DISKS", **call.fields):
+        call.terminal.print("{}:{}:{}".format(*place))
 
 
 _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
@@ -59,7 +29,7 @@ COMMANDS = (
         "grow-disk",
         grow,
         "Make a disk larger",
-        (Operand("INSTANCE"), Operand("DISK"), Operand("AMOUNT")),
+        (*INSTANCE, Operand("DISK"), Operand("AMOUNT")),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
             *OVERRIDES,
@@ -72,7 +42,7 @@ COMMANDS = (
         "activate-disks",
         activate,
         "Make an instance's disks usable on its node; print where they are",
-        (Operand("INSTANCE"),),
+        INSTANCE,
         (
             Option(("--ignore-size",), "also disks whose devices have another size"),
             Option(("--wait-for-sync",), "wait until copies of disks are the same"),
@@ -81,9 +51,9 @@ COMMANDS = (
     ),
     Command(
         "deactivate-disks",
-        deactivate,
+        performs("OP_INSTANCE_DEACTIVATE_DISKS"),
         "Take an instance's disks off its node again",
-        (Operand("INSTANCE"),),
-        (moot("--force", _KEPT, short="-f"), YES, NO_INPUT, *JOB),
+        INSTANCE,
+        (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
     ),
 )

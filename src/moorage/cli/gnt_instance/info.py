@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance info: all about instances, in a layout that YAML readers take."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from moorage.units import format_size
 _NIC = ("name", "uuid", "ip", "mac", "mode", "link", "vlan", "network", "netinfo")
 
 
-def info(call: Call) -> int:
+def info(call: Call) -> None:
     """Print all that is known of some instances."""
     if not call.words and not call.option("all"):
         raise BadInput("no instance is named", hint="name some, or say --all")
@@ -30,13 +29,8 @@ def info(call: Call) -> int:
     )
     if not isinstance(found, Mapping):
         raise Unreachable("the master told nothing of the instances")
-    if call.option("json"):
-        call.terminal.print(json.dumps(list(found.values()), indent=2))
-        return 0
     told: Any = [instance(one) for one in found.values()]
-    for line in lines(roman(told) if call.option("roman") else told):
-        call.terminal.print(line)
-    return 0
+    call.show([*found.values()], lines(roman(told) if call.option("roman") else told))
 
 
 _NUMERALS = (

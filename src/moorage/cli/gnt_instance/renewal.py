@@ -1,59 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance rename, reinstall, recreate-disks: an instance is made anew in part."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Command, Example, Operand, Option
-from moorage.cli.follow import fetch, perform, perform_all
+from moorage.cli.follow import fetch, perform_all
+from moorage.cli.operation import performs
 from moorage.cli.option_syntax import ident_key_values
-from moorage.cli.options import (
-    ASKING,
-    JOB,
-    OVERRIDES,
-    moot,
-    names,
-    overridden,
-    refused,
-)
+from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, names, refused
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
-from .os_options import FORCE_VARIANT, OS_PARAMETERS, parameters
-from .selecting import OPERANDS, SELECTORS, are_named, chosen
-
-
-def rename(call: Call) -> int:
-    """Give an instance another name."""
-    old, new = call.words
-    told = perform(call, "OP_INSTANCE_RENAME", instance_name=old, new_name=new)
-    call.terminal.print(f"Renamed instance {old} to {told}; its volumes keep theirs")
-    return 0
+from .os_options import FORCE_VARIANT, OS_PARAMETERS
+from .selecting import INSTANCE, OPERANDS, SELECTORS, are_named, chosen
 
 
 def reinstall(call: Call) -> int:
     """Install an OS on the disks of instances."""
-    fields: dict[str, Any] = {}
-    system = _selected_os(call) if call.option("select_os") else call.option("os_type")
-    if system:
-        fields["os_type"] = system
-    fields |= parameters(call)
-    for switch in ("clear_osparams", "clear_osparams_private"):
-        if call.option(switch):
-            fields[switch] = True
-    for gone in ("remove_osparams", "remove_osparams_private"):
-        if call.option(gone):
-            fields[gone] = call.option(gone)
+    fields = call.given
+    if call.option("select_os"):
+        fields["os_type"] = _selected_os(call)
     found = chosen(call, "Remove all data of the disks of, and reinstall,")
     if are_named(call) and not (call.option("force_multiple") and len(found) > 1):
         told = ", ".join(found)
         question = f"This will reinstall {told} and remove all data of the disks."
         call.ask(f"{question} Continue?")
-    ops = {
-        name: {"OP_ID": "OP_INSTANCE_REINSTALL", "instance_name": name, **fields}
-        for name in found
-    }
-    return perform_all(call, ops) if ops else 0
+    each = {name: {"instance_name": name, **fields} for name in found}
+    return perform_all(call, "OP_INSTANCE_REINSTALL", each)
 
 
 def _selected_os(call: Call) -> str:
@@ -81,19 +55,14 @@ def _variants(name: str, variants: list[str]) -> list[str]:
     return [f"{name}+{one}" for one in variants or ()] or [name]
 
 
-def recreate(call: Call) -> int:
-    """Make new volumes for disks."""
-    (name,) = call.words
-    fields: dict[str, Any] = {}
-    if call.option("disk"):
-        given = call.option("disk")
-        fields["disks"] = [[ident, _changes(keys)] for ident, keys in given]
-    if call.option("node"):
-        primary, _, secondary = call.option("node").partition(":")
-        fields["nodes"] = [one for one in (primary, secondary) if one]
-    more = overridden(call)
-    perform(call, "OP_INSTANCE_RECREATE_DISKS", instance_name=name, **fields, **more)
-    return 0
+def _disks(given: Sequence[tuple[str, dict[str, Any]]]) -> list[list[Any]]:
+    return [[ident, _changes(keys)] for ident, keys in given]
+
+
+def _pair(text: str) -> list[str]:
+    """Return the nodes of ``A:B``, or the one of ``A``."""
+    primary, _, secondary = text.partition(":")
+    return [one for one in (primary, secondary) if one]
 
 
 def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,9 +86,12 @@ def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
 COMMANDS = (
     Command(
         "rename",
-        rename,
+        performs(
+            "OP_INSTANCE_RENAME",
+            "Renamed instance {instance_name} to {result}; its volumes keep theirs",
+        ),
         "Give an instance that is down another name; its volumes keep theirs",
-        (Operand("INSTANCE"), Operand("NAME")),
+        (*INSTANCE, Operand("NAME", field="new_name")),
         (
             moot("--no-ip-check", "nobody pings an address"),
             moot("--no-name-check", "no name is resolved"),
@@ -135,7 +107,7 @@ COMMANDS = (
         OPERANDS,
         (
             Option(("-o", "--os-type"), "another OS: OS or OS+VARIANT", "OS"),
-            Option(("--select-os",), "choose the OS from a list"),
+            Option(("--select-os",), "choose the OS from a list", local=True),
             FORCE_VARIANT,
             *OS_PARAMETERS,
             Option(("--clear-os-parameters",), "forget its own", dest="clear_osparams"),
@@ -169,9 +141,9 @@ COMMANDS = (
     ),
     Command(
         "recreate-disks",
-        recreate,
+        performs("OP_INSTANCE_RECREATE_DISKS"),
         "Make new, empty volumes for disks whose data is lost",
-        (Operand("INSTANCE"),),
+        INSTANCE,
         (
             Option(
                 ("--disk",),
@@ -179,11 +151,15 @@ COMMANDS = (
                 "N[:size=SIZE,...]",
                 ident_key_values,
                 repeats=True,
+                dest="disks",
+                join=_disks,
             ),
             Option(
                 ("-n", "--node"),
                 "where the instance and its local disks go; with mirrored ones, both",
                 "A[:B]",
+                _pair,
+                dest="nodes",
             ),
             refused(
                 "--iallocator",

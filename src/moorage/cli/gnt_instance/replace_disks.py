@@ -1,56 +1,54 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance replace-disks."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import IALLOCATOR, IGNORE_CAPACITY, JOB, moot, names
 from moorage.errors import BadInput
+
+from .selecting import INSTANCE
 
 _MODES = {
     "on_primary": "replace_on_primary",
     "on_secondary": "replace_on_secondary",
     "auto": "replace_auto",
-    "new_secondary": "replace_new_secondary",
+    "remote_node": "replace_new_secondary",
     "iallocator": "replace_new_secondary",
 }
 
 
-def replace_disks(call: Call) -> int:
+def replace_disks(call: Call) -> None:
     """Make one copy of mirrored disks anew."""
-    (name,) = call.words
     asked = [word for word in _MODES if call.option(word)]
     if len(asked) != 1:
         raise BadInput(
             "which copy is to be made anew is said by one of -p, -s, -n, -I and -a",
             hint="-n NODE for a new secondary node, -a for the copy that is bad",
         )
-    fields = call.given(
-        remote_node="new_secondary", iallocator="iallocator", disks="disks"
-    )
-    for switch in ("early_release", "ignore_capacity"):
-        if call.option(switch):
-            fields[switch] = True
-    perform(
-        call,
-        "OP_INSTANCE_REPLACE_DISKS",
-        instance_name=name,
-        mode=_MODES[asked[0]],
-        **fields,
-    )
-    return 0
+    mode = _MODES[asked[0]]
+    perform(call, "OP_INSTANCE_REPLACE_DISKS", **call.fields, mode=mode)
 
 
 COMMAND = Command(
     "replace-disks",
     replace_disks,
     "Make one of the two copies of mirrored disks anew",
-    (Operand("INSTANCE"),),
+    INSTANCE,
     (
-        Option(("-p", "--on-primary"), "in new volumes on the primary node"),
-        Option(("-s", "--on-secondary"), "in new volumes on the secondary node"),
-        Option(("-n", "--new-secondary"), "on this node, from now on", "NODE"),
+        Option(
+            ("-p", "--on-primary"), "in new volumes on the primary node", local=True
+        ),
+        Option(
+            ("-s", "--on-secondary"), "in new volumes on the secondary node", local=True
+        ),
+        Option(
+            ("-n", "--new-secondary"),
+            "on this node, from now on",
+            "NODE",
+            dest="remote_node",
+        ),
         IALLOCATOR,
-        Option(("-a", "--auto"), "the copy that is bad"),
+        Option(("-a", "--auto"), "the copy that is bad", local=True),
         Option(("--disks",), "these disks only: slots, with commas", "SLOTS", names),
         Option(("--early-release",), "remove the old copy before the new one is made"),
         IGNORE_CAPACITY,

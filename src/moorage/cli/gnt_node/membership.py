@@ -5,40 +5,20 @@ from moorage.cli import join_token
 from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import key_values
-from moorage.cli.options import JOB, moot, refused
+from moorage.cli.operation import performs
+from moorage.cli.options import JOB, NODE_PARAMETERS, moot, refused
 
-from .options import NODE, STATES, claim
+from .options import CAPABLE, NODE, SECONDARY_IP, STATES
 
 
-def add(call: Call) -> int:
+def add(call: Call) -> None:
     """Add a node whose agent is running, or take one back."""
     (name,) = call.words
-    fields = call.given(
-        group="node_group",
-        master_capable="master_capable",
-        vm_capable="vm_capable",
-        ndparams="node_parameters",
-    )
-    for option in ("primary_ip", "secondary_ip"):
-        if found := resolved(call, option):
-            fields[option] = found
-    token = join_token.token(call, name)
-    if token:
-        fields["token"] = token
-    if call.option("readd"):
-        fields["readd"] = True
-    perform(call, "OP_NODE_ADD", node_name=name, **fields)
+    found = {one: resolved(call, one) for one in ("primary_ip", "secondary_ip")}
+    found["token"] = join_token.token(call, name)
+    more = {field: value for field, value in found.items() if value}
+    perform(call, "OP_NODE_ADD", **call.fields, **more)
     call.terminal.print(f"Added node {name}")
-    return 0
-
-
-def remove(call: Call) -> int:
-    """Remove a node from the cluster."""
-    (name,) = call.words
-    perform(call, "OP_NODE_REMOVE", node_name=name)
-    call.terminal.print(f"Removed node {name}")
-    return 0
 
 
 ADD = Command(
@@ -51,18 +31,14 @@ ADD = Command(
             ("-p", "--primary-ip"),
             "where its agent is reached, if not where its token says",
             "ADDRESS",
+            local=True,
         ),
-        Option(
-            ("-s", "--secondary-ip"),
-            "by which disks are mirrored, and guests migrate",
-            "ADDRESS",
-        ),
-        Option(("-g", "--node-group"), "the group it joins", "GROUP"),
+        SECONDARY_IP,
+        Option(("-g", "--node-group"), "the group it joins", "GROUP", dest="group"),
         *join_token.OPTIONS,
         Option(("--readd",), "take a known node back"),
-        claim(("--master-capable",), "it may ever become the master"),
-        claim(("--vm-capable",), "it runs instances"),
-        Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),
+        *CAPABLE,
+        NODE_PARAMETERS,
         *STATES,
         refused("--force-join", "a node that is in a cluster leaves that one first"),
         moot("--no-node-setup", "nothing is set up over ssh"),
@@ -72,4 +48,10 @@ ADD = Command(
     ),
     examples=(Example("gnt-node add --token-file join-token node2", "node2 joins"),),
 )
-REMOVE = Command("remove", remove, "Remove an empty node", NODE, JOB)
+REMOVE = Command(
+    "remove",
+    performs("OP_NODE_REMOVE", "Removed node {node_name}"),
+    "Remove an empty node",
+    NODE,
+    JOB,
+)

@@ -4,37 +4,19 @@
 from moorage.cli.addresses import resolved
 from moorage.cli.command import Call, Command, Example, Option
 from moorage.cli.follow import perform
-from moorage.cli.option_syntax import key_values
-from moorage.cli.options import FORCE, JOB
-from moorage.errors import BadInput
+from moorage.cli.operation import changes, tell_changes
+from moorage.cli.options import FORCE, JOB, NODE_PARAMETERS
 
-from .options import NODE, STATES, claim
+from .options import CAPABLE, NODE, SECONDARY_IP, STATES, claim
 
 
-def modify(call: Call) -> int:
+def modify(call: Call) -> None:
     """Change what a node is for."""
-    (name,) = call.words
-    fields = call.given(
-        offline="offline",
-        drained="drained",
-        master_candidate="master_candidate",
-        powered="node_powered",
-        ndparams="node_parameters",
-        master_capable="master_capable",
-        vm_capable="vm_capable",
-    )
-    if secondary := resolved(call, "secondary_ip"):
-        fields["secondary_ip"] = secondary
-    if not fields:
-        raise BadInput("nothing to change", hint="gnt-node modify --help")
-    for switch in ("force", "auto_promote"):
-        if call.option(switch):
-            fields[switch] = True
-    result = perform(call, "OP_NODE_SET_PARAMS", node_name=name, **fields)
-    call.terminal.print(f"Modified node {name}")
-    for what, value in result or fields.items():
-        call.terminal.print(f" - {what:<5} -> {value}")
-    return 0
+    secondary = resolved(call, "secondary_ip")
+    more = {"secondary_ip": secondary} if secondary else {}
+    fields = changes(call, "gnt-node modify --help", **more)
+    result = perform(call, "OP_NODE_SET_PARAMS", **fields)
+    tell_changes(call, f"node {call.words[0]}", result or fields.items())
 
 
 COMMAND = Command(
@@ -46,18 +28,13 @@ COMMAND = Command(
         claim(("-O", "--offline"), "it is off: nothing of it runs or writes"),
         claim(("-D", "--drained"), "it takes no new instances"),
         claim(("-C", "--master-candidate"), "it may become the master"),
-        claim(("--node-powered",), "its power is on"),
-        claim(("--master-capable",), "it may ever become the master"),
-        claim(("--vm-capable",), "it runs instances"),
-        Option(
-            ("-s", "--secondary-ip"),
-            "by which disks are mirrored, and guests migrate",
-            "ADDRESS",
-        ),
+        claim(("--node-powered",), "its power is on", "powered"),
+        *CAPABLE,
+        SECONDARY_IP,
         Option(("--auto-promote",), "others become candidates in its place"),
         *STATES,
-        Option(("--node-parameters",), "its parameters", "KEY=VALUE,...", key_values),
-        FORCE,
+        NODE_PARAMETERS,
+        FORCE._replace(local=False),
         *JOB,
     ),
     examples=(

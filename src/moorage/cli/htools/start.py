@@ -35,7 +35,8 @@ def run(program: Program, argv: Sequence[str] | None = None) -> int:
         if option in ASKED:
             print(_answer(program, option))
             return 0
-    return _guarded(lambda: command.handler(_values(program, given, operands, words)))
+    values = _values(program, given, operands, words)
+    return _guarded(lambda: command.handler(values) or 0)
 
 
 def _values(

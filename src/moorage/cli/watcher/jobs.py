@@ -31,9 +31,14 @@ def unfinished(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
 
 
 def carried_out(
-    call: Call, ops: Mapping[str, Mapping[str, Any]]
+    call: Call, ops: Mapping[str, tuple[str, Mapping[str, Any]]]
 ) -> tuple[set[str], dict[str, int]]:
     """Carry out a job an instance, and tell what went wrong.
+
+    Parameters
+    ----------
+    ops
+        Opcode and its fields, by instance.
 
     Returns
     -------
@@ -41,13 +46,13 @@ def carried_out(
     """
     if not ops:
         return set(), {}
-    wholes = [_opcode(call, op) for op in ops.values()]
-    answers = call.client.submit_many_jobs([[op] for op in wholes])
+    jobs = [[opcode(call, op_id, fields)] for op_id, fields in ops.values()]
+    answers = call.client.submit_many_jobs(jobs)
     failed: set[str] = set()
     waiting: dict[str, int] = {}
     for name, (taken, what) in zip(ops, answers, strict=True):
         if taken:
-            call.terminal.print(f"Job {what}: {ops[name]['OP_ID']} for {name}")
+            call.terminal.print(f"Job {what}: {ops[name][0]} for {name}")
             waiting[name] = int(what)
         else:
             show(error_from_wire(what), call.terminal)
@@ -59,11 +64,6 @@ def carried_out(
         elif not _succeeded(call, job):
             failed.add(name)
     return failed, left
-
-
-def _opcode(call: Call, op: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {name: value for name, value in op.items() if name != "OP_ID"}
-    return opcode(call, str(op["OP_ID"]), fields)
 
 
 def _awaited(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
