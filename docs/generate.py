@@ -99,7 +99,7 @@ def _command(program: Program, command: Command) -> Lines:
         yield f"Also called: {', '.join(map(code, command.aliases))}."
         yield ""
     if command.examples:
-        rows = [[code(one.line), one.does] for one in command.examples]
+        rows = [[code(line), does] for line, does in command.examples.items()]
         yield from table(("example", "what it does"), rows)
     own, common = _split(command.options)
     yield from _options(own)

@@ -11,7 +11,7 @@ from typing import Any
 from moorage.api.luxi import LuxiClient
 from moorage.errors import BadInput
 
-from .declaration import Command, Example, Operand, Option, Options, Program
+from .declaration import Command, Operand, Option, Options, Program
 from .environment import agent_socket, socket_path
 from .table import NORMAL, Cell
 from .terminal import Terminal
@@ -46,7 +46,7 @@ PLANNERS = (
 """Those of the planner's programs, which have one command without a name."""
 
 __all__ = [
-    "PLANNERS", "PROGRAMS", "Call", "Command", "Example", "Finished", "Operand",
+    "PLANNERS", "PROGRAMS", "Call", "Command", "Finished", "Operand",
     "Option", "Program", "planners", "programs",
 ]  # fmt: skip
 

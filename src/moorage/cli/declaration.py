@@ -143,13 +143,6 @@ class Operand(NamedTuple):
         return shown if self.most == 1 else f"{shown}..."
 
 
-class Example(NamedTuple):
-    """A line to type, and what it does."""
-
-    line: str
-    does: str
-
-
 class Command(NamedTuple):
     """A sub-command; without a name, the one thing that a program does.
 
@@ -160,6 +153,8 @@ class Command(NamedTuple):
     handler
         Carries it out; returns the exit status, or None for 0. It is handed a
         :class:`~moorage.cli.command.Call`, or the `Options` where it has no name.
+    examples
+        Lines to type, and what each does.
     surplus
         Hint for who types a name more than it takes; empty where ``--help`` says it.
     """
@@ -170,7 +165,7 @@ class Command(NamedTuple):
     operands: tuple[Operand, ...] = ()
     options: tuple[Option, ...] = ()
     aliases: tuple[str, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: Mapping[str, str] = MappingProxyType({})
     surplus: str = ""
 
     @property

@@ -3,13 +3,14 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput
 from moorage.units import is_whole
 
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import failures, follow_many, perform
 from .listing import LOOK, OUTPUT, chosen, print_query
 from .main import run
@@ -20,14 +21,12 @@ _MOST = 1000
 _LOCKS = ("name", "mode", "owner", "pending")
 
 
-def locks(call: Call) -> int:
-    """List what jobs hold and wait for."""
+def _locks(call: Call) -> int:
     fields = chosen(call.option("output"), _LOCKS)
     return print_query(call, "lock", fields, of_words(call.words, ("name",)))
 
 
-def delay(call: Call) -> None:
-    """Submit a job that does nothing for a while."""
+def _delay(call: Call) -> None:
     (text,) = call.words
     try:
         seconds = float(text)
@@ -81,8 +80,7 @@ def times(text: str) -> int:
     return int(text)
 
 
-def test_queue(call: Call) -> int:
-    """Try the queue, with jobs that do nothing."""
+def _test_queue(call: Call) -> int:
     delay = {"OP_ID": "OP_TEST_DELAY", "duration": 0.0, "on_master": True}
     first = [delay]
     after = [delay | {"depends": [[-1, ["success"]]], "priority": -10}]
@@ -119,7 +117,7 @@ PROGRAM = Program(
     (
         Command(
             "locks",
-            locks,
+            _locks,
             "List what jobs hold and wait for",
             (Operand("LOCK", 0, None),),
             (
@@ -129,11 +127,11 @@ PROGRAM = Program(
                 JSON,
                 DEBUG,
             ),
-            examples=(Example("gnt-debug locks", "who holds what"),),
+            examples={"gnt-debug locks": "who holds what"},
         ),
         Command(
             "delay",
-            delay,
+            _delay,
             "Submit a job that does nothing for a while",
             (Operand("SECONDS"),),
             (
@@ -169,7 +167,7 @@ PROGRAM = Program(
         ),
         Command(
             "test-jobqueue",
-            test_queue,
+            _test_queue,
             "Try the queue: jobs that wait for each other, and one that is cancelled",
             (),
             (moot("--priority", "it tries several", "PRIORITY"), DEBUG),
@@ -183,7 +181,4 @@ PROGRAM = Program(
     },
 )
 
-
-def main() -> int:
-    """Run gnt-debug."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-group: groups of nodes that see the same storage."""
 
+from functools import partial
 from typing import Any
 
 from . import details, policy_options, tags
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import fetch, follow_many, perform, submitted
 from .listing import Listing
 from .main import run
@@ -32,23 +33,20 @@ _INFO = [
 ]
 
 
-def add(call: Call) -> None:
-    """Make a group."""
+def _add(call: Call) -> None:
     policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
     perform(call, "OP_GROUP_ADD", **call.fields, **policy)
     call.terminal.print(f"Added node group {call.words[0]}")
 
 
-def show_policy(call: Call) -> None:
-    """Print the commands that would make groups' policies as they are."""
+def _show_policy(call: Call) -> None:
     field = "ipolicy" if call.option("include_defaults") else "custom_ipolicy"
     for group in details.look_up(call, "group", ["name", field]):
         words = show_policy_flags(group[field] or {}, standard=False)
         call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
 
 
-def modify(call: Call) -> None:
-    """Change a group."""
+def _modify(call: Call) -> None:
     check_changed("-D", call.option("diskparams"))
     policy = policy_options.changed(call, lambda: _policy(call))
     changed = {**call.given, **policy}
@@ -63,8 +61,7 @@ def _policy(call: Call) -> dict[str, Any]:
     return group
 
 
-def evacuate(call: Call) -> int:
-    """Let every instance of a group go to other groups."""
+def _evacuate(call: Call) -> int:
     (name,) = call.words
     call.warn(f"Let every instance of node group {name} go to other groups?")
     answers = submitted(fetch(call, "OP_GROUP_EVACUATE", **call.fields))
@@ -110,7 +107,7 @@ PROGRAM = Program(
     (
         Command(
             "add",
-            add,
+            _add,
             "Make a group",
             _GROUP,
             (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
@@ -119,7 +116,7 @@ PROGRAM = Program(
         LISTING.info(_INFO, _shown),
         Command(
             "modify",
-            modify,
+            _modify,
             "Change a group",
             _GROUP,
             (_POLICY, *policy_options.OPTIONS, *_PARAMETERS, *JOB),
@@ -148,13 +145,11 @@ PROGRAM = Program(
             "Put nodes into a group",
             (*_GROUP, Operand("NODE", 1, None, "nodes")),
             (FORCE._replace(local=False), *JOB),
-            examples=(
-                Example("gnt-group assign-nodes rack2 node4 node5", "two nodes"),
-            ),
+            examples={"gnt-group assign-nodes rack2 node4 node5": "two nodes"},
         ),
         Command(
             "evacuate",
-            evacuate,
+            _evacuate,
             "Let every instance of a group go to other groups",
             _GROUP,
             (
@@ -175,11 +170,11 @@ PROGRAM = Program(
                 *ASKING,
                 *JOB,
             ),
-            examples=(Example("gnt-group evacuate --to rack2 rack1", "to rack2"),),
+            examples={"gnt-group evacuate --to rack2 rack1": "to rack2"},
         ),
         Command(
             "show-ispecs-cmd",
-            show_policy,
+            _show_policy,
             "Print the commands that would make groups' policies as they are",
             (Operand("GROUP", 0, None),),
             (
@@ -193,7 +188,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-group."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

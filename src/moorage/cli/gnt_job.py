@@ -4,13 +4,14 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from moorage.api.luxi_messages import error_from_wire
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
 
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import follow
 from .listing import Listing, chosen, print_query
 from .main import run
@@ -92,8 +93,7 @@ def list_jobs(call: Call) -> int:
     return print_query(call, "job", fields, wanted)
 
 
-def info(call: Call) -> None:
-    """Print all that is known of some jobs."""
+def _info(call: Call) -> None:
     wanted = numbers(call.words)
     rows = list(call.client.query_jobs(wanted, _INFO))
     for number, row in zip(wanted, rows, strict=True):
@@ -163,8 +163,7 @@ def _logged(entry: Sequence[Any]) -> dict[str, Any]:
     return {"Content": _short(message), "Time": moment(stamp), "Type": kind}
 
 
-def watch(call: Call) -> None:
-    """Show a job's output until it ends."""
+def _watch(call: Call) -> None:
     number, *others = numbers(call.words)
     if others:
         raise BadInput("one job can be watched", hint=f"gnt-job watch {number}")
@@ -173,8 +172,7 @@ def watch(call: Call) -> None:
     follow(call, number)
 
 
-def wait(call: Call) -> int:
-    """Wait for jobs in silence; the exit status says whether all succeeded."""
+def _wait(call: Call) -> int:
     fields = ["status"]
     worst = 0
     for number in numbers(call.words):
@@ -190,8 +188,7 @@ def wait(call: Call) -> int:
     return int(worst)
 
 
-def cancel(call: Call) -> int:
-    """Cancel jobs."""
+def _cancel(call: Call) -> int:
     wanted = _chosen_jobs(call)
     if call.option("kill") and not call.option("yes_do_it"):
         named = " ".join(map(str, wanted))
@@ -230,15 +227,13 @@ def _chosen_jobs(call: Call) -> list[int]:
     return [row["id"] for row in call.rows("job", ["id"], wanted)]
 
 
-def archive(call: Call) -> None:
-    """Put finished jobs away."""
+def _archive(call: Call) -> None:
     for number in numbers(call.words):
         if not call.client.call("ArchiveJob", number):
             raise WrongState(f"job {number} cannot be archived: it has not ended")
 
 
-def autoarchive(call: Call) -> None:
-    """Put jobs away that ended long ago."""
+def _autoarchive(call: Call) -> None:
     (word,) = call.words
     age = -1 if word == "all" else span(word)
     done, left = call.client.call("AutoArchiveJobs", age)
@@ -246,8 +241,7 @@ def autoarchive(call: Call) -> None:
     call.terminal.print(f"{told}, {left} are left" if left else told)
 
 
-def change_priority(call: Call) -> int:
-    """Let jobs run earlier or later."""
+def _change_priority(call: Call) -> int:
     priority = PRIORITIES[call.option("priority") or "normal"]
     what = "Change the priority of"
     return _each(call, _chosen_jobs(call), what, "ChangeJobPriority", priority)
@@ -280,31 +274,31 @@ PROGRAM = Program(
         _LIST_FIELDS,
         Command(
             "info",
-            info,
+            _info,
             "Show all about jobs: opcodes, results, errors, log",
             _JOBS,
             (JSON, DEBUG),
             ("show",),
-            (Example("gnt-job info 12", "what job 12 did, or why it failed"),),
+            {"gnt-job info 12": "what job 12 did, or why it failed"},
         ),
         Command(
             "watch",
-            watch,
+            _watch,
             "Follow a job: its log, and its progress at a terminal",
             _JOB,
             (DEBUG,),
-            examples=(Example("gnt-job watch 12", "come back to a job"),),
+            examples={"gnt-job watch 12": "come back to a job"},
         ),
         Command(
             "wait",
-            wait,
+            _wait,
             "Wait until jobs have ended; fail if one did not succeed",
             _JOBS,
             (DEBUG,),
         ),
         Command(
             "cancel",
-            cancel,
+            _cancel,
             "Cancel jobs; what a running one has begun is undone",
             _ANY,
             (
@@ -314,20 +308,20 @@ PROGRAM = Program(
                 *ASKING,
                 DEBUG,
             ),
-            examples=(Example("gnt-job cancel 12", "cancel one"),),
+            examples={"gnt-job cancel 12": "cancel one"},
         ),
-        Command("archive", archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
+        Command("archive", _archive, "Put jobs away that have ended", _JOBS, (DEBUG,)),
         Command(
             "autoarchive",
-            autoarchive,
+            _autoarchive,
             "Put jobs away that ended longer ago than this: 6h, 2d; or all",
             (Operand("AGE"),),
             (DEBUG,),
-            examples=(Example("gnt-job autoarchive 1w", "those of last week go"),),
+            examples={"gnt-job autoarchive 1w": "those of last week go"},
         ),
         Command(
             "change-priority",
-            change_priority,
+            _change_priority,
             "Let jobs run earlier or later",
             _ANY,
             (*_CHOICES, *ASKING, PRIORITY, DEBUG),
@@ -335,7 +329,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-job."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

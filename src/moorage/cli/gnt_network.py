@@ -2,6 +2,7 @@
 """gnt-network: address pools, and the node groups that they are connected to."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
@@ -9,7 +10,7 @@ from moorage.errors import BadInput
 from moorage.units import counted
 
 from . import details, nic_options, tags
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
@@ -30,8 +31,7 @@ _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
 
 
-def add(call: Call) -> None:
-    """Make a network."""
+def _add(call: Call) -> None:
     if not call.option("network"):
         raise BadInput(
             "a network needs IPv4 addresses, beside which it may have IPv6 ones",
@@ -51,8 +51,7 @@ def connect(call: Call) -> None:
         call.terminal.print(f"Connected network {name} to {group}")
 
 
-def disconnect(call: Call) -> None:
-    """Let no card in a network be on the nodes of groups any more."""
+def _disconnect(call: Call) -> None:
     name, *groups = call.words
     for group in groups or _connected(call, name):
         perform(call, "OP_NETWORK_DISCONNECT", **call.fields, group_name=group)
@@ -78,8 +77,7 @@ def _connected(call: Call, name: str) -> list[str]:
     return [group[0] for row in rows for group in row["group_list"] or ()]
 
 
-def info(call: Call) -> None:
-    """Print all that is known of some networks, as Ganeti does."""
+def _info(call: Call) -> None:
     found = details.look_up(call, "network", _INFO)
     call.show(found, (line for one in found for line in _told(call, one)))
 
@@ -159,7 +157,7 @@ PROGRAM = Program(
     (
         Command(
             "add",
-            add,
+            _add,
             "Make a network",
             _NETWORK,
             (
@@ -171,17 +169,16 @@ PROGRAM = Program(
                 TAGS,
                 *JOB,
             ),
-            examples=(
-                Example(
-                    "gnt-network add --network=192.0.2.0/24 --gateway=192.0.2.1 lan",
-                    "256 addresses, three of which no card gets",
-                ),
-            ),
+            examples={
+                "gnt-network add --network=192.0.2.0/24 --gateway=192.0.2.1 lan": (
+                    "256 addresses, three of which no card gets"
+                )
+            },
         ),
         *_LIST,
         Command(
             "info",
-            info,
+            _info,
             "Show all about networks",
             (Operand("NETWORK", 0, None),),
             (JSON, DEBUG),
@@ -202,12 +199,11 @@ PROGRAM = Program(
                 _REMOVED,
                 *JOB,
             ),
-            examples=(
-                Example(
-                    "gnt-network modify --add-reserved-ips=192.0.2.2-192.0.2.9 lan",
-                    "no card gets one of these",
-                ),
-            ),
+            examples={
+                "gnt-network modify --add-reserved-ips=192.0.2.2-192.0.2.9 lan": (
+                    "no card gets one of these"
+                )
+            },
         ),
         Command(
             "connect",
@@ -221,16 +217,15 @@ PROGRAM = Program(
                 ),
                 *JOB,
             ),
-            examples=(
-                Example(
-                    "gnt-network connect -N mode=bridged,link=br0 lan default",
-                    "its cards are in bridge br0 there",
-                ),
-            ),
+            examples={
+                "gnt-network connect -N mode=bridged,link=br0 lan default": (
+                    "its cards are in bridge br0 there"
+                )
+            },
         ),
         Command(
             "disconnect",
-            disconnect,
+            _disconnect,
             "Disconnect a network from node groups",
             _MEMBERS,
             JOB,
@@ -259,7 +254,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-network."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

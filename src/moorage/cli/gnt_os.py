@@ -2,11 +2,12 @@
 """gnt-os: what can be installed on an instance."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from moorage.errors import BadInput, Failed, NotFound
 
-from .command import Call, Command, Example, Operand, Option, Program
+from .command import Call, Command, Operand, Option, Program
 from .follow import fetch, perform
 from .main import run
 from .option_syntax import check_changed, ident_key_values, key_values, reset
@@ -34,8 +35,7 @@ def _systems(call: Call) -> list[dict[str, Any]]:
     return [one for one in found if not call.words or one["name"] in call.words]
 
 
-def list_systems(call: Call) -> None:
-    """List what can be installed: each OS with its variants."""
+def _list_systems(call: Call) -> None:
     found = [
         system
         for system in _systems(call)
@@ -59,8 +59,7 @@ def installable(system: Mapping[str, Any]) -> Iterator[str]:
         yield f"{system['name']}+{variant}"
 
 
-def diagnose(call: Call) -> int:
-    """Say of each OS where it is and whether it is valid; 1 if one is not."""
+def _diagnose(call: Call) -> int:
     found = _systems(call)
     call.show(found, (line for system in found for line in diagnosed(system)))
     return int(not all(system["valid"] for system in found))
@@ -84,8 +83,7 @@ def _status(entries: Any) -> str:  # noqa: ANN401
     return f"VALID (path: {path})" if valid else f"INVALID - {message} (path: {path})"
 
 
-def info(call: Call) -> None:
-    """Print what is known of OS definitions."""
+def _info(call: Call) -> None:
     found = _systems(call)
     told = {one["name"]: _told(one) for one in found}
     call.show(list(map(_public, found)), lines(told))
@@ -102,8 +100,7 @@ def _told(one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def modify(call: Call) -> None:
-    """Change what instances of an OS get, and whether it is offered."""
+def _modify(call: Call) -> None:
     (name,) = call.words
     check_changed("-H", call.option("os_hvp"))
     fields: dict[str, Any] = {}
@@ -137,7 +134,7 @@ PROGRAM = Program(
     (
         Command(
             "list",
-            list_systems,
+            _list_systems,
             "List what can be installed: each OS with its variants",
             _SYSTEMS,
             (
@@ -149,15 +146,15 @@ PROGRAM = Program(
         ),
         Command(
             "info",
-            info,
+            _info,
             "Show variants and parameters of each OS, and whether it is offered",
             _SYSTEMS,
             (PRIORITY, JSON, DEBUG),
-            examples=(Example("gnt-os info debian", "one of them"),),
+            examples={"gnt-os info debian": "one of them"},
         ),
         Command(
             "modify",
-            modify,
+            _modify,
             "Change what instances of an OS get, and whether it is offered",
             (Operand("OS"),),
             (
@@ -203,14 +200,14 @@ PROGRAM = Program(
                 ),
                 *JOB,
             ),
-            examples=(
-                Example("gnt-os modify --hidden yes old", "no longer listed"),
-                Example("gnt-os modify -O mirror=local debian", "for all instances"),
-            ),
+            examples={
+                "gnt-os modify --hidden yes old": "no longer listed",
+                "gnt-os modify -O mirror=local debian": "for all instances",
+            },
         ),
         Command(
             "diagnose",
-            diagnose,
+            _diagnose,
             "Say of each OS where it is, and what is wrong with it",
             _SYSTEMS,
             (PRIORITY, JSON, DEBUG),
@@ -218,7 +215,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-os."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from . import details, qfilter
-from .command import Call, Command, Example, Operand, Option, objects
+from .command import Call, Command, Operand, Option, objects
 from .options import DEBUG, JSON
 from .table import NORMAL, UNAVAILABLE, Cell, Look, table
 
@@ -96,11 +96,11 @@ class Listing(NamedTuple):
             f"List {word}s: those named, those that a filter fits, or all",
             (Operand(word.upper(), 0, None),),
             OPTIONS,
-            examples=(
-                Example(f"{program} list", f"every {word}"),
-                Example(f"{program} list -o +{field}", "one more column"),
-                Example(f"{program} list --filter '{example}'", "those that fit"),
-            ),
+            examples={
+                f"{program} list": f"every {word}",
+                f"{program} list -o +{field}": "one more column",
+                f"{program} list --filter '{example}'": "those that fit",
+            },
         )
         fields = Command(
             "list-fields",

@@ -7,7 +7,7 @@ from pathlib import Path
 from moorage.errors import BadInput
 from moorage.units import counted
 
-from .command import Call, Command, Example, Operand, Option
+from .command import Call, Command, Operand, Option
 from .follow import fetch, perform
 from .options import DEBUG, JOB, JSON, PRIORITY
 
@@ -36,15 +36,13 @@ _NAMES = {
 _TAG = Operand("TAG", 0, None)
 
 
-def show(call: Call) -> None:
-    """Print the tags of an object."""
+def _show(call: Call) -> None:
     kind, name, _ = _about(call)
     tags = call.client.call("QueryTags", kind, name or "")
     call.show(tags, tags)
 
 
-def search(call: Call) -> int:
-    """Print which objects have a tag; fail if none has."""
+def _search(call: Call) -> int:
     (pattern,) = call.words
     found = fetch(call, "OP_TAGS_SEARCH", pattern=pattern)
     call.show(found, (f"{path} {tag}" for path, tag in found))
@@ -90,11 +88,11 @@ def _listed(call: Call) -> list[str]:
 
 _SEARCH = Command(
     "search-tags",
-    search,
+    _search,
     "Show which objects have a tag that a pattern fits",
     (Operand("PATTERN"),),
     (PRIORITY, JSON, DEBUG),
-    examples=(Example("gnt-cluster search-tags ^gold$", "whatever is gold"),),
+    examples={"gnt-cluster search-tags ^gold$": "whatever is gold"},
 )
 
 
@@ -114,14 +112,14 @@ def commands(program: str) -> tuple[Command, ...]:
     about = () if whole else (Operand(word.upper()),)
     name = "" if whole else f" {_NAMES[program]}"
     return (
-        Command("list-tags", show, f"Show the tags of {what}", about, (JSON, DEBUG)),
+        Command("list-tags", _show, f"Show the tags of {what}", about, (JSON, DEBUG)),
         Command(
             "add-tags",
             _changes("OP_TAGS_SET", "Added", "to"),
             f"Give tags to {what}",
             (*about, _TAG),
             (_FROM, *JOB),
-            examples=(Example(f"{program} add-tags{name} gold", "the tag gold"),),
+            examples={f"{program} add-tags{name} gold": "the tag gold"},
         ),
         Command(
             "remove-tags",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-backup export."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import first_given
 from moorage.cli.options import JOB, SHUTDOWN_TIMEOUT, moot, refused
@@ -12,8 +12,7 @@ RATE = Option(("--rate",), "how much a second at most: 50M, 1G", "SIZE", parse_s
 _INSTANCE_ALONE = ("shutdown", "long_sleep", "remove_instance", "shutdown_timeout")
 
 
-def export(call: Call) -> None:
-    """Copy an instance's disks, or one disk, into a directory of a node."""
+def _export(call: Call) -> None:
     (name,) = call.words
     if not call.option("disk"):
         perform(call, "OP_BACKUP_EXPORT", instance_name=name, **call.given)
@@ -27,7 +26,7 @@ def export(call: Call) -> None:
 
 COMMAND = Command(
     "export",
-    export,
+    _export,
     "Copy an instance's disks into a directory of a node",
     (Operand("INSTANCE"),),
     (
@@ -68,13 +67,12 @@ COMMAND = Command(
         RATE,
         *JOB,
     ),
-    examples=(
-        Example("gnt-backup export web1", "shut down for as long as snapshots take"),
-        Example("gnt-backup export --noshutdown web1", "the guest runs on"),
-        Example(
-            "gnt-backup export --format ganeti -n node2 web1",
-            "for Ganeti, on another node that reaches its storage",
+    examples={
+        "gnt-backup export web1": "shut down for as long as snapshots take",
+        "gnt-backup export --noshutdown web1": "the guest runs on",
+        "gnt-backup export --format ganeti -n node2 web1": (
+            "for Ganeti, on another node that reaches its storage"
         ),
-        Example("gnt-backup export --disk data1", "a disk that no guest writes to"),
-    ),
+        "gnt-backup export --disk data1": "a disk that no guest writes to",
+    },
 )

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-backup verify and remove."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.options import ASKING, JOB
 
 
-def verify(call: Call) -> int:
-    """Compare an export with the checksums of its manifest; 1 if it differs."""
+def _verify(call: Call) -> int:
     (name,) = call.words
     told = perform(call, "OP_BACKUP_VERIFY", **call.fields) or {}
     for node, problems in sorted(told.items()):
@@ -24,11 +23,11 @@ _NODE = Option(("-n", "--node"), "where it lies; everywhere if not", "NODE")
 COMMANDS = (
     Command(
         "verify",
-        verify,
+        _verify,
         "Compare an export with the checksums of its manifest",
         _EXPORT,
         (_NODE, *JOB),
-        examples=(Example("gnt-backup verify web1", "wherever it lies"),),
+        examples={"gnt-backup verify web1": "wherever it lies"},
     ),
     Command(
         "remove",
@@ -40,6 +39,6 @@ COMMANDS = (
         "Delete an export, and what a half-made one left",
         _EXPORT,
         (_NODE, *ASKING, *JOB),
-        examples=(Example("gnt-backup remove web1", "on all nodes"),),
+        examples={"gnt-backup remove web1": "on all nodes"},
     ),
 )

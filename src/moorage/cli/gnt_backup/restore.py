@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.gnt_instance.add import COMMAND as ADD
 from moorage.cli.gnt_instance.add import cards, guest, nodes
@@ -142,16 +142,14 @@ COMMAND = Command(
         refused("--iallocator", _WHERE, "NAME", short="-I"),
         *(one for one in ADD.options if one.name not in _ADD_ALONE),
     ),
-    examples=(
-        Example("gnt-backup import web1", "as it was, where its export lies"),
-        Example(
-            "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2",
-            "under another name, on other storage",
+    examples={
+        "gnt-backup import web1": "as it was, where its export lies",
+        "gnt-backup import --src-dir web1 -t sharedfile --net 0:mac=auto web2": (
+            "under another name, on other storage"
         ),
-        Example(
-            "gnt-backup import --disk-only --src-dir disk+data1 data2",
-            "a disk that was exported alone",
+        "gnt-backup import --disk-only --src-dir disk+data1 data2": (
+            "a disk that was exported alone"
         ),
-    ),
+    },
     surplus="NAME is what is made; what it is made of: --src-dir EXPORT",
 )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-cluster: the cluster as a whole."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
@@ -41,7 +43,4 @@ PROGRAM = Program(
     },
 )
 
-
-def main() -> int:
-    """Run gnt-cluster."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -19,8 +19,7 @@ from . import failover, renew_crypto
 POLICY = "Instance policy - limits for instances"
 
 
-def info(call: Call) -> None:
-    """Print the cluster's settings."""
+def _info(call: Call) -> None:
     found = call.client.call("QueryClusterInfo")
     call.show(found, lines(cluster(found)))
 
@@ -115,8 +114,7 @@ def _maps(value: Any) -> Any:  # noqa: ANN401
     return Flow(value) if isinstance(value, list) else "" if value is None else value
 
 
-def show_version(call: Call) -> None:
-    """Print the versions of software and interfaces."""
+def _show_version(call: Call) -> None:
     found = call.client.call("QueryClusterInfo")
     shown = {
         "Software version": found.get("software_version") or __version__,
@@ -130,8 +128,7 @@ def show_version(call: Call) -> None:
             call.terminal.print(f"{word}: {value}")
 
 
-def master(call: Call) -> None:
-    """Print the master's name; on another node, the one that it heard last."""
+def _master(call: Call) -> None:
     try:
         (name,) = call.client.call("QueryConfigValues", ["master_node"])
     except (NoMaster, WrongState):
@@ -143,7 +140,7 @@ def master(call: Call) -> None:
 
 INFO = Command(
     "info",
-    info,
+    _info,
     "Show the cluster's settings",
     (),
     (refused("--roman", "numbers are shown as they are"), JSON, DEBUG),
@@ -152,9 +149,9 @@ INFO = Command(
 COMMANDS = (
     Command(
         "version",
-        show_version,
+        _show_version,
         "Show versions of software and interfaces",
         options=(DEBUG,),
     ),
-    Command("getmaster", master, "Show which node is the master", options=(DEBUG,)),
+    Command("getmaster", _master, "Show which node is the master", options=(DEBUG,)),
 )

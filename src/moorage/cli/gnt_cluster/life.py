@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.cli import join_token, policy_options
 from moorage.cli.addresses import ip_version, resolved
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
 
@@ -16,8 +16,7 @@ from .settings import SETTINGS
 _BOOTSTRAP = "moorage.daemons.bootstrap"
 
 
-def init(call: Call) -> None:
-    """Make a cluster whose first node is this machine."""
+def _init(call: Call) -> None:
     (name,) = call.words
     start = not call.option("no_start")
     node = call.option("node_name") or "node1"
@@ -45,8 +44,7 @@ def _no_cluster() -> dict[str, Any]:
     return {"ipolicy": ipolicy.DEFAULT}
 
 
-def destroy(call: Call) -> None:
-    """End the cluster."""
+def _destroy(call: Call) -> None:
     if not call.option("yes_do_it"):
         raise BadInput(
             "destroying the cluster cannot be taken back",
@@ -58,7 +56,7 @@ def destroy(call: Call) -> None:
 
 INIT = Command(
     "init",
-    init,
+    _init,
     "Make a cluster whose first node is this machine",
     (Operand("NAME"),),
     (
@@ -98,16 +96,15 @@ INIT = Command(
         moot("--no-ssh-init", "nodes are reached over TLS, not by ssh"),
         DEBUG,
     ),
-    examples=(
-        Example(
-            "gnt-cluster init --shared-file-storage-dir=/srv/shared demo",
-            "with a directory that all nodes see",
-        ),
-    ),
+    examples={
+        "gnt-cluster init --shared-file-storage-dir=/srv/shared demo": (
+            "with a directory that all nodes see"
+        )
+    },
 )
 DESTROY = Command(
     "destroy",
-    destroy,
+    _destroy,
     "End the cluster; this cannot be taken back",
     (),
     (Option(("--ya-rly", "--yes-do-it"), "really"), DEBUG),

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The queue of jobs as a whole."""
 
-from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.command import Call, Command, Operand
 from moorage.cli.options import DEBUG
 from moorage.errors import BadInput
 
 
-def queue(call: Call) -> None:
-    """Close the queue for new jobs, open it, or show which it is."""
+def _queue(call: Call) -> None:
     (word,) = call.words
     if word in ("drain", "undrain"):
         call.client.call("SetDrainFlag", word == "drain")
@@ -23,9 +22,9 @@ def queue(call: Call) -> None:
 
 COMMAND = Command(
     "queue",
-    queue,
+    _queue,
     "Close the queue for new jobs, open it, or show which it is",
     (Operand("drain|undrain|info"),),
     (DEBUG,),
-    examples=(Example("gnt-cluster queue drain", "before an upgrade"),),
+    examples={"gnt-cluster queue drain": "before an upgrade"},
 )

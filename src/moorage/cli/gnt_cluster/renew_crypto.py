@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.options import FORCE, JOB, moot, refused
 from moorage.cli.table import moment
@@ -16,8 +16,7 @@ _NO_DOMAIN = "no instance moves between clusters: they share nothing for it"
 _OPERATION = "OP_CLUSTER_RENEW_CRYPTO"
 
 
-def renew(call: Call) -> int:
-    """Renew what is named; the certificates of the nodes and the master if nothing."""
+def _renew(call: Call) -> int:
     if call.option("cluster_certificate"):
         perform(call, _OPERATION, **call.given)
         call.terminal.print("Renewed the authority and all certificates")
@@ -55,7 +54,7 @@ _OTHERS = (
 """Ganeti's, for keys that there are not."""
 COMMAND = Command(
     "renew-crypto",
-    renew,
+    _renew,
     "Renew keys and certificates, while guests run",
     (),
     (
@@ -77,10 +76,9 @@ COMMAND = Command(
         ),
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-cluster renew-crypto --new-node-certificates",
-            "somebody may have seen a key",
-        ),
-    ),
+    examples={
+        "gnt-cluster renew-crypto --new-node-certificates": (
+            "somebody may have seen a key"
+        )
+    },
 )

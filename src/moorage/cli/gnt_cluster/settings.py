@@ -2,7 +2,7 @@
 """Settings of the cluster, and changing them."""
 
 from moorage.cli import nic_options, policy_options, pool_options
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes
 from moorage.cli.option_syntax import (
@@ -24,8 +24,7 @@ from moorage.cli.options import (
 from . import unneeded
 
 
-def modify(call: Call) -> None:
-    """Change the cluster's settings."""
+def _modify(call: Call) -> None:
     for flag, field in (("-H", "hvparams"), ("-D", "diskparams")):
         check_changed(flag, call.option(field))
     policy = policy_options.changed(call, lambda: call.client.call("QueryClusterInfo"))
@@ -111,7 +110,7 @@ _UIDS = (
 
 MODIFY = Command(
     "modify",
-    modify,
+    _modify,
     "Change the cluster's settings",
     (),
     (
@@ -123,18 +122,15 @@ MODIFY = Command(
         *pool_options.OPTIONS,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-cluster modify -D ext:access=userspace",
-            "guests open ext disks themselves",
+    examples={
+        "gnt-cluster modify -D ext:access=userspace": (
+            "guests open ext disks themselves"
         ),
-        Example(
-            "gnt-cluster modify --uid-pool=30000-30099",
-            "guests run as these users, each as one of its own",
+        "gnt-cluster modify --uid-pool=30000-30099": (
+            "guests run as these users, each as one of its own"
         ),
-        Example(
-            "gnt-cluster modify --add-pool nas1 san",
-            "a storage pool of the provider san; gnt-storage pool connect says where",
+        "gnt-cluster modify --add-pool nas1 san": (
+            "a storage pool of the provider san; gnt-storage pool connect says where"
         ),
-    ),
+    },
 )

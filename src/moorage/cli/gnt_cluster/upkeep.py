@@ -4,7 +4,7 @@
 import time
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.details import look_up
 from moorage.cli.follow import follow_many, perform
 from moorage.cli.operation import performs
@@ -17,8 +17,7 @@ from moorage.errors import BadInput, WrongState
 # -- the watcher -----------------------------------------------------------------------
 
 
-def watcher(call: Call) -> None:
-    """Pause the watcher, let it go on, or say which it is."""
+def _watcher(call: Call) -> None:
     word, *spans = call.words
     if word == "pause" and len(spans) == 1:
         until = call.client.call("SetWatcherPause", time.time() + span(spans[0]))
@@ -41,8 +40,7 @@ def watcher(call: Call) -> None:
 # -- policy ----------------------------------------------------------------------------
 
 
-def show_policy(call: Call) -> None:
-    """Print the command that would make the policy as it is."""
+def _show_policy(call: Call) -> None:
     policy = call.client.call("QueryClusterInfo")["ipolicy"]
     words = flags(policy, standard=True)
     call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
@@ -53,8 +51,7 @@ def show_policy(call: Call) -> None:
 _PROGRAM = "ndp/oob_program"
 
 
-def epo(call: Call) -> int:
-    """Shut instances down and switch nodes off; or on again."""
+def _epo(call: Call) -> int:
     nodes = _chosen(call)
     names = ", ".join(node["name"] for node in nodes)
     leaving = [one for one in nodes if not one["master"]]
@@ -107,11 +104,11 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
 COMMANDS = (
     Command(
         "watcher",
-        watcher,
+        _watcher,
         "Let the watcher start nothing for a while, go on, or say which it is",
         (Operand("pause|continue|info"), Operand("TIME", 0)),
         (DEBUG,),
-        examples=(Example("gnt-cluster watcher pause 2h", "while disks are moved"),),
+        examples={"gnt-cluster watcher pause 2h": "while disks are moved"},
     ),
     Command(
         "rename",
@@ -136,14 +133,14 @@ COMMANDS = (
     ),
     Command(
         "show-ispecs-cmd",
-        show_policy,
+        _show_policy,
         "Print the command that would make the instance policy as it is",
         (),
         (DEBUG,),
     ),
     Command(
         "epo",
-        epo,
+        _epo,
         "Shut instances down and switch nodes off before a power cut, or on again",
         (Operand("NODE", 0, None),),
         (
@@ -156,7 +153,7 @@ COMMANDS = (
             *ASKING,
             DEBUG,
         ),
-        examples=(Example("gnt-cluster epo --groups rack2", "rack2 loses power"),),
+        examples={"gnt-cluster epo --groups rack2": "rack2 loses power"},
     ),
 )
 _OWN = "a node runs what its administrator put there: gnt-node restricted-command"

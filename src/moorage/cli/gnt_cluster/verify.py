@@ -4,14 +4,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, follow_many, perform, submitted
 from moorage.cli.options import JOB, moot, refused
 from moorage.units import counted
 
 
-def verify(call: Call) -> int:
-    """Check the whole cluster; the exit status says whether anything is wrong."""
+def _verify(call: Call) -> int:
     skipped = {"skip_checks": ["nplusone_mem"]} if call.option("no_nplus1_mem") else {}
     found = fetch(call, "OP_CLUSTER_VERIFY", **call.given, **skipped)
     call.show(found, verified(found, coded=call.option("error_codes")))
@@ -59,8 +58,7 @@ def _checked(what: str, number: int) -> str:
     return counted(number, f"{first.removesuffix('s')}{space}{rest}")
 
 
-def verify_disks(call: Call) -> int:
-    """Attach disks that should be attached."""
+def _verify_disks(call: Call) -> int:
     found = fetch(call, "OP_CLUSTER_VERIFY_DISKS", **call.given)
     for node, why in found["silent"].items():
         call.terminal.talk(f"Warning: node {node} gives no answer: {why}")
@@ -76,8 +74,7 @@ def verify_disks(call: Call) -> int:
     return follow_many(call, answers) | int(bool(found["silent"]))
 
 
-def repair_disk_sizes(call: Call) -> None:
-    """Let records take the sizes that devices have."""
+def _repair_disk_sizes(call: Call) -> None:
     fixed = perform(call, "OP_CLUSTER_REPAIR_DISK_SIZES", **call.fields)
     for instance, slot, what, value in fixed or ():
         call.terminal.print(f"{instance}: disk/{slot}: {what} is {value} MiB")
@@ -89,7 +86,7 @@ _GROUP = Option(
 COMMANDS = (
     Command(
         "verify",
-        verify,
+        _verify,
         "Check the whole cluster; fail if anything is wrong",
         (),
         (
@@ -115,23 +112,21 @@ COMMANDS = (
             refused("--debug-simulate-errors", "what is not found is not told"),
             *JOB,
         ),
-        examples=(
-            Example("gnt-cluster verify --error-codes", "for a monitoring plugin"),
-        ),
+        examples={"gnt-cluster verify --error-codes": "for a monitoring plugin"},
     ),
     Command(
         "verify-disks",
-        verify_disks,
+        _verify_disks,
         "Attach the disks of instances that should have them, where a node lost them",
         (),
         (_GROUP, *JOB),
     ),
     Command(
         "repair-disk-sizes",
-        repair_disk_sizes,
+        _repair_disk_sizes,
         "Correct the recorded sizes of disks whose devices have another one",
         (Operand("INSTANCE", 0, None, "instances"),),
         JOB,
-        examples=(Example("gnt-cluster repair-disk-sizes web1", "the disks of web1"),),
+        examples={"gnt-cluster repair-disk-sizes web1": "the disks of web1"},
     ),
 )

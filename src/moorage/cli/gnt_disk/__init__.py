@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-disk: disks as citizens of their own, with or without an instance."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
@@ -24,7 +26,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-disk."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Make a disk that belongs to nobody."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS
 from moorage.errors import BadInput
@@ -12,8 +12,7 @@ from .options import ACCESS, MODE, PARAM, PROVIDER
 _DIGITS = 6
 
 
-def add(call: Call) -> None:
-    """Make a disk that belongs to nobody."""
+def _add(call: Call) -> None:
     name = _only_name(call)
     fields = call.given | ({"name": name} if name else {})
     if not fields.keys() & {"disk_template", "pool"}:
@@ -45,7 +44,7 @@ def _only_name(call: Call) -> str | None:
 
 COMMAND = Command(
     "add",
-    add,
+    _add,
     "Make a disk that belongs to no instance yet",
     (Operand("NAME", 0),),
     (
@@ -80,18 +79,14 @@ COMMAND = Command(
         IGNORE_CAPACITY,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-disk add -t ext -p san -s 10G data1", "10 GiB on the provider san"
+    examples={
+        "gnt-disk add -t ext -p san -s 10G data1": "10 GiB on the provider san",
+        "gnt-disk add -t ext -p san -s 10G -D pool=fast,trim data2": (
+            "with parameters for the provider"
         ),
-        Example(
-            "gnt-disk add -t ext -p san -s 10G -D pool=fast,trim data2",
-            "with parameters for the provider",
+        "gnt-disk add --pool nas1 -s 10G data3": "in a storage pool",
+        "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5": (
+            "a device that is there already"
         ),
-        Example("gnt-disk add --pool nas1 -s 10G data3", "in a storage pool"),
-        Example(
-            "gnt-disk add -t blockdev --adopt /dev/disk/by-id/wwn-5 lun5",
-            "a device that is there already",
-        ),
-    ),
+    },
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-disk adopt``: a volume that is there becomes a disk."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import JOB
 from moorage.errors import BadInput
@@ -10,8 +10,7 @@ from moorage.units import parse_size
 from .options import MODE, PARAM
 
 
-def adopt(call: Call) -> None:
-    """Make a disk of a volume that no disk is in."""
+def _adopt(call: Call) -> None:
     fields = call.fields
     if not fields.keys() & {"disk_template", "pool"}:
         raise BadInput(
@@ -25,7 +24,7 @@ def adopt(call: Call) -> None:
 
 COMMAND = Command(
     "adopt",
-    adopt,
+    _adopt,
     "Make a disk, with its data, of a volume that no disk is in",
     (Operand("VOLUME", field="volume"),),
     (
@@ -42,10 +41,9 @@ COMMAND = Command(
         Option(("-g", "--node-group"), "the group that sees it", "GROUP", dest="group"),
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-disk adopt -t sharedfile --name old /srv/shared/old.img",
-            "a file that somebody put there",
-        ),
-    ),
+    examples={
+        "gnt-disk adopt -t sharedfile --name old /srv/shared/old.img": (
+            "a file that somebody put there"
+        )
+    },
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Give a disk to an instance, and take it back."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.options import JOB
@@ -9,8 +9,7 @@ from moorage.cli.options import JOB
 from .options import DISK
 
 
-def attach(call: Call) -> None:
-    """Attach a disk to an instance."""
+def _attach(call: Call) -> None:
     disk, instance = call.words
     done = perform(call, "OP_DISK_ATTACH", **call.fields)
     slot = f" as {done[0][0]}" if done else ""
@@ -20,14 +19,14 @@ def attach(call: Call) -> None:
 COMMANDS = (
     Command(
         "attach",
-        attach,
+        _attach,
         "Attach a disk to an instance, running or not",
         (DISK, Operand("INSTANCE", field="instance_name")),
         (
             Option(("--index",), "the slot; -1, after the last, by default", "N", int),
             *JOB,
         ),
-        examples=(Example("gnt-disk attach data1 web1", "as the last disk of web1"),),
+        examples={"gnt-disk attach data1 web1": "as the last disk of web1"},
     ),
     Command(
         "detach",
@@ -35,6 +34,6 @@ COMMANDS = (
         "Detach a disk from its instance; its data stays",
         (DISK,),
         JOB,
-        examples=(Example("gnt-disk detach data1", "data1 belongs to nobody then"),),
+        examples={"gnt-disk detach data1": "data1 belongs to nobody then"},
     ),
 )

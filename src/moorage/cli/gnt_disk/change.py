@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.option_syntax import merged, reset, text_values
@@ -14,8 +14,7 @@ from moorage.units import format_size, parse_size
 from .options import DISK, MODE, PARAM
 
 
-def grow(call: Call) -> None:
-    """Make a disk larger."""
+def _grow(call: Call) -> None:
     disk, amount = call.words
     size = parse_size(amount)
     perform(call, "OP_DISK_GROW", **call.fields, amount=size)
@@ -31,7 +30,7 @@ def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 COMMANDS = (
     Command(
         "grow",
-        grow,
+        _grow,
         "Make a disk larger; a running guest sees it",
         (DISK, Operand("AMOUNT")),
         (
@@ -39,10 +38,10 @@ COMMANDS = (
             *OVERRIDES,
             *JOB,
         ),
-        examples=(
-            Example("gnt-disk grow data1 5G", "5 GiB more"),
-            Example("gnt-disk grow data1 20G --absolute", "20 GiB in all"),
-        ),
+        examples={
+            "gnt-disk grow data1 5G": "5 GiB more",
+            "gnt-disk grow data1 20G --absolute": "20 GiB in all",
+        },
     ),
     Command(
         "rename",
@@ -61,7 +60,7 @@ COMMANDS = (
             IGNORE_CAPACITY,
             *JOB,
         ),
-        examples=(Example("gnt-disk snapshot data1 --name monday", "a copy to keep"),),
+        examples={"gnt-disk snapshot data1 --name monday": "a copy to keep"},
     ),
     Command(
         "modify",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bring a disk's data to other storage: the disk itself, or a copy."""
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES, RATE
 from moorage.errors import BadInput
@@ -12,8 +12,7 @@ _STORAGE = {"disk_template", "pool", "provider", "access", "adopt", "params"}
 """Fields that say which storage a disk is to have."""
 
 
-def convert(call: Call) -> None:
-    """Bring a disk's data to other storage, running or not."""
+def _convert(call: Call) -> None:
     if not _STORAGE & call.given.keys():
         raise BadInput(
             "which storage is the disk to have?",
@@ -23,8 +22,7 @@ def convert(call: Call) -> None:
     call.terminal.print(f"Converted disk {call.words[0]}")
 
 
-def move(call: Call) -> None:
-    """Bring a disk's data to another storage pool, running or not."""
+def _move(call: Call) -> None:
     pool = call.option("pool")
     if not pool:
         raise BadInput("to which storage pool?", hint="add --pool POOL")
@@ -32,8 +30,7 @@ def move(call: Call) -> None:
     call.terminal.print(f"Moved disk {call.words[0]} to storage pool {pool}")
 
 
-def clone(call: Call) -> None:
-    """Make a new, detached disk with what this one holds now, in any storage."""
+def _clone(call: Call) -> None:
     name = call.option("new_name")
     if name is None:
         raise BadInput("the new disk needs a name", hint="add --name NAME")
@@ -63,7 +60,7 @@ _HOW = (*_WORK, *OVERRIDES, *JOB)
 COMMANDS = (
     Command(
         "convert",
-        convert,
+        _convert,
         "Bring a disk's data to other storage, also while its instance runs",
         (DISK,),
         (
@@ -71,26 +68,25 @@ COMMANDS = (
             Option(("--adopt",), "a device to overwrite, not a new volume", "PATH"),
             *_HOW,
         ),
-        examples=(
-            Example("gnt-disk convert -t ext -p san data1", "to the provider san"),
-            Example(
-                "gnt-disk convert -t sharedfile --rate 50M data1",
-                "to an image file, at most 50 MiB a second",
+        examples={
+            "gnt-disk convert -t ext -p san data1": "to the provider san",
+            "gnt-disk convert -t sharedfile --rate 50M data1": (
+                "to an image file, at most 50 MiB a second"
             ),
-        ),
+        },
     ),
     Command(
         "move",
-        move,
+        _move,
         "Bring a disk's data to another storage pool, also while its instance runs",
         (DISK,),
         (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
-        examples=(Example("gnt-disk move --pool fast data1", "to the pool fast"),),
+        examples={"gnt-disk move --pool fast data1": "to the pool fast"},
         surplus="the storage pool: gnt-disk move --pool POOL DISK",
     ),
     Command(
         "clone",
-        clone,
+        _clone,
         "Make a new, detached disk with what a disk holds now, in any storage",
         (DISK,),
         (
@@ -100,15 +96,10 @@ COMMANDS = (
             IGNORE_CAPACITY,
             *JOB,
         ),
-        examples=(
-            Example(
-                "gnt-disk clone data1 --name data2", "where it is, by a snapshot if any"
-            ),
-            Example(
-                "gnt-disk clone data1 --name data2 --pool slow",
-                "to another storage pool",
-            ),
-        ),
+        examples={
+            "gnt-disk clone data1 --name data2": "where it is, by a snapshot if any",
+            "gnt-disk clone data1 --name data2 --pool slow": "to another storage pool",
+        },
         surplus="the new disk's name: gnt-disk clone DISK --name NAME",
     ),
 )

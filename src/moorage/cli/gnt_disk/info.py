@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli import details
-from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.command import Call, Command, Operand
 from moorage.cli.follow import fetch
 from moorage.cli.gnt_instance.info import device
 from moorage.cli.listing import Listing
@@ -31,8 +31,7 @@ _INFO = (
 )
 
 
-def info(call: Call) -> None:
-    """Print all that is known of some disks."""
+def _info(call: Call) -> None:
     found = details.look_up(call, "disk", _INFO, LISTING.key)
     live = {} if call.option("json") else _live(call, found)
     details.show(call, found, lambda one: _shown(one, live.get(one["uuid"])))
@@ -99,11 +98,11 @@ def _joined(values: Any) -> str:  # noqa: ANN401
 COMMANDS = (
     Command(
         "info",
-        info,
+        _info,
         "Show all about disks",
         (Operand("DISK", 0, None),),
         (JSON, DEBUG),
         ("show",),
-        (Example("gnt-disk info data1", "where it is, and who has it"),),
+        {"gnt-disk info data1": "where it is, and who has it"},
     ),
 )

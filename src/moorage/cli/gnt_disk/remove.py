@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Be rid of a disk, with its data or without asking for it."""
 
-from moorage.cli.command import Call, Command, Example
+from moorage.cli.command import Call, Command
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.options import ASKING, JOB
@@ -10,8 +10,7 @@ from moorage.errors import BadInput
 from .options import DISK
 
 
-def forget(call: Call) -> None:
-    """Drop what the cluster knows of a disk that is lost."""
+def _forget(call: Call) -> None:
     (disk,) = call.words
     why = call.option("reason")
     if not why:
@@ -35,19 +34,18 @@ COMMANDS = (
         "Remove a detached disk and all its data",
         (DISK,),
         (*ASKING, *JOB),
-        examples=(Example("gnt-disk remove -f data1", "without a question"),),
+        examples={"gnt-disk remove -f data1": "without a question"},
     ),
     Command(
         "forget",
-        forget,
+        _forget,
         "Drop the record of a disk that is lost; nothing is done to its storage",
         (DISK,),
         (*ASKING, *JOB),
-        examples=(
-            Example(
-                "gnt-disk forget --reason 'node3 burnt' data1",
-                "for a disk whose volume or node is gone for good",
-            ),
-        ),
+        examples={
+            "gnt-disk forget --reason 'node3 burnt' data1": (
+                "for a disk whose volume or node is gone for good"
+            )
+        },
     ),
 )

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example
+from moorage.cli.command import Call, Command
 from moorage.cli.options import DEBUG, JSON
 from moorage.cli.table import moment, plain
 from moorage.units import format_size
@@ -12,8 +12,7 @@ from moorage.units import format_size
 from .options import DISK
 
 
-def story(call: Call) -> None:
-    """Print what happened to a disk, the oldest first."""
+def _story(call: Call) -> None:
     (disk,) = call.words
     told = call.client.call("QueryDiskStory", disk)
     call.show(told, _lines(told))
@@ -71,9 +70,9 @@ _SHOWN: Mapping[str, Callable[[Any], str]] = {
 
 COMMAND = Command(
     "story",
-    story,
+    _story,
     "Show everything that ever happened to a disk, gone or not",
     (DISK,),
     (JSON, DEBUG),
-    examples=(Example("gnt-disk story data1", "who made it, had it, changed it"),),
+    examples={"gnt-disk story data1": "who made it, had it, changed it"},
 )

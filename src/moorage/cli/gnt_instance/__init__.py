@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance: virtual machines, from making them to removing them."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.listing import Listing
@@ -43,7 +45,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-instance."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

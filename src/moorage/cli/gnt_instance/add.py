@@ -4,7 +4,7 @@
 from typing import Any
 
 from moorage.cli import nic_options
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, ident_key_values
 from moorage.cli.options import (
@@ -24,8 +24,7 @@ from .disk_options import disk_option, new_disks
 from .os_options import FORCE_VARIANT, NO_CHANNEL, OS_PARAMETERS
 
 
-def add(call: Call) -> None:
-    """Make an instance."""
+def _add(call: Call) -> None:
     (name,) = call.words
     placed = perform(
         call,
@@ -89,7 +88,7 @@ def _own(text: str) -> dict[str, Any]:
 
 COMMAND = Command(
     "add",
-    add,
+    _add,
     "Make an instance with its disks, and start it",
     (Operand("NAME", field="instance_name"),),
     (
@@ -177,19 +176,16 @@ COMMAND = Command(
         TAGS,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1",
-            "one disk on the provider san",
+    examples={
+        "gnt-instance add -t ext --disk 0:size=10G,provider=san -o debian web1": (
+            "one disk on the provider san"
         ),
-        Example(
+        (
             "gnt-instance add --disk 0:size=1G,dev_type=file "
-            "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2",
-            "disks of two templates, on node2",
+            "--disk 1:size=9G,dev_type=ext,provider=san -n node2 -o debian web2"
+        ): "disks of two templates, on node2",
+        "gnt-instance add -t diskless --no-install web3": (
+            "no disk yet: gnt-disk attach gives it one"
         ),
-        Example(
-            "gnt-instance add -t diskless --no-install web3",
-            "no disk yet: gnt-disk attach gives it one",
-        ),
-    ),
+    },
 )

@@ -14,7 +14,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.options import DEBUG, moot
 from moorage.errors import BadInput
 from moorage.units import is_whole
@@ -33,8 +33,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def console(call: Call) -> int:
-    """Connect this terminal to a guest's serial line, or a viewer to its screen."""
+def _console(call: Call) -> int:
     (name,) = call.words
     if call.option("show_cmd"):
         call.terminal.print(_shown(call, name))
@@ -163,7 +162,7 @@ def _raw(stdin: int) -> Iterator[None]:
 
 COMMAND = Command(
     "console",
-    console,
+    _console,
     "Connect to an instance's serial console; Ctrl-] leaves",
     (Operand("INSTANCE"),),
     (
@@ -178,12 +177,11 @@ COMMAND = Command(
         moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,
     ),
-    examples=(
-        Example("gnt-instance console web1", "type to the guest"),
-        Example("gnt-instance console --vnc web1", "look at its screen"),
-        Example(
-            "gnt-instance console --show-cmd web1",
-            "print what to type on another machine, within two minutes",
+    examples={
+        "gnt-instance console web1": "type to the guest",
+        "gnt-instance console --vnc web1": "look at its screen",
+        "gnt-instance console --show-cmd web1": (
+            "print what to type on another machine, within two minutes"
         ),
-    ),
+    },
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance grow-disk, activate-disks, deactivate-disks."""
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.options import JOB, NO_INPUT, NO_WAIT_FOR_SYNC, OVERRIDES, YES, moot
@@ -10,15 +10,13 @@ from moorage.units import is_whole, parse_size
 from .selecting import INSTANCE
 
 
-def grow(call: Call) -> None:
-    """Make a disk of an instance larger."""
+def _grow(call: Call) -> None:
     _, which, amount = call.words
     disk, size = int(which) if is_whole(which) else which, parse_size(amount)
     perform(call, "OP_INSTANCE_GROW_DISK", **call.fields, disk=disk, amount=size)
 
 
-def activate(call: Call) -> None:
-    """Attach an instance's disks on its node and say where."""
+def _activate(call: Call) -> None:
     for place in perform(call, "OP_INSTANCE_ACTIVATE_DISKS", **call.fields):
         call.terminal.print("{}:{}:{}".format(*place))
 
@@ -27,7 +25,7 @@ _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
-        grow,
+        _grow,
         "Make a disk larger",
         (*INSTANCE, Operand("DISK"), Operand("AMOUNT")),
         (
@@ -36,11 +34,11 @@ COMMANDS = (
             NO_WAIT_FOR_SYNC,
             *JOB,
         ),
-        examples=(Example("gnt-instance grow-disk web1 0 5G", "5 GiB more"),),
+        examples={"gnt-instance grow-disk web1 0 5G": "5 GiB more"},
     ),
     Command(
         "activate-disks",
-        activate,
+        _activate,
         "Make an instance's disks usable on its node; print where they are",
         INSTANCE,
         (

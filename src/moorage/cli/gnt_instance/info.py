@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch
 from moorage.cli.options import DEBUG, JSON, PRIORITY
 from moorage.cli.table import moment
@@ -16,8 +16,7 @@ from moorage.units import format_size
 _NIC = ("name", "uuid", "ip", "mac", "mode", "link", "vlan", "network", "netinfo")
 
 
-def info(call: Call) -> None:
-    """Print all that is known of some instances."""
+def _info(call: Call) -> None:
     if not call.words and not call.option("all"):
         raise BadInput("no instance is named", hint="name some, or say --all")
     found = fetch(
@@ -240,7 +239,7 @@ _GOOD = "UpToDate"
 
 COMMAND = Command(
     "info",
-    info,
+    _info,
     "Show all about instances: parameters, disks, where they are",
     (Operand("INSTANCE", 0, None),),
     (
@@ -252,5 +251,5 @@ COMMAND = Command(
         DEBUG,
     ),
     ("show",),
-    (Example("gnt-instance info web1", "one of them"),),
+    {"gnt-instance info web1": "one of them"},
 )

@@ -4,7 +4,7 @@
 from typing import Any
 
 from moorage.cli import nic_options
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes, tell_changes
 from moorage.cli.option_syntax import backend_parameters, key_values, reset, text_keys
@@ -38,8 +38,7 @@ _AT_START = ("be/", "hv/")
 """What a guest is given when it starts; disks come and go while it runs."""
 
 
-def modify(call: Call) -> None:
-    """Change an instance, its disks included."""
+def _modify(call: Call) -> None:
     (name,) = call.words
     hint = "gnt-instance modify --help lists what there is"
     fields = changes(call, hint, "nothing to modify", **_state(call))
@@ -76,7 +75,7 @@ def hypervisor_keys(text: str) -> dict[str, Any]:
 
 COMMAND = Command(
     "modify",
-    modify,
+    _modify,
     "Change an instance: its disks, cards and parameters",
     INSTANCE,
     (
@@ -156,26 +155,20 @@ COMMAND = Command(
         YES,
         *JOB,
     ),
-    examples=(
-        Example(
-            "gnt-instance modify --disk add:size=5G web1",
-            "one disk more, of the kind that web1 has",
+    examples={
+        "gnt-instance modify --disk add:size=5G web1": (
+            "one disk more, of the kind that web1 has"
         ),
-        Example(
-            "gnt-instance modify --disk 1:detach web1",
-            "take its second disk away; the data stays",
+        "gnt-instance modify --disk 1:detach web1": (
+            "take its second disk away; the data stays"
         ),
-        Example(
-            "gnt-instance modify --disk 1:attach,name=data1 web2", "give it to another"
+        "gnt-instance modify --disk 1:attach,name=data1 web2": "give it to another",
+        "gnt-instance modify -t ext -e provider=san web1": (
+            "bring all its disks to the provider san"
         ),
-        Example(
-            "gnt-instance modify -t ext -e provider=san web1",
-            "bring all its disks to the provider san",
+        "gnt-instance modify --net add:network=lan,ip=pool web1": (
+            "one network card more, with an address of the network lan"
         ),
-        Example(
-            "gnt-instance modify --net add:network=lan,ip=pool web1",
-            "one network card more, with an address of the network lan",
-        ),
-        Example("gnt-instance modify -B memory=2G,vcpus=4 web1", "from the next start"),
-    ),
+        "gnt-instance modify -B memory=2G,vcpus=4 web1": "from the next start",
+    },
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance migrate and failover."""
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.options import (
@@ -21,8 +21,7 @@ from moorage.cli.options import (
 from .selecting import INSTANCE
 
 
-def migrate(call: Call) -> None:
-    """Move a running instance to another node."""
+def _migrate(call: Call) -> None:
     if not call.option("cleanup"):
         call.ask(f"Instance {call.words[0]} will be migrated. Continue?")
     perform(call, "OP_INSTANCE_MIGRATE", **call.fields)
@@ -31,7 +30,7 @@ def migrate(call: Call) -> None:
 COMMANDS = (
     Command(
         "migrate",
-        migrate,
+        _migrate,
         "Move a running instance to another node, without stopping it",
         INSTANCE,
         (
@@ -51,9 +50,7 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example("gnt-instance migrate -f -n node3 web1", "to node3, unasked"),
-        ),
+        examples={"gnt-instance migrate -f -n node3 web1": "to node3, unasked"},
     ),
     Command(
         "failover",
@@ -74,11 +71,9 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example(
-                "gnt-node modify --offline yes node1", "first, if node1 lost power"
-            ),
-            Example("gnt-instance failover -f -n node3 web1", "to node3, unasked"),
-        ),
+        examples={
+            "gnt-node modify --offline yes node1": "first, if node1 lost power",
+            "gnt-instance failover -f -n node3 web1": "to node3, unasked",
+        },
     ),
 )

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform, perform_all
 from moorage.cli.option_syntax import backend_parameters
 from moorage.cli.options import (
@@ -39,8 +39,7 @@ def _each(op_id: str, what: str) -> Callable[[Call], int]:
     return handler
 
 
-def remove(call: Call) -> None:
-    """Remove an instance and the disks that are attached to it."""
+def _remove(call: Call) -> None:
     (name,) = call.words
     call.ask(
         f"This will remove the instance {name}; its disks stay, detached. Continue?"
@@ -86,11 +85,11 @@ COMMANDS = (
             *JOB,
         ),
         ("start",),
-        (
-            Example("gnt-instance startup web1 web2", "two of them"),
-            Example("gnt-instance startup -B memory=2G web1", "larger, this time"),
-            Example("gnt-instance startup --primary node1", "all that node1 has"),
-        ),
+        {
+            "gnt-instance startup web1 web2": "two of them",
+            "gnt-instance startup -B memory=2G web1": "larger, this time",
+            "gnt-instance startup --primary node1": "all that node1 has",
+        },
     ),
     Command(
         "shutdown",
@@ -136,7 +135,7 @@ COMMANDS = (
     ),
     Command(
         "remove",
-        remove,
+        _remove,
         "Remove an instance and its attached disks; detached ones stay",
         INSTANCE,
         (
@@ -146,12 +145,10 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example(
-                "gnt-instance modify --disk 1:detach web1", "first, to keep a disk"
-            ),
-            Example("gnt-instance remove --keep-disks web1", "to keep all disks"),
-            Example("gnt-instance remove -f web1", "without a question"),
-        ),
+        examples={
+            "gnt-instance modify --disk 1:detach web1": "first, to keep a disk",
+            "gnt-instance remove --keep-disks web1": "to keep all disks",
+            "gnt-instance remove -f web1": "without a question",
+        },
     ),
 )

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform_all
 from moorage.cli.operation import performs
 from moorage.cli.option_syntax import ident_key_values
@@ -16,8 +16,7 @@ from .os_options import FORCE_VARIANT, OS_PARAMETERS
 from .selecting import INSTANCE, OPERANDS, SELECTORS, are_named, chosen
 
 
-def reinstall(call: Call) -> int:
-    """Install an OS on the disks of instances."""
+def _reinstall(call: Call) -> int:
     fields = call.given
     if call.option("select_os"):
         fields["os_type"] = _selected_os(call)
@@ -98,11 +97,11 @@ COMMANDS = (
             moot("--force", "nobody is asked", short="-f"),
             *JOB,
         ),
-        examples=(Example("gnt-instance rename web1 web7", "web1 must be down"),),
+        examples={"gnt-instance rename web1 web7": "web1 must be down"},
     ),
     Command(
         "reinstall",
-        reinstall,
+        _reinstall,
         "Install an OS on the disks again: what they hold is lost",
         OPERANDS,
         (
@@ -134,10 +133,10 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example("gnt-instance reinstall -f web1", "the OS that it has"),
-            Example("gnt-instance reinstall -o debian web1", "another OS"),
-        ),
+        examples={
+            "gnt-instance reinstall -f web1": "the OS that it has",
+            "gnt-instance reinstall -o debian web1": "another OS",
+        },
     ),
     Command(
         "recreate-disks",
@@ -171,11 +170,9 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(
-            Example("gnt-instance recreate-disks web1", "all of its disks"),
-            Example(
-                "gnt-instance recreate-disks -n node2 web1", "on node2: node1 burnt"
-            ),
-        ),
+        examples={
+            "gnt-instance recreate-disks web1": "all of its disks",
+            "gnt-instance recreate-disks -n node2 web1": "on node2: node1 burnt",
+        },
     ),
 )

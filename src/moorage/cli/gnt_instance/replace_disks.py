@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-instance replace-disks."""
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.options import IALLOCATOR, IGNORE_CAPACITY, JOB, moot, names
 from moorage.errors import BadInput
@@ -17,8 +17,7 @@ _MODES = {
 }
 
 
-def replace_disks(call: Call) -> None:
-    """Make one copy of mirrored disks anew."""
+def _replace_disks(call: Call) -> None:
     asked = [word for word in _MODES if call.option(word)]
     if len(asked) != 1:
         raise BadInput(
@@ -31,7 +30,7 @@ def replace_disks(call: Call) -> None:
 
 COMMAND = Command(
     "replace-disks",
-    replace_disks,
+    _replace_disks,
     "Make one of the two copies of mirrored disks anew",
     INSTANCE,
     (
@@ -55,8 +54,8 @@ COMMAND = Command(
         moot("--ignore-ipolicy", "no size changes"),
         *JOB,
     ),
-    examples=(
-        Example("gnt-instance replace-disks -n node3 web1", "node3 becomes secondary"),
-        Example("gnt-instance replace-disks -s web1", "new volumes on the secondary"),
-    ),
+    examples={
+        "gnt-instance replace-disks -n node3 web1": "node3 becomes secondary",
+        "gnt-instance replace-disks -s web1": "new volumes on the secondary",
+    },
 )

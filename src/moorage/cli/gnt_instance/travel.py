@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import follow, perform, perform_all
 from moorage.cli.options import (
     ASKING,
@@ -25,8 +25,7 @@ from .selecting import INSTANCE
 _ALIASES = {"name": "instance_name", "os": "os_type", "template": "disk_template"}
 
 
-def move(call: Call) -> None:
-    """Send an instance to another node, with its local disks."""
+def _move(call: Call) -> None:
     (name,) = call.words
     if not call.option("target_node"):
         raise BadInput("nobody said where to", hint=f"gnt-instance move -n NODE {name}")
@@ -34,8 +33,7 @@ def move(call: Call) -> None:
     _through(call, "OP_INSTANCE_MOVE")
 
 
-def change_group(call: Call) -> None:
-    """Send an instance to a node of another node group."""
+def _change_group(call: Call) -> None:
     (name,) = call.words
     call.warn(f"Instance {name} will go to another node group. Continue?")
     _through(call, "OP_INSTANCE_CHANGE_GROUP")
@@ -56,8 +54,7 @@ def _through(call: Call, op_id: str) -> None:
         raise broken[0]
 
 
-def batch_create(call: Call) -> int:
-    """Make the instances that a file describes, each in a job of its own."""
+def _batch_create(call: Call) -> int:
     (file,) = call.words
     each: dict[str, dict[str, Any]] = {}
     for one in _described(file):
@@ -98,7 +95,7 @@ def _sized(disk: Any) -> dict[str, Any]:  # noqa: ANN401 - somebody's JSON
 COMMANDS = (
     Command(
         "move",
-        move,
+        _move,
         "Send an instance to another node, with disks that are on one node alone",
         INSTANCE,
         (
@@ -110,11 +107,11 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(Example("gnt-instance move -f -n node3 web1", "with plain disks"),),
+        examples={"gnt-instance move -f -n node3 web1": "with plain disks"},
     ),
     Command(
         "change-group",
-        change_group,
+        _change_group,
         "Send an instance to a node of another node group",
         INSTANCE,
         (
@@ -134,7 +131,7 @@ COMMANDS = (
     ),
     Command(
         "batch-create",
-        batch_create,
+        _batch_create,
         "Make the instances that a JSON file describes",
         (Operand("FILE"),),
         (

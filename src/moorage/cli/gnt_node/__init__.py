@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """gnt-node: the machines of the cluster, and emptying them."""
 
+from functools import partial
+
 from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
@@ -25,7 +27,4 @@ PROGRAM = Program(
     ),
 )
 
-
-def main() -> int:
-    """Run gnt-node."""
-    return run(PROGRAM)
+main = partial(run, PROGRAM)

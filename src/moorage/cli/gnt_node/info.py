@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example
+from moorage.cli.command import Call, Command
 from moorage.cli.follow import fetch
 from moorage.cli.listing import Listing
 from moorage.cli.options import DEBUG, JSON
@@ -70,8 +70,7 @@ def _accelerator(node: dict[str, Any]) -> str:
     return f"{name} ({reason})" if name and reason else ""
 
 
-def try_accelerator(call: Call) -> None:
-    """Look again what executes guests."""
+def _try_accelerator(call: Call) -> None:
     rows = fetch(call, "OP_NODE_TRY_ACCELERATOR", node_names=call.words) or []
     told = (f"{name}: {accelerator} ({reason})" for name, accelerator, reason in rows)
     call.show(rows, told)
@@ -80,9 +79,9 @@ def try_accelerator(call: Call) -> None:
 INFO = LISTING.info(_INFO, _shown)
 TRY_ACCELERATOR = Command(
     "try-accelerator",
-    try_accelerator,
+    _try_accelerator,
     "Look again whether KVM works, by booting a kernel; all nodes if none is named",
     NODES,
     (JSON, DEBUG),
-    examples=(Example("gnt-node try-accelerator node1", "KVM was mended on node1"),),
+    examples={"gnt-node try-accelerator node1": "KVM was mended on node1"},
 )

@@ -3,7 +3,7 @@
 
 from moorage.cli import join_token
 from moorage.cli.addresses import resolved
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.options import JOB, NODE_PARAMETERS, moot, refused
@@ -11,8 +11,7 @@ from moorage.cli.options import JOB, NODE_PARAMETERS, moot, refused
 from .options import CAPABLE, NODE, SECONDARY_IP, STATES
 
 
-def add(call: Call) -> None:
-    """Add a node whose agent is running, or take one back."""
+def _add(call: Call) -> None:
     (name,) = call.words
     found = {one: resolved(call, one) for one in ("primary_ip", "secondary_ip")}
     found["token"] = join_token.token(call, name)
@@ -23,7 +22,7 @@ def add(call: Call) -> None:
 
 ADD = Command(
     "add",
-    add,
+    _add,
     "Add a node whose agent is running",
     NODE,
     (
@@ -46,7 +45,7 @@ ADD = Command(
         moot("--no-ssh-key-check", "nodes are reached over TLS, not by ssh"),
         *JOB,
     ),
-    examples=(Example("gnt-node add --token-file join-token node2", "node2 joins"),),
+    examples={"gnt-node add --token-file join-token node2": "node2 joins"},
 )
 REMOVE = Command(
     "remove",

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.cli import details
-from moorage.cli.command import Call, Command, Example, Operand
+from moorage.cli.command import Call, Command, Operand
 from moorage.cli.listing import LOOK, print_objects
 from moorage.cli.options import DEBUG, JSON
 
@@ -25,8 +25,7 @@ _MINORS = slice(3, 5)
 """Where a mirrored disk's ``logical_id`` has the numbers of both nodes."""
 
 
-def list_drbd(call: Call) -> None:
-    """List the mirrored devices of a node."""
+def _list_drbd(call: Call) -> None:
     (node,) = details.look_up(call, "node", ["name"])
     disks = call.rows("disk", _DISK, ["==", "dev_type", "drbd"])
     told = sorted(
@@ -58,12 +57,12 @@ def _sides(disk: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 COMMAND = Command(
     "list-drbd",
-    list_drbd,
+    _list_drbd,
     "List the mirrored devices of a node, and whose disks they are",
     (Operand("NODE"),),
     (*LOOK[:2], JSON, DEBUG),
-    examples=(
-        Example("gnt-node list-drbd node1", "whose /dev/drbd0 is it there?"),
-        Example("gnt-node list-drbd --no-headers --separator=: node1", "for a program"),
-    ),
+    examples={
+        "gnt-node list-drbd node1": "whose /dev/drbd0 is it there?",
+        "gnt-node list-drbd --no-headers --separator=: node1": "for a program",
+    },
 )

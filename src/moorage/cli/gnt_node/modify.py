@@ -2,7 +2,7 @@
 """What a node is for."""
 
 from moorage.cli.addresses import resolved
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes, tell_changes
 from moorage.cli.options import FORCE, JOB, NODE_PARAMETERS
@@ -10,8 +10,7 @@ from moorage.cli.options import FORCE, JOB, NODE_PARAMETERS
 from .options import CAPABLE, NODE, SECONDARY_IP, STATES, claim
 
 
-def modify(call: Call) -> None:
-    """Change what a node is for."""
+def _modify(call: Call) -> None:
     secondary = resolved(call, "secondary_ip")
     more = {"secondary_ip": secondary} if secondary else {}
     fields = changes(call, "gnt-node modify --help", **more)
@@ -21,7 +20,7 @@ def modify(call: Call) -> None:
 
 COMMAND = Command(
     "modify",
-    modify,
+    _modify,
     "Change what a node is for",
     NODE,
     (
@@ -37,8 +36,8 @@ COMMAND = Command(
         FORCE._replace(local=False),
         *JOB,
     ),
-    examples=(
-        Example("gnt-node modify --offline yes node1", "node1 lost power"),
-        Example("gnt-node modify --drained yes node2", "before node2 is emptied"),
-    ),
+    examples={
+        "gnt-node modify --offline yes node1": "node1 lost power",
+        "gnt-node modify --drained yes node2": "before node2 is emptied",
+    },
 )

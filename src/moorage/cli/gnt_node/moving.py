@@ -3,7 +3,7 @@
 
 import json
 
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import ends, failures, fetch, submitted
 from moorage.cli.options import (
     ASKING,
@@ -46,20 +46,17 @@ def _jobs_of(call: Call, op_id: str, **more: str) -> int:
     return int(bool(stayed))
 
 
-def migrate(call: Call) -> int:
-    """Migrate the instances of a node."""
+def _migrate(call: Call) -> int:
     call.ask(f"Migrate every instance of node {call.words[0]}?")
     return _jobs_of(call, "OP_NODE_MIGRATE")
 
 
-def failover(call: Call) -> int:
-    """Fail the instances of a node over."""
+def _failover(call: Call) -> int:
     call.ask(f"Stop every instance of node {call.words[0]} and start it elsewhere?")
     return _jobs_of(call, "OP_NODE_FAILOVER")
 
 
-def evacuate(call: Call) -> int:
-    """Empty a node."""
+def _evacuate(call: Call) -> int:
     primary, secondary = call.option("primary_only"), call.option("secondary_only")
     if primary and secondary:
         raise BadInput("-p and -s do not go together", hint="neither: all instances")
@@ -71,7 +68,7 @@ def evacuate(call: Call) -> int:
 COMMANDS = (
     Command(
         "migrate",
-        migrate,
+        _migrate,
         "Migrate every instance of a node, without stopping them",
         NODE,
         (
@@ -84,11 +81,11 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(Example("gnt-node migrate -f -n node2 node1", "to node2"),),
+        examples={"gnt-node migrate -f -n node2 node1": "to node2"},
     ),
     Command(
         "failover",
-        failover,
+        _failover,
         "Stop every instance of a node and start it elsewhere",
         NODE,
         (
@@ -101,7 +98,7 @@ COMMANDS = (
     ),
     Command(
         "evacuate",
-        evacuate,
+        _evacuate,
         "Empty a node, whatever it takes",
         NODE,
         (

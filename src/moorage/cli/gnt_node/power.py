@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, print_table
 from moorage.cli.operation import performs
@@ -23,8 +23,7 @@ from moorage.errors import BadInput
 from .options import NODE, NODES
 
 
-def power(call: Call) -> int:
-    """Switch nodes' power, or say whether it is on."""
+def _power(call: Call) -> int:
     command, *nodes = call.words
     words = ("on", "off", "cycle", "status")
     if command not in words:
@@ -38,8 +37,7 @@ def power(call: Call) -> int:
     return _said(call, rows, lambda told: "powered" if told["powered"] else "unpowered")
 
 
-def health(call: Call) -> int:
-    """Say how nodes are, as their out-of-band programs tell it."""
+def _health(call: Call) -> int:
     rows = fetch(call, "OP_OOB_COMMAND", command="health", node_names=call.words)
     return _said(call, rows, lambda told: ", ".join(f"{k}={v}" for k, v in told))
 
@@ -63,8 +61,7 @@ def _cell(done: bool, told: Any, show: Any) -> tuple[int, Any]:  # noqa: ANN401
         return UNAVAILABLE, None
 
 
-def restricted_command(call: Call) -> int:
-    """Run a script that nodes offer."""
+def _restricted_command(call: Call) -> int:
     command, *nodes = call.words
     groups = call.option("node_group") or []
     names = nodes or (_members(call, groups) if groups else [])
@@ -104,7 +101,7 @@ COMMANDS = (
     ),
     Command(
         "power",
-        power,
+        _power,
         "Switch the power of nodes by their out-of-band programs, or ask for it",
         (Operand("on|off|cycle|status"), *NODES),
         (
@@ -116,11 +113,11 @@ COMMANDS = (
             *ASKING,
             *JOB,
         ),
-        examples=(Example("gnt-node power status", "of all that have a program"),),
+        examples={"gnt-node power status": "of all that have a program"},
     ),
     Command(
         "health",
-        health,
+        _health,
         "Say how nodes are, as their out-of-band programs tell it",
         NODES,
         (
@@ -131,7 +128,7 @@ COMMANDS = (
     ),
     Command(
         "restricted-command",
-        restricted_command,
+        _restricted_command,
         "Run a script that nodes' administrators put into restricted-commands",
         (Operand("COMMAND"), *NODES),
         (
@@ -148,8 +145,6 @@ COMMANDS = (
             ),
             *JOB,
         ),
-        examples=(
-            Example("gnt-node restricted-command uptime node1", "a script of node1's"),
-        ),
+        examples={"gnt-node restricted-command uptime node1": "a script of node1's"},
     ),
 )

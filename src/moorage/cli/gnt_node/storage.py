@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform
 from moorage.cli.listing import LOOK, OUTPUT, chosen, print_objects
 from moorage.cli.operation import performs
@@ -33,13 +33,11 @@ _VOLUMES = {
 _TYPES = ("lvm-pv", "lvm-vg", "file", "sharedfile", "gluster", "rbd", "drbd8", "ext")
 
 
-def list_storage(call: Call) -> int:
-    """List storage units."""
+def _list_storage(call: Call) -> int:
     return _table(call, "OP_NODE_QUERY_STORAGE", _STORAGE, tuple(_STORAGE))
 
 
-def volumes(call: Call) -> int:
-    """List logical volumes."""
+def _volumes(call: Call) -> int:
     usual = tuple(name for name in _VOLUMES if name != "disk")  # scripts count columns
     return _table(call, "OP_NODE_QUERYVOLS", _VOLUMES, usual)
 
@@ -58,8 +56,7 @@ def _table(
     return int(bool(found["silent"]))
 
 
-def modify_storage(call: Call) -> None:
-    """Change a storage unit."""
+def _modify_storage(call: Call) -> None:
     allocatable = call.option("allocatable")
     changes = {} if allocatable is None else {"allocatable": allocatable}
     perform(call, "OP_NODE_MODIFY_STORAGE", **call.named, changes=changes)
@@ -74,7 +71,7 @@ _UNIT = (
 COMMANDS = (
     Command(
         "list-storage",
-        list_storage,
+        _list_storage,
         "List what nodes keep disks on, with its room",
         _NODES,
         (
@@ -84,32 +81,29 @@ COMMANDS = (
             PRIORITY,
             DEBUG,
         ),
-        examples=(
-            Example("gnt-node list-storage -t lvm-pv node1", "physical volumes"),
-        ),
+        examples={"gnt-node list-storage -t lvm-pv node1": "physical volumes"},
     ),
     Command(
         "volumes",
-        volumes,
+        _volumes,
         "List the logical volumes of nodes, and whose they are",
         _NODES,
         (OUTPUT, *LOOK, PRIORITY, DEBUG),
     ),
     Command(
         "modify-storage",
-        modify_storage,
+        _modify_storage,
         "Say whether new volumes may lie on a physical volume",
         _UNIT,
         (
             Option(("--allocatable",), "whether they may", "yes|no", truth),
             *JOB,
         ),
-        examples=(
-            Example(
-                "gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/sdb",
-                "before /dev/sdb is taken out",
-            ),
-        ),
+        examples={
+            "gnt-node modify-storage --allocatable=no node1 lvm-pv /dev/sdb": (
+                "before /dev/sdb is taken out"
+            )
+        },
     ),
     Command(
         "repair-storage",

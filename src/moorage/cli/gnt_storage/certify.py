@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.gnt_disk.options import PARAM
 from moorage.cli.options import FORCE_PARAMS, JOB
@@ -14,8 +14,7 @@ from moorage.errors import BadInput, Failed
 from moorage.units import parse_size
 
 
-def certify(call: Call) -> int:
-    """Certify a provider; the exit status is 1 if a check failed."""
+def _certify(call: Call) -> int:
     if path := call.option("report"):
         _check_writable(Path(path))
     found: dict[str, Any] = perform(call, "OP_EXT_STORAGE_CERTIFY", **call.fields)
@@ -47,7 +46,7 @@ def _write(path: Path, content: str) -> None:
 COMMANDS = (
     Command(
         "certify",
-        certify,
+        _certify,
         "Hold a provider to its contract, with volumes that it makes and removes",
         (Operand("PROVIDER", field="provider"),),
         (
@@ -73,15 +72,13 @@ COMMANDS = (
             ),
             *JOB,
         ),
-        examples=(
-            Example(
-                "gnt-storage certify shelf --second-node node2",
-                "every check, on two nodes",
+        examples={
+            "gnt-storage certify shelf --second-node node2": (
+                "every check, on two nodes"
             ),
-            Example(
-                "gnt-storage certify -s 1G --report shelf.json shelf",
-                "larger volumes, and a report to publish",
+            "gnt-storage certify -s 1G --report shelf.json shelf": (
+                "larger volumes, and a report to publish"
             ),
-        ),
+        },
     ),
 )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli import tags
-from moorage.cli.command import Call, Command, Example, Operand, Option
+from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
 from moorage.cli.operation import changes, performs, tell_changes
@@ -22,8 +22,7 @@ _FIELDS = (
 )
 
 
-def add(call: Call) -> None:
-    """Make a pool."""
+def _add(call: Call) -> None:
     (name,) = call.words
     perform(call, "OP_STORAGE_POOL_ADD", **call.fields)
     call.terminal.print(f"Added storage pool {name}")
@@ -31,8 +30,7 @@ def add(call: Call) -> None:
         call.terminal.talk(f"No disk can be in it yet: {PREFIX} connect {name} GROUP")
 
 
-def modify(call: Call) -> None:
-    """Change what a pool presets."""
+def _modify(call: Call) -> None:
     fields = changes(call, f"{PREFIX} modify --help")
     changed = perform(call, "OP_STORAGE_POOL_SET_PARAMS", **fields)
     told = ((what, _told(value)) for what, value in changed or ())
@@ -104,7 +102,7 @@ _INFO = LISTING.info(_FIELDS, _shown)
 COMMANDS = (
     Command(
         "pool add",
-        add,
+        _add,
         "Make a storage pool of a disk template or a provider",
         _POOL,
         (
@@ -123,18 +121,16 @@ COMMANDS = (
             TAGS,
             *JOB,
         ),
-        examples=(
-            Example(f"{PREFIX} add -p san -g default nas1", "what a provider drives"),
-            Example(
-                f"{PREFIX} add -t sharedfile -D directory=/srv/ssd -g default ssd",
-                "a directory of its own for image files",
+        examples={
+            f"{PREFIX} add -p san -g default nas1": "what a provider drives",
+            f"{PREFIX} add -t sharedfile -D directory=/srv/ssd -g default ssd": (
+                "a directory of its own for image files"
             ),
-            Example(
+            (
                 f"{PREFIX} add -p san --volume-name '{{instance}}-{{short}}' "
-                "--longest 18 array",
-                "for storage that wants short names",
-            ),
-        ),
+                "--longest 18 array"
+            ): "for storage that wants short names",
+        },
     ),
     *(one._replace(name=f"pool {one.name}") for one in _LIST),
     _INFO._replace(
@@ -142,11 +138,11 @@ COMMANDS = (
     ),
     Command(
         "pool modify",
-        modify,
+        _modify,
         "Change what a storage pool presets for disks to come",
         _POOL,
         (_PARAM, *_NAMES, FORCE_PARAMS, *JOB),
-        examples=(Example(f"{PREFIX} modify -D tier=hdd nas1", "for disks to come"),),
+        examples={f"{PREFIX} modify -D tier=hdd nas1": "for disks to come"},
     ),
     Command(
         "pool remove",
@@ -167,7 +163,7 @@ COMMANDS = (
         "Let the disks of a storage pool be used in node groups",
         _GROUPS,
         JOB,
-        examples=(Example(f"{PREFIX} connect nas1 default rack2", "two groups"),),
+        examples={f"{PREFIX} connect nas1 default rack2": "two groups"},
     ),
     Command(
         "pool disconnect",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
+from moorage.cli.declaration import Command, Operand, Option, Options, Program
 from moorage.cli.htools import declared, source, start
 from moorage.errors import BadInput
 from moorage.htools.fleet import Fleet
@@ -104,10 +104,10 @@ PROGRAM: Final = Program(
                 declared.EXPLAIN,
                 *declared.ASKED,
             ),
-            examples=(
-                Example("hail request.json", "answer a request of the cluster"),
-                Example("hail --explain request.json", "and say why not elsewhere"),
-            ),
+            examples={
+                "hail request.json": "answer a request of the cluster",
+                "hail --explain request.json": "and say why not elsewhere",
+            },
         ),
     ),
 )

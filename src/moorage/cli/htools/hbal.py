@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Command, Option, Options, Program
 from moorage.cli.htools import declared, plan_options, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.rules import rules
@@ -290,15 +290,12 @@ PROGRAM: Final = Program(
                 declared.HTML,
                 *declared.ASKED,
             ),
-            examples=(
-                Example("hbal -L", "plan on the cluster whose master is here"),
-                Example("hbal -L -C", "and print the commands"),
-                Example("hbal -L -X", "and carry it out"),
-                Example(
-                    "hbal -t cluster.data -l 5",
-                    "at most five steps, on a saved cluster",
-                ),
-            ),
+            examples={
+                "hbal -L": "plan on the cluster whose master is here",
+                "hbal -L -C": "and print the commands",
+                "hbal -L -X": "and carry it out",
+                "hbal -t cluster.data -l 5": "at most five steps, on a saved cluster",
+            },
         ),
     ),
 )

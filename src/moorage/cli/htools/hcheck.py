@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Command, Option, Options, Program
 from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.rules import rules
 from moorage.cli.htools.values import is_yes, verbosity
@@ -160,10 +160,10 @@ PROGRAM: Final = Program(
                 declared.EXPLAIN,
                 *declared.ASKED,
             ),
-            examples=(
-                Example("hcheck -L", "check the cluster whose master is here"),
-                Example("hcheck -L --survive", "who restarts where if a node is lost"),
-            ),
+            examples={
+                "hcheck -L": "check the cluster whose master is here",
+                "hcheck -L --survive": "who restarts where if a node is lost",
+            },
         ),
     ),
 )

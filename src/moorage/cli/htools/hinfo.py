@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Options, Program
+from moorage.cli.declaration import Command, Options, Program
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.htools import reports
@@ -116,10 +116,10 @@ PROGRAM: Final = Program(
                 declared.MOND_DATA,
                 *declared.ASKED,
             ),
-            examples=(
-                Example("hinfo -L", "the cluster whose master is here"),
-                Example("hinfo -t cluster.data -p", "a saved one, with its nodes"),
-            ),
+            examples={
+                "hinfo -L": "the cluster whose master is here",
+                "hinfo -t cluster.data -p": "a saved one, with its nodes",
+            },
         ),
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Command, Option, Options, Program
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.values import verbosity
 from moorage.errors import BadInput
@@ -143,10 +143,10 @@ PROGRAM: Final = Program(
                 Option(("-f", "--force"), "go on without a master node"),
                 *declared.ASKED,
             ),
-            examples=(
-                Example("hroller -L", "all nodes, in groups"),
-                Example("hroller -L --node-tags kernel", "those that carry a tag"),
-            ),
+            examples={
+                "hroller -L": "all nodes, in groups",
+                "hroller -L --node-tags kernel": "those that carry a tag",
+            },
         ),
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Operand, Option, Options, Program
+from moorage.cli.declaration import Command, Operand, Option, Options, Program
 from moorage.cli.htools import declared, remote, source, start
 from moorage.errors import MoorageError
 from moorage.htools import reports
@@ -104,13 +104,10 @@ PROGRAM: Final = Program(
                 declared.NO_HEADERS,
                 *declared.ASKED,
             ),
-            examples=(
-                Example(
-                    "hscan -d /tmp",
-                    "the cluster whose master is here, to /tmp/LOCAL.data",
-                ),
-                Example("hscan cluster.example.com", "one that answers over RAPI"),
-            ),
+            examples={
+                "hscan -d /tmp": "the cluster whose master is here, to /tmp/LOCAL.data",
+                "hscan cluster.example.com": "one that answers over RAPI",
+            },
         ),
     ),
 )

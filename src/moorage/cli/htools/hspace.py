@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Command, Option, Options, Program
 from moorage.cli.htools import declared, shell_vars, source, start
 from moorage.cli.htools.print_space import PREFIX, Printer
 from moorage.cli.htools.values import whole
@@ -237,13 +237,10 @@ PROGRAM: Final = Program(
                 declared.HTML,
                 *declared.ASKED,
             ),
-            examples=(
-                Example("hspace -L", "room on the cluster whose master is here"),
-                Example(
-                    "hspace --simulate p,20,1t,64g,16",
-                    "room on 20 nodes that you may buy",
-                ),
-            ),
+            examples={
+                "hspace -L": "room on the cluster whose master is here",
+                "hspace --simulate p,20,1t,64g,16": "room on 20 nodes that you may buy",
+            },
         ),
     ),
 )

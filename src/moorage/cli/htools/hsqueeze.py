@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from moorage.cli.declaration import Command, Example, Option, Options, Program
+from moorage.cli.declaration import Command, Option, Options, Program
 from moorage.cli.htools import declared, source, start
 from moorage.cli.htools.files import STOP_CHECK
 from moorage.cli.htools.values import number
@@ -152,12 +152,10 @@ PROGRAM: Final = Program(
                 ),
                 *declared.ASKED,
             ),
-            examples=(
-                Example(
-                    "hsqueeze -L", "what the cluster whose master is here could do"
-                ),
-                Example("hsqueeze -L -X", "and do it"),
-            ),
+            examples={
+                "hsqueeze -L": "what the cluster whose master is here could do",
+                "hsqueeze -L -X": "and do it",
+            },
         ),
     ),
 )

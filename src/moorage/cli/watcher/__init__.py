@@ -18,7 +18,7 @@ from msgspec import DecodeError, ValidationError, json
 from msgspec.structs import replace
 
 from moorage.api.luxi import NoMaster
-from moorage.cli.command import Call, Command, Example, Option
+from moorage.cli.command import Call, Command, Option
 from moorage.cli.errors import show
 from moorage.cli.options import DEBUG, moot, seconds
 from moorage.errors import Failed, WrongState
@@ -170,9 +170,9 @@ COMMAND = Command(
         moot("--no-strict", "a guest is started by a job, which looks again"),
         DEBUG,
     ),
-    examples=(
-        Example("moorage watcher", "once, by hand"),
-        Example("moorage watcher --dry-run", "what would it do?"),
-        Example("gnt-cluster watcher pause 2h", "leave everything alone for a while"),
-    ),
+    examples={
+        "moorage watcher": "once, by hand",
+        "moorage watcher --dry-run": "what would it do?",
+        "gnt-cluster watcher pause 2h": "leave everything alone for a while",
+    },
 )
