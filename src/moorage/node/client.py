@@ -5,6 +5,8 @@ import asyncio
 import errno
 import secrets
 import socket
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import TypeVar, cast
 
@@ -12,7 +14,7 @@ import aiohttp
 from msgspec import json
 from msgspec.structs import replace
 
-from moorage.errors import Unreachable
+from moorage.errors import MoorageError, Unreachable
 from moorage.model import Node, NodeFacts
 from moorage.model.token import from_text
 from moorage.protocol import (
@@ -22,10 +24,13 @@ from moorage.protocol import (
     LeaveCluster,
     Report,
     Verb,
+    one_by_one,
+    silent,
     to_wire,
 )
 from moorage.protocol.line import GuestLine, LineRequest
-from moorage.protocol.sender import check, ourselves
+from moorage.protocol.sender import SEVERAL, check, ourselves
+from moorage.protocol.verb import AtMaster
 
 from . import answers, enrolment, key_issuing, tls, wire
 from .authority import Authority
@@ -42,6 +47,8 @@ _TRIES, _PATIENT = 3, 8
 is there and its agent is not: one that is upgraded is back in some seconds."""
 _LOOK = 0.2
 """Seconds between two questions whether a node is in, or out."""
+_ENDING = 1.0
+"""Seconds that an answer may take to end when all is said."""
 _FIRST_WORDS = 30.0
 """Seconds that a node may take from the door to its first answer."""
 
@@ -92,7 +99,8 @@ class HttpNodes:
         if self._authority.keep():
             self._ways.clear()
         if type(call) in key_issuing.OWN:
-            self._ways.clear()
+            if not call.reads:
+                self._ways.clear()
             return cast("R", key_issuing.OWN[type(call)](self._authority))
         if isinstance(call, EnrolNode):
             await enrolment.let_in(self._authority, from_text(call.token), node.name)
@@ -103,10 +111,33 @@ class HttpNodes:
         node = key_issuing.believed(node, call)
         asked = key_issuing.outgoing(self._authority, node.name, call)
         way = self._way(node, asked)
-        result = await self._tried(node, asked, term, report, way)
+        result = _only(await self._tried(node, [asked], term, report, way))
         shown = way.shown  # by then others may have asked for another way
         pin = shown.pin if shown else ""
         return cast("R", key_issuing.incoming(node.name, call, result, pin))
+
+    async def ask(
+        self, node: Node, calls: Sequence[Verb[object]], term: int
+    ) -> list[object]:
+        """Ask a node several things, as :meth:`moorage.jobs.Nodes.ask` does.
+
+        Once the node has said that it takes them so, they go in one request.
+        """
+        way = self._way(node, calls[0])
+        if way.speaks < SEVERAL or any(self._apart(node, one, way) for one in calls):
+
+            async def alone(one: Verb[object]) -> object:
+                return await self.call(node, one, term, silent)
+
+            return await one_by_one(alone, calls)
+        try:
+            return await self._tried(node, calls, term, silent, way)
+        except MoorageError as error:
+            return [error] * len(calls)
+
+    def _apart(self, node: Node, call: Verb[object], way: Way) -> bool:
+        """Whether a call must not go with others on a way."""
+        return isinstance(call, AtMaster) or self._way(node, call) is not way
 
     async def line(self, node: Node, wanted: GuestLine, term: int) -> Line:
         """Return a line to a guest on a node.
@@ -121,7 +152,7 @@ class HttpNodes:
         way = self._way(node, GetFacts())
         try:
             link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        except _BROKEN as error:
             raise unreachable(node, error, sent=False) from error
         try:
             asked = LineRequest(wanted, term, self._mark, self.sender)
@@ -138,7 +169,7 @@ class HttpNodes:
         try:
             await link.send_bytes(json.encode(asked))
             message = await link.receive(timeout=self._silence)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        except _BROKEN as error:
             raise unreachable(node, error, sent=False) from error
         if message.type is not aiohttp.WSMsgType.BINARY:
             raise unreachable(node, ConnectionError("it hung up"), sent=False)
@@ -158,13 +189,18 @@ class HttpNodes:
         )
 
     async def _tried(
-        self, node: Node, call: Verb[R], term: int, report: Report, way: Way
-    ) -> R:
+        self,
+        node: Node,
+        calls: Sequence[Verb[object]],
+        term: int,
+        report: Report,
+        way: Way,
+    ) -> list[object]:
         for attempt in count(1):
             try:
-                return await self._ask(node, call, term, report, way)
+                return await self._ask(node, calls, term, report, way)
             except Unreachable as error:
-                tries = _tries(call, error)
+                tries = min(_tries(call, error) for call in calls)
                 if error.facts.get("sent") or attempt >= tries:
                     raise
                 text = f"{error.message}; trying again ({attempt} of {tries - 1})"
@@ -184,7 +220,8 @@ class HttpNodes:
         for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
                 way = self._way(node, GetFacts())
-                return await self._ask(node, GetFacts(), term, report, way)
+                found = await self._ask(node, [GetFacts()], term, report, way)
+                return cast("NodeFacts", _only(found))
             except Unreachable as error:
                 if not left:
                     error.facts["sent"] = True  # it has its keys: that is to be undone
@@ -201,7 +238,7 @@ class HttpNodes:
         for last in (False, True):
             try:
                 way = self._way(node, LeaveCluster())
-                await self._ask(node, LeaveCluster(), term, report, way)
+                _only(await self._ask(node, [LeaveCluster()], term, report, way))
             except Unreachable as error:
                 if error.facts.get("foreign") is not True:
                     raise
@@ -216,6 +253,7 @@ class HttpNodes:
             connector = aiohttp.TCPConnector(
                 limit=0,
                 limit_per_host=0,
+                keepalive_timeout=wire.KEPT,
                 socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
             )
             # Nothing is unpacked: a small answer could fill the memory.
@@ -237,8 +275,57 @@ class HttpNodes:
         return way
 
     async def _ask(
-        self, node: Node, call: Verb[R], term: int, report: Report, way: Way
-    ) -> R:
+        self,
+        node: Node,
+        calls: Sequence[Verb[object]],
+        term: int,
+        report: Report,
+        way: Way,
+    ) -> list[object]:
+        """Return what came of each call: an error, if that is what the node told.
+
+        Raises
+        ------
+        Unreachable
+            If no answer came, to the first one at least.
+        """
+        found: list[object] = []
+        try:
+            async with self._open().post(
+                f"https://{place_of(node)}/call",
+                data=b"\n".join(self._request(call, term) for call in calls),
+                server_hostname=node.name,
+                allow_redirects=False,  # to whatever the master reaches
+                timeout=self._limits(calls),
+                ssl=way.context,
+            ) as answer:
+                speaker = answers.speaker(answer.headers.get(wire.SENDER, "{}"))
+                check(self.sender, speaker, node.name)
+                way.speaks = speaker.newest
+                lines = answers.lines(calls, answer.content.iter_any())
+                for call in calls:
+                    result = answers.result(call, lines, report)
+                    found.append(await _outcome(node, result, answer.status))
+                await _read_out(answer)
+        except _UNSENT as error:
+            raise unreachable(node, error, sent=False) from error
+        except _BROKEN as error:
+            if not found:
+                raise unreachable(node, error, sent=True) from error
+            found += [unreachable(node, error, sent=True)] * (len(calls) - len(found))
+        except Unreachable as error:
+            if not found:
+                raise
+            found += [error] * (len(calls) - len(found))
+        return [_dated(one, way) for one in found]
+
+    def _limits(self, calls: Iterable[Verb[object]]) -> aiohttp.ClientTimeout:
+        total = sum(call.limit for call in calls)
+        return aiohttp.ClientTimeout(
+            total=total, connect=self._connect, sock_read=self._silence
+        )
+
+    def _request(self, call: Verb[object], term: int) -> bytes:
         verb, args = to_wire(call)
         asked = {
             "verb": verb,
@@ -248,28 +335,45 @@ class HttpNodes:
             "sender": self.sender,
             "number": 0 if call.reads else next(self._numbers),
         }
-        limits = aiohttp.ClientTimeout(
-            total=call.limit, connect=self._connect, sock_read=self._silence
-        )
-        try:
-            async with self._open().post(
-                f"https://{place_of(node)}/call",
-                data=json.encode(asked),
-                server_hostname=node.name,
-                allow_redirects=False,  # to whatever the master reaches
-                timeout=limits,
-                ssl=way.context,
-            ) as answer:
-                told = answer.headers.get(wire.SENDER, "{}")
-                check(self.sender, answers.speaker(told), node.name)
-                result = await _result(node, call, answer, report)
-        except _UNSENT as error:
-            raise unreachable(node, error, sent=False) from error
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise unreachable(node, error, sent=True) from error
-        if way.shown is not None and isinstance(result, NodeFacts):
-            return cast("R", replace(result, certificate_ends=way.shown.ends))
-        return result
+        return json.encode(asked)
+
+
+async def _outcome(node: Node, result: Awaitable[object], status: int) -> object:
+    """Return the result of a call, or the error that the node answered with.
+
+    It is told as the node's: that may be anybody's by now, and what it advises is not
+    what this program does.
+    """
+    try:
+        with told_as_the_nodes(node, f"HTTP {status}"):
+            return await result
+    except MoorageError as error:
+        if isinstance(error, Unreachable):
+            raise
+        return error
+
+
+async def _read_out(answer: aiohttp.ClientResponse) -> None:
+    """Read an answer to its end, so that its connection serves the next call, too."""
+    with suppress(*_BROKEN):
+        async with asyncio.timeout(_ENDING):
+            while await answer.content.readany():
+                pass
+
+
+def _only(found: Sequence[object]) -> object:
+    """Return what came of the one call; raise it, if it is an error."""
+    [result] = found
+    if isinstance(result, MoorageError):
+        raise result
+    return result
+
+
+def _dated(found: object, way: Way) -> object:
+    """Return facts with the end of the certificate that their node showed."""
+    if way.shown is not None and isinstance(found, NodeFacts):
+        return replace(found, certificate_ends=way.shown.ends)
+    return found
 
 
 def _tries(call: Verb[object], error: Unreachable) -> int:
@@ -292,20 +396,5 @@ def _let_in_by(authority: Authority, node: Node) -> str:
 
 _UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 """There was no connection, so the node cannot have got the request."""
-
-
-async def _result(
-    node: Node, call: Verb[R], answer: aiohttp.ClientResponse, report: Report
-) -> R:
-    """Return the result that an answer ends with.
-
-    Raises
-    ------
-    Unreachable
-        If it does not: whatever was asked for, it may have been done.
-    MoorageError
-        The one that the answer ends with, told as the node's: its node may be anybody's
-        by now, and what it advises is not what this program does.
-    """
-    with told_as_the_nodes(node, f"HTTP {answer.status}"):
-        return await answers.result(call, answer.content.iter_any(), report)
+_BROKEN = (aiohttp.ClientError, OSError, TimeoutError)
+"""There was one."""

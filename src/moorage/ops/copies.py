@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from moorage.errors import WrongState
 from moorage.jobs import Lock, Run
-from moorage.model import Config, Disk, Instance, Node, pair_of
+from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
 
 from . import node_tasks
-from .node_tasks import of_disk
+from .node_tasks import of_disk, on_disk
+from .storage.units import occupied, unit_of
 
 
 def keeps(disk: Disk, node: Node) -> bool:
@@ -49,7 +50,7 @@ def hold(config: Config, disks: Iterable[Disk]) -> Iterator[Lock]:
 
 def secondary(config: Config, instance: Instance) -> Node | None:
     """Return the node that keeps the other copies of an instance's mirrored disks."""
-    home = config.node(instance.primary_node)
+    home = config.home(instance)
     for disk in config.disks_of(instance):
         for node in others(config, disk, home):
             return node
@@ -78,6 +79,12 @@ def check_alone(config: Config, disk: Disk, node: Node) -> None:
         )
 
 
+def room(config: Config, disks: Iterable[Disk], template: str, node: Node) -> Claim:
+    """Claim the room of copies of disks on a node, kept as disks of a template."""
+    made = ((unit_of(config, one), occupied(template, one.size)) for one in disks)
+    return Claim(node=node.uuid, rooms=tuple(made))
+
+
 # -- tasks -----------------------------------------------------------------------------
 
 
@@ -93,14 +100,13 @@ def attach(
     node: Node,
     *,
     held: bool = False,
-    ignore_size: bool = False,
     alone: bool = False,
 ) -> Iterator[Run]:
     """Attach, and open on `node` for it alone; undone by detaching.
 
     Parameters
     ----------
-    held, ignore_size
+    held
         See :func:`moorage.ops.node_tasks.attach`.
     alone
         Whether it is to be used although a peer cannot follow.
@@ -117,9 +123,7 @@ def attach(
         opened = SEIZED if disk.behind == node.uuid else ALONE
     for peer in peers(config, disk, node):
         yield follow(config, disk, peer, held=held, tolerant=alone)
-    yield node_tasks.attach(
-        config, disk, node, opened, held=held, ignore_size=ignore_size
-    )
+    yield node_tasks.attach(config, disk, node, opened, held=held)
 
 
 def follow(
@@ -131,13 +135,8 @@ def follow(
     tolerant: bool = False,
 ) -> Run:
     """Attach on a peer, which then follows what is written elsewhere."""
-    return Run(
-        what=f"attach the copy of disk {disk.label} on {peer.name}",
-        node=peer.uuid,
-        do=AttachDisk(**of_disk(config, disk)),
-        undo=None if held else DetachDisk(**of_disk(config, disk)),
-        tolerant=tolerant,
-    )
+    verbs = AttachDisk, None if held else DetachDisk
+    return on_disk(config, disk, peer, "attach the copy of", *verbs, tolerant=tolerant)
 
 
 def detach(
@@ -247,9 +246,4 @@ def leave(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
 
 def close(config: Config, disk: Disk, node: Node) -> Run:
     """Stop writing on a node, whatever it did before."""
-    return Run(
-        what=f"close disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=CloseDisk(**of_disk(config, disk)),
-        tolerant=True,
-    )
+    return on_disk(config, disk, node, "close", CloseDisk, tolerant=True)

@@ -36,6 +36,17 @@ def can(disk: Disk, what: Can) -> bool:
     return what in able(disk).can
 
 
+def check_sound(disk: Disk) -> None:
+    """Raise `WrongState` if a disk is quarantined."""
+    if disk.quarantine:
+        raise WrongState(
+            f"disk {disk.label} is quarantined: {disk.quarantine}",
+            hint=f"gnt-disk info {disk.label}; when somebody has looked and it is "
+            f"sound: gnt-disk modify --lift-quarantine {disk.label}",
+            disk=disk.uuid,
+        )
+
+
 def online(config: Config, group: NodeGroup) -> list[Node]:
     """Return the nodes of a group that may run storage commands."""
     nodes = config.nodes_in(group)
@@ -46,7 +57,7 @@ def group_of(config: Config, disk: Disk) -> NodeGroup:
     """Return the group where the disk is used, or was last."""
     owner = config.owner(disk)
     if owner:
-        return config.group(config.node(owner.primary_node).group)
+        return config.group_of(owner)
     if disk.group and disk.group in config.objects:
         return config.group(disk.group)
     return only_group(config)

@@ -11,14 +11,7 @@ from moorage.model import Config, Disk, Node, Provider
 from moorage.storage.provider import check_parameters, usable
 
 from . import node_tasks
-from .disk_access import (
-    able,
-    check_provider,
-    group_of,
-    online,
-    providers,
-    template,
-)
+from .disk_access import able, check_provider, group_of, online, providers, template
 from .node_tasks import providers_on
 
 

@@ -12,12 +12,21 @@ from msgspec import Struct, field
 
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, View
-from moorage.model import Config, Device, Disk, Node, NodeGroup, Pair, StoragePool
+from moorage.model import (
+    Claim,
+    Config,
+    Device,
+    Disk,
+    Node,
+    NodeGroup,
+    Pair,
+    StoragePool,
+)
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from . import exclusive_storage, identity, pools
+from . import exclusive_storage, identity, pairs, pools
 from .disk_access import online
 from .disk_names import check_disk_name, hold_names
 from .node_tasks import diskparams, providers_on, settings
@@ -265,6 +274,26 @@ def bear(
     )
 
 
+def bear_all(
+    view: View, wishes: Iterable[DiskSpec], node: Node, peer: Node | None, instance: str
+) -> list[Disk]:
+    """Return new disks of an instance by their slots; each knows of those before it.
+
+    Parameters
+    ----------
+    node
+        Where the instance runs.
+    peer
+        The node that keeps second copies, if any disk has them.
+    """
+    made: list[Disk] = []
+    for index, wanted in enumerate(wishes):
+        pair = pairs.wanted(view, wanted.template, node, peer, made)
+        disk = bear(view, wanted, node, index=index, instance=instance, pair=pair)
+        made.append(disk)
+    return made
+
+
 def adopted(wanted: DiskSpec) -> dict[str, Any]:
     """Return what says which volume is adopted; nothing if none is."""
     return {"adopt": wanted.adopt} if wanted.adopt else {}
@@ -313,8 +342,27 @@ def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
     return wanted.size
 
 
-def room(view: View, wanted: DiskSpec, node: Node) -> tuple[Named, int]:
-    """Return what a new disk takes: its storage unit, and MiB."""
+def taken(
+    view: View, wishes: Iterable[DiskSpec], node: Node
+) -> tuple[tuple[Named, int], ...]:
+    """Return storage unit and MiB of new disks on a node; what is adopted is there."""
     group = view.config.group(node.group)
-    size = born_size(view, wanted, node)
-    return unit(view.config, wanted, group), occupied(wanted.template, size)
+    return tuple(
+        (
+            unit(view.config, one, group),
+            occupied(one.template, born_size(view, one, node)),
+        )
+        for one in wishes
+        if not one.adopt
+    )
+
+
+def rooms(
+    view: View, wishes: Collection[DiskSpec], node: Node, peer: Node | None = None
+) -> Iterator[Claim]:
+    """Claim the room of new disks, and on a peer that of their second copies."""
+    mirrored = [one for one in wishes if pairs.is_mirrored(one.template)]
+    for place, made in ((node, wishes), (peer, mirrored)):
+        found = taken(view, made, place) if place else ()
+        if place and found:
+            yield Claim(node=place.uuid, rooms=found)

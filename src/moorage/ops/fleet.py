@@ -33,14 +33,7 @@ from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from .node_tasks import beparams
-from .storage.units import (
-    Named,
-    has_room,
-    is_provided,
-    occupied,
-    provider_of,
-    unit_of,
-)
+from .storage.units import Named, has_room, is_provided, occupied, provider_of, unit_of
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""
@@ -67,6 +60,18 @@ class Newcomer:
     units: tuple[Named, ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
+
+
+def on_record(config: Config, instance: Instance) -> Newcomer:
+    """Return what an instance takes elsewhere, whose disks are made already."""
+    full = beparams(config, instance)
+    return Newcomer(
+        instance.name,
+        memory=int(full["maxmem"]),
+        vcpus=int(full["vcpus"]),
+        tags=instance.tags,
+        spindle_use=int(full["spindle_use"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,23 +265,15 @@ class _Rows:
         yield from sorted(rows, key=lambda row: nice(row.name))
 
     def _residents(self) -> Iterator[htools.InstanceRow]:
-        for node in self.how.nodes:
-            for uuid in self.config.residents.get(node.uuid, ()):
-                one = self.config.instance(uuid)
-                claim = self.arriving.get(one.name)
-                home = claim.node if claim else node.uuid
-                if home in self.places:
-                    yield self._resident(one, self.places[home])
-        yield from self._from_elsewhere()
-
-    def _from_elsewhere(self) -> Iterator[htools.InstanceRow]:
-        """Yield instances of nodes that are not read, on their way to one that is."""
-        for claim in self.claims:
-            if not (claim.instance and self.config.knows(Instance, claim.instance)):
-                continue
-            one = self.config.instance(claim.instance)
-            if one.primary_node not in self.places and claim.node in self.places:
-                yield self._resident(one, self.places[claim.node])
+        config, residents = self.config, self.config.residents
+        here = [uuid for n in self.how.nodes for uuid in residents.get(n.uuid, ())]
+        known = (name for name in self.arriving if config.knows(Instance, name))
+        coming = [config.instance(name).uuid for name in known]
+        for one in map(config.instance, dict.fromkeys(here + coming)):
+            claim = self.arriving.get(one.name)
+            home = claim.node if claim else one.primary_node
+            if home in self.places:
+                yield self._resident(one, self.places[home])
 
     def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
         backend, disks = self._backend | one.beparams, self.config.disks_of(one)

@@ -28,7 +28,7 @@ def guest(view: View, instance: Instance) -> GuestState | None:
 
 def runs(view: View, instance: Instance) -> bool:
     """Whether the guest runs; on a node that somebody marked offline, it does not."""
-    if view.config.node(instance.primary_node).offline:
+    if view.config.home(instance).offline:
         return False
     found = guest(view, instance)
     return found is not None and found.state in ("running", "paused")
@@ -65,7 +65,7 @@ def check_known(view: View, instance: Instance) -> None:
 
     A node that gives no answer may still run it, and write.
     """
-    node = view.config.node(instance.primary_node)
+    node = view.config.home(instance)
     if node.offline:
         return
     try:
@@ -93,7 +93,7 @@ def check_nowhere_else(view: View, instance: Instance) -> None:
         if _has(view, node, instance)
     ]
     if found:
-        home = view.config.node(instance.primary_node).name
+        home = view.config.home(instance).name
         raise WrongState(
             f"instance {instance.name} runs on node {' and '.join(found)}, and should "
             f"be on {home}: started a second time, both would write to its disks",

@@ -184,7 +184,9 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
     """Return a card with changes; what is not named stays."""
     config = making.view.config
     making.leave(nic)
-    network = _after(config, nic, card)
+    network = _network(config, card)
+    if card.network is None and nic.network:
+        network = config.network(nic.network)
     moved = (network.uuid if network else None) != nic.network
     mac = nic.mac
     if card.mac is not None:
@@ -206,13 +208,6 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
         network=network.uuid if network else None,
         nicparams=params,
     )
-
-
-def _after(config: Config, nic: Nic, card: Card) -> Network | None:
-    """Return the network that a changed card is in."""
-    if card.network is None:
-        return config.network(nic.network) if nic.network else None
-    return _network(config, card)
 
 
 # -- the parts of a card ---------------------------------------------------------------

@@ -5,7 +5,7 @@ Every operation on disks and guests is built of these few tasks; each names its 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ from moorage.protocol import (
     ListSystems,
     NetworkOf,
     NoteDisk,
+    OnDisk,
     RemoveDisk,
     UnmakeDisk,
     VerifyDisk,
@@ -165,7 +166,7 @@ def wired(
     config: Config, instance: Instance, nic: Nic, node: Node | None = None
 ) -> Nic:
     """Return a card with all its parameters, as they are on a node."""
-    home = node or config.node(instance.primary_node)
+    home = node or config.home(instance)
     params = nicparams.filled(config.cluster, config.group(home.group), nic)
     return replace(nic, nicparams=to_builtins(params))
 
@@ -208,28 +209,56 @@ def devices_on(node: str, paths: Iterable[str]) -> Ask[list[Device]]:
 # -- tasks on disks ------------------------------------------------------------------
 
 
+class How(TypedDict, total=False):
+    """How a task is done: see :class:`moorage.jobs.Run`."""
+
+    final: bool
+    tolerant: bool
+    patient: bool
+    spoils: bool
+    lasting: bool
+    hint: str
+
+
+def on_disk(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    what: str,
+    do: type[OnDisk[Any]],
+    undo: type[OnDisk[Any]] | None = None,
+    **how: Unpack[How],
+) -> Run:
+    """Return the task that does something with a disk on a node, and nothing else.
+
+    Parameters
+    ----------
+    what
+        What a person reads, up to the word ``disk``.
+    """
+    told = of_disk(config, disk)
+    return Run(
+        what=f"{what} disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=do(**told),
+        undo=undo(**told) if undo else None,
+        **how,
+    )
+
+
 def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
     """Yield the task in which the storage looks at a disk's parameters, if it does.
 
     It changes nothing. It belongs before the first task that does.
     """
     if Can.VERIFY in template_named(disk.dev_type).capabilities.can:
-        yield Run(
-            what=f"verify the parameters of disk {disk.label} on {node.name}",
-            node=node.uuid,
-            do=VerifyDisk(**of_disk(config, disk)),
-        )
+        yield on_disk(config, disk, node, "verify the parameters of", VerifyDisk)
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:
     """Make the volume; undone by removing it, if the node made it."""
-    return Run(
-        what=f"create disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=CreateDisk(**of_disk(config, disk)),
-        undo=UnmakeDisk(**of_disk(config, disk)),
-        lasting=True,
-    )
+    verbs = CreateDisk, UnmakeDisk
+    return on_disk(config, disk, node, "create", *verbs, lasting=True)
 
 
 def attach(
@@ -255,19 +284,6 @@ def attach(
         node=node.uuid,
         do=AttachDisk(**of_disk(config, disk), opened=opened, ignore_size=ignore_size),
         undo=None if held else DetachDisk(**of_disk(config, disk)),
-    )
-
-
-def attach_again(config: Config, disk: Disk, node: Node) -> Run:
-    """Look again where an attached disk is, and whether it has the recorded size.
-
-    What was known stays, if that fails.
-    """
-    return Run(
-        what=f"look at disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=AttachDisk(**of_disk(config, disk), opened=EXCLUSIVE),
-        tolerant=True,
     )
 
 
@@ -303,13 +319,8 @@ def let_go(config: Config, disk: Disk, node: Node) -> Run:
     A guest that was stopped is not started again because its storage cannot be
     stopped. The node holds the disk then, until the next start takes it up.
     """
-    return Run(
-        what=f"detach disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=DetachDisk(**of_disk(config, disk)),
-        tolerant=True,
-        final=True,
-    )
+    how = How(tolerant=True, final=True)
+    return on_disk(config, disk, node, "detach", DetachDisk, **how)
 
 
 def remove(
@@ -345,12 +356,7 @@ def remove(
 
 def forget(config: Config, disk: Disk, node: Node) -> Run:
     """Let a node forget a disk that it holds, whatever its storage says."""
-    return Run(
-        what=f"forget disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=ForgetDisk(**of_disk(config, disk)),
-        tolerant=True,
-    )
+    return on_disk(config, disk, node, "forget", ForgetDisk, tolerant=True)
 
 
 def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:

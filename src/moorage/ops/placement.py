@@ -8,6 +8,7 @@ a fleet, and from a decision back to a node or a refusal.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from moorage import htools
 from moorage.errors import BadInput, MoorageError, NoCapacity, WrongState
@@ -16,13 +17,12 @@ from moorage.htools.constraints.violation import Violation
 from moorage.htools.explain.explain import Answer
 from moorage.htools.placement.requests import newcomer
 from moorage.jobs import Ask, Question, View
-from moorage.model import Config, Disk, Instance, Node, NodeFacts, NodeGroup
+from moorage.model import Claim, Config, Disk, Instance, Node, NodeFacts, NodeGroup
 from moorage.protocol import GetFacts
 from moorage.storage.templates import template_named
 
 from . import fleet
 from .fleet import Facts, Newcomer, Reading
-from .node_tasks import beparams
 from .storage.directories import places, places_by_group
 from .storage.units import Named
 
@@ -45,10 +45,21 @@ def check_allocator(name: str | None) -> None:
 # -- asking ----------------------------------------------------------------------------
 
 
+def takes(node: Node) -> bool:
+    """Whether a node takes instances and second copies."""
+    return node.vm_capable and not (node.offline or node.drained)
+
+
+def check_takes(node: Node) -> None:
+    """Raise `WrongState` unless a node takes instances and second copies."""
+    if not takes(node):
+        raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+
+
 def hosts(config: Config, groups: Iterable[NodeGroup]) -> list[Node]:
     """Return the nodes of some groups that may take instances."""
     nodes = [node for group in groups for node in config.nodes_in(group)]
-    return [n for n in nodes if n.vm_capable and not (n.offline or n.drained)]
+    return [node for node in nodes if takes(node)]
 
 
 def able(
@@ -166,7 +177,7 @@ def elsewhere(
     Where those go that can, and why the others cannot, by uuid.
     """
     config = view.config
-    groups = dict.fromkeys(config.node(one.primary_node).group for one in instances)
+    groups = dict.fromkeys(config.home(one).group for one in instances)
     how = Reading(
         fleet.of_groups(config, groups),
         room(view),
@@ -192,7 +203,7 @@ def new_secondary(view: View, instance: Instance, allowed: Sequence[Node]) -> No
         If none can take them.
     """
     config = view.config
-    homes = [config.node(instance.primary_node), *config.secondary_nodes(instance)]
+    homes = [config.home(instance), *config.secondary_nodes(instance)]
     how = Reading(
         fleet.of_groups(config, dict.fromkeys(node.group for node in homes)),
         room(view),
@@ -254,23 +265,17 @@ def check_move(
         With the numbers.
     """
     if instance.admin_state == "up":
-        full = beparams(view.config, instance)
-        size = memory or int(full["maxmem"])
-        moved = Newcomer(instance.name, size, int(full["vcpus"]))
-        check_arrival(view, moved, node)
+        moved = fleet.on_record(view.config, instance)
+        check_arrival(view, replace(moved, memory=memory or moved.memory), node)
 
 
-def check_room_for(
-    view: View, what: str, node: Node, rooms: Iterable[tuple[Named, int]]
-) -> None:
-    """Raise unless the storage units of a node have room for disks that are made.
+def check_rooms(view: View, what: str, claims: Iterable[Claim]) -> None:
+    """Raise unless storage units have the room that is claimed for disks.
 
     Parameters
     ----------
     what
-        The disk, for the sentence.
-    rooms
-        Storage unit and MiB of each; for one that grows, what it grows by.
+        The disks, for the sentence.
 
     Raises
     ------
@@ -279,10 +284,15 @@ def check_room_for(
     WrongState
         If the node lacks the volume group.
     """
+    for claim in claims:
+        _check_rooms(view, what, view.config.node(claim.node), claim)
+
+
+def _check_rooms(view: View, what: str, node: Node, claim: Claim) -> None:
     state = fleet.fleet(view, _one(view, node))
     units = {unit.name: unit for unit in state.nodes[0].units or ()}
     asked: Counter[Named] = Counter()
-    for name, size in rooms:
+    for name, size in claim.rooms:
         asked[name] += size
     for name, total in asked.items():
         _check_there(view, node, name)

@@ -22,6 +22,6 @@ def rescue(config: Config, instance: Instance) -> str:
     """Return what to type for an instance whose node is marked offline."""
     if all(disk.dev_type in mirrored() for disk in config.disks_of(instance)):
         return f"gnt-instance failover {instance.name}"
-    home = config.node(instance.primary_node).name
+    home = config.home(instance).name
     lost = f"gnt-instance remove --ignore-failures {instance.name}"
     return f"bring node {home} back; if it is gone for good: {lost}"

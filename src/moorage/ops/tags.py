@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, NotFound
-from moorage.jobs import Lock, Operation, Task, View, commit
+from moorage.jobs import Lock, Operation, Task, View
 from moorage.jobs.unread import Moot
 from moorage.model import (
-    Change,
     Config,
     Disk,
     Entity,
@@ -150,9 +149,8 @@ class TagsChange(OnTagged, frozen=True, kw_only=True):
         one = self.object(view)
         wanted = self.after(one)
         if wanted != one.tags:
-            change = Change((successor(one, view.now, tags=wanted),))
-            what = f"change the tags of {_label(one)}"
-            yield commit(what, change, view.config.before(change))
+            new = successor(one, view.now, tags=wanted)
+            yield view.record(f"change the tags of {_label(one)}", new)
 
 
 class TagsSet(TagsChange, frozen=True, kw_only=True):

@@ -24,34 +24,3 @@ from .command import (
 )
 from .templates import TEMPLATES, ext_mirror, int_mirror, mirrored, template_named
 from .templates.ext import metadata
-
-__all__ = [
-    "TEMPLATES",
-    "Can",
-    "Capabilities",
-    "Command",
-    "Examining",
-    "Finding",
-    "Holder",
-    "Listing",
-    "Measuring",
-    "Mirror",
-    "Opened",
-    "Outcome",
-    "Output",
-    "Progress",
-    "Provider",
-    "Reach",
-    "Site",
-    "Steps",
-    "Surveying",
-    "Template",
-    "VolumeRequest",
-    "Where",
-    "ext_mirror",
-    "int_mirror",
-    "metadata",
-    "mirrored",
-    "nothing",
-    "template_named",
-]

@@ -14,8 +14,9 @@ from moorage.storage import Command, Output
 from moorage.units import Mib
 
 from . import exports
+from .arguments import MIB
 from .storage import San
-from .stored import EXPORTS_DIR, MIB, PROVIDERS_DIR
+from .stored import EXPORTS_DIR, PROVIDERS_DIR
 
 Hook = Callable[[Mapping[str, str]], str]
 Refuse = Callable[[str, Command], bool]

@@ -12,11 +12,9 @@ from urllib.parse import quote, unquote
 from moorage.model import Device
 from moorage.units import Mib
 
+from .arguments import MIB, Records
 from .drbd import Drbd
 
-Records = MutableMapping[str, dict[str, Any]]
-
-MIB = 1024 * 1024
 GLUSTER_DIR = "/gluster"
 """Where nodes mount volumes of Gluster."""
 SHARED_DIR = "/shared"

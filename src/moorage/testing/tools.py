@@ -7,9 +7,10 @@ from pathlib import PurePosixPath
 from moorage.storage import Command, Output
 
 from . import exports
+from .arguments import MIB
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
-from .stored import EXPORTS_DIR, MIB, Stored
+from .stored import EXPORTS_DIR, Stored
 
 
 def _mount(san: Stored, node: str, operands: list[str], _command: Command) -> Output:

@@ -44,19 +44,17 @@ class Rows:
         """Add disk and spindles of so many times an instance to a row."""
         t = self.tables.inst(i)
         r = self.tables.row(row)
-        if t[col.I_LOCAL] != 0.0:
-            r[col.DISK_ALL] -= by * t[col.I_DISK]
+        r[col.DISK_ALL] -= by * t[col.I_DISK]
         if r[col.EXCLUSIVE] != 0.0:
             r[col.WHOLE_ALL] = self.spindles_left(i, r[col.WHOLE_ALL], by)
-        elif t[col.I_LOCAL] != 0.0:
+        else:
             r[col.SPINDLES_ALL] += by * t[col.I_SPINDLES]
         if t[col.I_REAL] == 0.0:
             return
-        if t[col.I_LOCAL] != 0.0:
-            r[col.DISK] -= by * t[col.I_DISK]
+        r[col.DISK] -= by * t[col.I_DISK]
         if r[col.EXCLUSIVE] != 0.0:
             r[col.WHOLE] = self.spindles_left(i, r[col.WHOLE], by)
-        elif t[col.I_LOCAL] != 0.0:
+        else:
             r[col.SPINDLES] += by * t[col.I_SPINDLES]
         if self.tables.units > 0 and r[col.UNITS] != 0.0:
             self.settle(i, row, node, by)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.jobs import FailedHook, Lock, Operation, Question, View
+from moorage.jobs import FailedHook, Operation, Question, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.certificates import authority_on
 from moorage.ops.node_tasks import providers_on
@@ -91,11 +91,6 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Return the opcode."""
         return "CLUSTER_VERIFY"
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing."""
-        del view
-        return iter(())
-
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
@@ -125,10 +120,9 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
 
     def _looked(self, seen: Seen) -> dict[str, Any]:
         found = list(self._findings(seen))
-        mild = [one for one in found if one["warning"]]
         return {
-            "errors": [_told(one) for one in found if one not in mild],
-            "warnings": [_told(one) for one in mild],
+            "errors": [_told(one) for one in found if not one["warning"]],
+            "warnings": [_told(one) for one in found if one["warning"]],
             "checked": _counted(seen),
         }
 
@@ -145,9 +139,8 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 mild = one.warning or ecode in self.ignore_errors
                 yield {**one.to_json(), "ecode": ecode, "warning": mild}
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return what :meth:`found` does."""
-        del results
         return self.found(view)
 
     def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401

@@ -8,8 +8,8 @@ from msgspec import field
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Claim, Disk, Node, NodeGroup, Pair
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Claim, Disk, Node, NodeGroup, Pair
 from moorage.ops import (
     copies,
     disk_checks,
@@ -20,7 +20,7 @@ from moorage.ops import (
     pools,
 )
 from moorage.ops.disk_access import check_within, online, only_group
-from moorage.ops.storage.units import Named, has_room
+from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
 from moorage.storage.templates.ext import plain
 from moorage.storage.validation import check_tags
@@ -138,9 +138,9 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         return sorted(fit or nodes, key=lambda one: len(kept.get(one.uuid, ())))
 
     def _fits(self, view: View, node: Node) -> bool:
-        room = (disk_spec.room(view, self.wish(view), node),)
         try:
-            placement.check_room_for(view, "a disk", node, room)
+            room = disk_spec.rooms(view, [self.wish(view)], node)
+            placement.check_rooms(view, "a disk", room)
         except MoorageError:
             return False
         return True
@@ -200,15 +200,13 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         for one in (node, peer):
             if one and one.offline:
                 raise WrongState(f"node {one.name} is marked offline")
-            if one and not self.ignore_capacity:
-                what = f"disk {self.name or 'without a name'}"
-                placement.check_room_for(view, what, one, self._made(view))
+        if not self.ignore_capacity:
+            what = f"disk {self.name or 'without a name'}"
+            placement.check_rooms(view, what, self._rooms(view))
 
-    def _made(self, view: View) -> tuple[tuple[Named, int], ...]:
-        """Return what room it takes; an adopted device is there."""
-        if self.adopt:
-            return ()
-        return (disk_spec.room(view, self.wish(view), self.where(view)),)
+    def _rooms(self, view: View) -> Iterator[Claim]:
+        wishes = [self.wish(view)]
+        return disk_spec.rooms(view, wishes, self.where(view), self.peer(view))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which nodes of the group will not reach it."""
@@ -216,8 +214,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim its room."""
-        for node in filter(None, (self.where(view), self.peer(view))):
-            yield Claim(node=node.uuid, rooms=self._made(view))
+        yield from self._rooms(view)
         yield from pairs.claims([self._pair(view)])
 
     def tasks(self, view: View) -> Iterator[Task]:
@@ -234,7 +231,7 @@ class DiskAdd(Operation, frozen=True, kw_only=True):
         yield from self.put_on(view, disk, node)
         yield node_tasks.setinfo(view.config, disk, node, plain(f"disk+{disk.label}"))
         yield from copies.detach(view.config, disk, node)
-        yield commit(f"record disk {disk.label}", Change((disk,)), {})
+        yield view.record(f"record disk {disk.label}", disk)
 
     def put_on(self, view: View, disk: Disk, node: Node) -> Iterator[Task]:
         """Yield what puts data on the disk, which is attached on the node."""

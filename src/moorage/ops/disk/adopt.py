@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput, Exists, MoorageError, NotFound, WrongState
-from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, Node, Place, StoragePool, Volume
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View
+from moorage.model import Config, Disk, Node, Place, StoragePool, Volume
 from moorage.model.objects import as_text
 from moorage.ops import disk_spec, node_tasks, pools
 from moorage.ops.disk_access import check_within, online, only_group
@@ -174,7 +174,7 @@ class DiskAdopt(Operation, frozen=True, kw_only=True):
         yield node_tasks.attach(config, disk, node)
         yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
         yield node_tasks.detach(config, disk, node)
-        yield commit(f"adopt volume {self.volume}", Change((disk,)), {})
+        yield view.record(f"adopt volume {self.volume}", disk)
 
     def result(self, view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the disk."""

@@ -6,17 +6,8 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Question, Task, View, commit
-from moorage.model import (
-    DISKLESS,
-    Change,
-    Claim,
-    Disk,
-    Instance,
-    Node,
-    hvparams,
-    pair_of,
-)
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import DISKLESS, Claim, Disk, Instance, Node, hvparams, pair_of
 from moorage.ops import (
     cabling,
     copies,
@@ -75,12 +66,11 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
                 self.check_node(view, one)
             self.check_disks(view, node, self.peer(view))
             if not self.ignore_capacity:
-                newcomer = self.newcomer(view, node)
-                placement.check_arrival(view, newcomer, node)
+                placement.check_arrival(view, self.newcomer(view, node), node)
                 # A pool that nodes share is none of a node's own room.
+                rooms = disk_spec.rooms(view, wishes, node, self.peer(view))
                 what = f"instance {self.instance_name}"
-                placement.check_room_for(view, what, node, self.made(view, node))
-                self._check_peer_room(view)
+                placement.check_rooms(view, what, rooms)
 
     def _check_pair(self, view: View) -> None:
         """Raise unless a secondary node is named where one is needed."""
@@ -96,32 +86,23 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if mirrors and self.pnode and not self.snode:
             raise BadInput(
                 "mirrored disks need a second node",
-                hint=self._second_node(),
+                hint=f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses",
             )
         peer = self.peer(view)
         if peer:
             pairs.check_apart(self.node(view), peer)
 
-    def _second_node(self) -> str:
-        """Return what to type for mirrored disks with one node: a hint."""
-        return f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses"
-
-    def _check_peer_room(self, view: View) -> None:
-        peer, what = self.peer(view), f"instance {self.instance_name}"
-        if peer:
-            rooms = self.mirrored(view, peer)
-            placement.check_room_for(view, what, peer, rooms)
-
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
         node, peer = self.node(view), self.peer(view)
         wanted = self.newcomer(view, node)
+        rooms = list(disk_spec.rooms(view, self.wishes(view), node, peer))
         yield Claim(
             node=node.uuid,
             instance=self.instance_name,
             memory=Mib(wanted.memory if self.start else 0),
             vcpus=wanted.vcpus,
-            rooms=self.made(view, node),
+            rooms=disk_spec.taken(view, self.wishes(view), node),
             units=wanted.units,
             templates=tuple(name for name, _ in wanted.disks),
             tags=self.tags,
@@ -129,8 +110,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             peer=peer.uuid if peer else "",
             addresses=nics.claimed(self.cards(view)),
         )
-        if peer:
-            yield Claim(node=peer.uuid, rooms=self.mirrored(view, peer))
+        yield from (one for one in rooms if one.node != node.uuid)
         yield from pairs.claims(map(pair_of, self.born(view)))
 
     def _check_words(self, view: View) -> None:
@@ -207,7 +187,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             yield from waits if self.wait_for_sync else ()
             for disk in disks:
                 yield from copies.detach(config, disk, node)
-        yield commit(f"record {instance.name}", Change((*disks, instance)), {})
+        yield view.record(f"record {instance.name}", *disks, instance)
         if self.start and self.wait_for_sync:
             yield from waits
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Task, View, Witness, commit
+from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import behind, copies, node_tasks, pairs
+from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
@@ -33,16 +33,6 @@ from moorage.storage import Can
 
 PATIENCE = 60.0
 """Seconds that a guest may take from its last byte to its first step elsewhere."""
-
-
-def share(view: View, disk: Disk, node: Node) -> Run:
-    """Return the task that lets another node open a disk, too."""
-    return Run(
-        what=f"share disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=False),
-        undo=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=True),
-    )
 
 
 class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
@@ -113,16 +103,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         check_mobile(view, instance, "migrations")
         self.check_target(view)
         if runs(view, instance):
-            home = view.config.node(instance.primary_node)
+            home = view.config.home(instance)
             pairs.check_in_sync(view, view.config.disks_of(instance), home)
         elif self.allow_failover:
-            behind.check_current(
-                view,
-                view.config.disks_of(instance),
-                self.target(view),
-                view.config.node(instance.primary_node),
-                active=instance.disks_active,
-            )
+            self.check_current(view)
         if not runs(view, instance) and not self.allow_failover:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",
@@ -173,7 +157,7 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
 
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
         running = self._running_at(view)
-        source = view.config.node(instance.primary_node)
+        source = view.config.home(instance)
         for node in self.candidates(view):
             if node in running:
                 continue
@@ -189,10 +173,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if running:
             yield _arrival(instance, running[0], disks=())
         if running and running[0] != source:
-            change = moved(view, instance, running[0])
+            there = moved(view, instance, running[0])
             what = f"record {instance.name} on {running[0].name}"
-            yield commit(what, change, view.config.before(change), final=True)
-            for disk in disks_in(change):
+            yield view.record(what, *there, final=True)
+            for disk in disks_in(there):
                 alone = node_tasks.attach(view.config, disk, running[0], held=True)
                 yield replace(alone, tolerant=True)
 
@@ -220,11 +204,17 @@ def migration(
     left the guest where it was.
     """
     config = view.config
-    source = config.node(instance.primary_node)
+    source = config.home(instance)
     disks = config.disks_of(instance)
     told = [disk for disk in disks if can(disk, Can.OPEN)]
     for disk in told:
-        yield share(view, disk, source)
+        both = node_tasks.of_disk(config, disk)
+        yield Run(
+            what=f"share disk {disk.label} on {source.name}",
+            node=source.uuid,
+            do=OpenDisk(**both, exclusive=False),
+            undo=OpenDisk(**both, exclusive=True),
+        )
     for disk in disks:
         yield copies.arrive(config, disk, target)
     prepared = len(told) + len(disks)
@@ -260,10 +250,9 @@ def migration(
         use={"door": prepared},
         witness=Witness(target.uuid, AwaitGuest(**node_tasks.of_guest(instance))),
     )
-    change = moved(view, instance, target)
-    what = f"record {instance.name} on {target.name}"
-    yield commit(what, change, config.before(change), final=True)
-    yield from _tidied(view, instance, disks_in(change), source, target)
+    there = moved(view, instance, target)
+    yield view.record(f"record {instance.name} on {target.name}", *there, final=True)
+    yield from _tidied(view, instance, disks_in(there), source, target)
 
 
 def _apart(node: Node) -> bool:

@@ -64,7 +64,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
         """Ask the nodes once each."""
         if not self.static:
             for instance in self._named(view):
-                yield node_tasks.facts_on(view.config.node(instance.primary_node))
+                yield node_tasks.facts_on(view.config.home(instance))
                 yield node_tasks.guest_on(instance.primary_node, instance)
                 yield from pairs.ask(view.config, view.config.disks_of(instance))
 
@@ -79,8 +79,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
 
     def _told(self, view: View, instance: Instance) -> dict[str, Any]:
         config = view.config
-        group = config.group(config.node(instance.primary_node).group)
-        node = config.node(instance.primary_node)
+        node, group = config.home(instance), config.group_of(instance)
         return {
             "name": instance.name,
             "uuid": instance.uuid,
@@ -113,7 +112,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     @staticmethod
     def _state(view: View, instance: Instance) -> str | None:
         """Return up or down; None where nobody can tell."""
-        if view.config.node(instance.primary_node).offline:
+        if view.config.home(instance).offline:
             return None
         try:
             return "up" if runs(view, instance) else "down"
@@ -145,7 +144,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     def _held(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
         """Return device and URIs of a disk on the primary node."""
         try:
-            node = view.config.node(instance.primary_node)
+            node = view.config.home(instance)
             facts = view.answer(node_tasks.facts_on(node))
         except MoorageError:
             return None
@@ -158,7 +157,7 @@ class InstanceQueryData(Operation, frozen=True, kw_only=True):
     @staticmethod
     def _followed(view: View, instance: Instance, disk: Disk) -> dict[str, Any] | None:
         """Return the other copy of a mirrored disk, if it is set up."""
-        home = view.config.node(instance.primary_node)
+        home = view.config.home(instance)
         for node in copies.peers(view.config, disk, home):
             return _mirror(view, disk, node) or None
         return None

@@ -81,8 +81,10 @@ class Seen:
 
 Doing = Generator[Step, Seen, R]
 """Yield steps, receive what was seen, return something."""
-Part = Doing[str]
-"""What is done on one node; returns a remark for the report, or nothing."""
+Part = Doing[None]
+"""What is done on one node."""
+Remark = Doing[str]
+"""The same, with a remark for the report; empty for none."""
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
