@@ -126,7 +126,7 @@ class Call:
         """The opcode's fields that operands fill in."""
         words, found = iter(self.words), {}
         for operand in self.command.operands:
-            taken = list(islice(words, operand.most))
+            taken = list(map(operand.convert, islice(words, operand.most)))
             if operand.field and (taken or operand.most != 1):
                 found[operand.field] = taken[0] if operand.most == 1 else taken
         return found

@@ -129,12 +129,15 @@ class Operand(NamedTuple):
     field
         Name of the opcode's field that they fill in; empty where the command itself
         reads them.
+    convert
+        Makes the field of a word; may raise `BadInput`.
     """
 
     name: str
     least: int = 1
     most: int | None = 1
     field: str = ""
+    convert: Callable[[str], Any] = str
 
     @property
     def usage(self) -> str:

@@ -22,7 +22,6 @@ from .options import (
     moot,
     refused,
 )
-from .show_policy import flags as show_policy_flags
 
 LISTING = Listing(
     "group", ("name", "node_cnt", "pinst_cnt", "alloc_policy", "ndparams")
@@ -42,7 +41,7 @@ def _add(call: Call) -> None:
 def _show_policy(call: Call) -> None:
     field = "ipolicy" if call.option("include_defaults") else "custom_ipolicy"
     for group in details.look_up(call, "group", ["name", field]):
-        words = show_policy_flags(group[field] or {}, standard=False)
+        words = policy_options.flags(group[field] or {}, standard=False)
         call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
 
 

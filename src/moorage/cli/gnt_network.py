@@ -14,7 +14,7 @@ from .command import Call, Command, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
 from .main import run
-from .operation import performs
+from .operation import Needs, performs
 from .options import ASKING, DEBUG, JOB, JSON, TAGS, names, refused
 
 PREFIX = "gnt-network"
@@ -29,16 +29,6 @@ _INFO = (
 _CONNECTION = ("mode", "link", "vlan")
 _LINE = 64
 """Addresses in a line of the map, as Ganeti draws it."""
-
-
-def _add(call: Call) -> None:
-    if not call.option("network"):
-        raise BadInput(
-            "a network needs IPv4 addresses, beside which it may have IPv6 ones",
-            hint="--network=192.0.2.0/24",
-        )
-    perform(call, "OP_NETWORK_ADD", **call.fields)
-    call.terminal.print(f"Added network {call.words[0]}")
 
 
 def connect(call: Call) -> None:
@@ -131,6 +121,11 @@ def _users(call: Call, one: Mapping[str, Any]) -> Iterator[str]:
 
 _NETWORK = (Operand("NETWORK", field="network_name"),)
 _MEMBERS = (*_NETWORK, Operand("GROUP", 0, None))
+_ADDRESSES = Needs(
+    ("network",),
+    "a network needs IPv4 addresses, beside which it may have IPv6 ones",
+    "--network=192.0.2.0/24",
+)
 _REMOVED = Option(
     ("--remove-reserved-ips",),
     "addresses that cards may get again, or ranges A-B, with commas",
@@ -157,7 +152,11 @@ PROGRAM = Program(
     (
         Command(
             "add",
-            _add,
+            performs(
+                "OP_NETWORK_ADD",
+                "Added network {network_name}",
+                needs=_ADDRESSES,
+            ),
             "Make a network",
             _NETWORK,
             (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Commands that are one operation, whose fields their operands and options fill in."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from moorage.errors import BadInput
 
@@ -18,8 +18,27 @@ _WAYS = frozenset(
 """Fields that say how something is to change, and not what."""
 
 
+class Needs(NamedTuple):
+    """One of some fields must be given; else a sentence and a hint are told."""
+
+    fields: tuple[str, ...]
+    sentence: str
+    hint: str
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Raise `BadInput` if none of the fields says anything."""
+        if not any(given.get(field) for field in self.fields):
+            raise BadInput(self.sentence, hint=self.hint)
+
+
 def performs(
-    op_id: str, says: str = "", *, asks: str = "", warns: str = "", lacks: str = ""
+    op_id: str,
+    says: str = "",
+    *,
+    asks: str = "",
+    warns: str = "",
+    lacks: str = "",
+    needs: Needs | None = None,
 ) -> Callable[[Call], None]:
     """Return the handler of a command that carries out one operation.
 
@@ -33,10 +52,14 @@ def performs(
         Likewise, where somebody is there to answer it.
     lacks
         Hint for who gives no option: the operation changes what these say.
+    needs
+        What must be given besides the operands.
     """
 
     def handler(call: Call) -> None:
         fields = changes(call, lacks) if lacks else call.fields
+        if needs:
+            needs.check(fields)
         if asks:
             call.ask(asks.format_map(fields))
         if warns:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Options that set instance policies, of the cluster or of a node group."""
+"""Options that set instance policies, of the cluster or of a node group.
+
+``show-ispecs-cmd`` prints those that would set a policy as it is.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
@@ -158,6 +161,36 @@ def _words(sizes: Mapping[str, int]) -> str:
     return ", ".join(
         f"{name}={sizes[name]}" for name in _known().SIZES if name in sizes
     )
+
+
+def flags(policy: Mapping[str, Any], *, standard: bool) -> Iterator[str]:
+    """Yield the options that set a policy.
+
+    Parameters
+    ----------
+    standard
+        Whether it has a standard specification, as a cluster's has.
+
+    >>> list(flags({"vcpu-ratio": 4.0}, standard=False))
+    ['--ipolicy-vcpu-ratio 4.0']
+    """
+    if policy.get("minmax"):
+        pairs = (
+            "/".join(f"{side}:{_typed(pair[side])}" for side in ("min", "max"))
+            for pair in policy["minmax"]
+        )
+        yield f"--ipolicy-bounds-specs {'//'.join(pairs)}"
+    if standard and policy.get("std"):
+        yield f"--ipolicy-std-specs {_typed(policy['std'])}"
+    if policy.get("disk-templates"):
+        yield f"--ipolicy-disk-templates {','.join(policy['disk-templates'])}"
+    for ratio in ("vcpu-ratio", "spindle-ratio"):
+        if ratio in policy:
+            yield f"--ipolicy-{ratio} {policy[ratio]}"
+
+
+def _typed(sizes: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={value}" for name, value in sizes.items())
 
 
 def _option(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Settings of the cluster, and changing them."""
 
-from moorage.cli import nic_options, policy_options, pool_options
+from moorage.cli import nic_options, policy_options
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes
@@ -20,6 +20,7 @@ from moorage.cli.options import (
     names,
     truth,
 )
+from moorage.errors import BadInput
 
 from . import unneeded
 
@@ -31,6 +32,16 @@ def _modify(call: Call) -> None:
     fields = changes(call, "gnt-cluster modify --help", **policy)
     perform(call, "OP_CLUSTER_SET_PARAMS", **fields)
     call.terminal.print("Modified the cluster")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Return name and provider of ``NAME=PROVIDER``."""
+    name, _, provider = text.partition("=")
+    if not (name and provider):
+        raise BadInput(
+            f"a pool is made of a name and a provider, not of '{name}' and '{provider}'"
+        )
+    return name, provider
 
 
 SETTINGS = (
@@ -108,6 +119,25 @@ _UIDS = (
     Option(("--remove-uids",), "ranges to take out of them", "RANGES", uid_ranges),
 )
 
+_POOLS = (
+    Option(
+        ("--add-pool",),
+        "make a storage pool of an ExtStorage provider; may be repeated",
+        "NAME PROVIDER",
+        _pair,
+        repeats=True,
+        dest="add_pools",
+        pair=True,
+    ),
+    Option(
+        ("--remove-pool",),
+        "remove a storage pool that no disk is in; may be repeated",
+        "NAME",
+        repeats=True,
+        dest="remove_pools",
+    ),
+)
+
 MODIFY = Command(
     "modify",
     _modify,
@@ -119,7 +149,7 @@ MODIFY = Command(
         _JOBS,
         *unneeded.MODIFY,
         *unneeded.SHARED,
-        *pool_options.OPTIONS,
+        *_POOLS,
         *JOB,
     ),
     examples={

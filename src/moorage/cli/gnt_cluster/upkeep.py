@@ -1,20 +1,34 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is typed now and then: the watcher's pause, the name, a power cut."""
+"""What is typed now and then: the queue, the watcher's pause, the name, a power cut."""
 
 import time
 from typing import Any
 
+from moorage.cli import policy_options
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.details import look_up
 from moorage.cli.follow import follow_many, perform
 from moorage.cli.operation import performs
 from moorage.cli.option_syntax import span
 from moorage.cli.options import ASKING, DEBUG, JOB, SHUTDOWN_TIMEOUT, moot
-from moorage.cli.show_policy import flags
 from moorage.cli.table import moment
 from moorage.errors import BadInput, WrongState
 
-# -- the watcher -----------------------------------------------------------------------
+# -- the queue of jobs, and the watcher ------------------------------------------------
+
+
+def _queue(call: Call) -> None:
+    (word,) = call.words
+    if word in ("drain", "undrain"):
+        call.client.call("SetDrainFlag", word == "drain")
+    elif word == "info":
+        (drained,) = call.client.call("QueryConfigValues", ["drain_flag"])
+        call.terminal.print(f"The drain flag is {'set' if drained else 'unset'}")
+    else:
+        raise BadInput(
+            f"the queue takes drain, undrain or info, not '{word}'",
+            hint="gnt-cluster queue info",
+        )
 
 
 def _watcher(call: Call) -> None:
@@ -42,7 +56,7 @@ def _watcher(call: Call) -> None:
 
 def _show_policy(call: Call) -> None:
     policy = call.client.call("QueryClusterInfo")["ipolicy"]
-    words = flags(policy, standard=True)
+    words = policy_options.flags(policy, standard=True)
     call.terminal.print(" ".join(["gnt-cluster", "init", *words, "NAME"]))
 
 
@@ -102,6 +116,14 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
 
 
 COMMANDS = (
+    Command(
+        "queue",
+        _queue,
+        "Close the queue for new jobs, open it, or show which it is",
+        (Operand("drain|undrain|info"),),
+        (DEBUG,),
+        examples={"gnt-cluster queue drain": "before an upgrade"},
+    ),
     Command(
         "watcher",
         _watcher,

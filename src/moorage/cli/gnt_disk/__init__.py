@@ -7,21 +7,20 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import add, adopt, attach, change, convert, info, remove, story
+from . import add, change, convert, info, story
 
 PROGRAM = Program(
     "gnt-disk",
     "make, attach, move, grow and remove disks",
     (
-        add.COMMAND,
-        adopt.COMMAND,
+        add.ADD,
+        add.ADOPT,
         *info.LISTING.commands("gnt-disk", 'status == "detached"'),
         *info.COMMANDS,
         story.COMMAND,
-        *attach.COMMANDS,
         *change.COMMANDS,
         *convert.COMMANDS,
-        *remove.COMMANDS,
+        *change.REMOVAL,
         *tags.commands("gnt-disk"),
     ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Change a disk: its size, name, mode, parameters; copy it."""
+"""Change a disk: who has it, its size, name, mode, parameters; be rid of it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,18 +8,25 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
 from moorage.cli.option_syntax import merged, reset, text_values
-from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES
+from moorage.cli.options import ASKING, FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES
+from moorage.errors import BadInput
 from moorage.units import format_size, parse_size
 
 from .options import DISK, MODE, PARAM
 
 
+def _attach(call: Call) -> None:
+    disk, instance = call.words
+    done = perform(call, "OP_DISK_ATTACH", **call.fields)
+    slot = f" as {done[0][0]}" if done else ""
+    call.terminal.print(f"Attached disk {disk} to instance {instance}{slot}")
+
+
 def _grow(call: Call) -> None:
     disk, amount = call.words
-    size = parse_size(amount)
-    perform(call, "OP_DISK_GROW", **call.fields, amount=size)
+    perform(call, "OP_DISK_GROW", **call.fields)
     word = "to" if call.option("absolute") else "by"
-    call.terminal.print(f"Grew disk {disk} {word} {format_size(size)}")
+    call.terminal.print(f"Grew disk {disk} {word} {format_size(parse_size(amount))}")
 
 
 def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -27,12 +34,44 @@ def _changed(given: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return text_values(reset(merged(given)))
 
 
+def _forget(call: Call) -> None:
+    (disk,) = call.words
+    why = call.option("reason")
+    if not why:
+        raise BadInput(
+            f"say why disk {disk} is forgotten",
+            hint=f"gnt-disk forget --reason 'its node burnt' {disk}",
+        )
+    call.ask(f"This will forget disk {disk}; its data is not looked for. Continue?")
+    perform(call, "OP_DISK_FORGET", disk=disk, why=why)
+    call.terminal.print(f"Forgot disk {disk}")
+
+
 COMMANDS = (
+    Command(
+        "attach",
+        _attach,
+        "Attach a disk to an instance, running or not",
+        (DISK, Operand("INSTANCE", field="instance_name")),
+        (
+            Option(("--index",), "the slot; -1, after the last, by default", "N", int),
+            *JOB,
+        ),
+        examples={"gnt-disk attach data1 web1": "as the last disk of web1"},
+    ),
+    Command(
+        "detach",
+        performs("OP_DISK_DETACH", "Detached disk {disk}"),
+        "Detach a disk from its instance; its data stays",
+        (DISK,),
+        JOB,
+        examples={"gnt-disk detach data1": "data1 belongs to nobody then"},
+    ),
     Command(
         "grow",
         _grow,
         "Make a disk larger; a running guest sees it",
-        (DISK, Operand("AMOUNT")),
+        (DISK, Operand("AMOUNT", field="amount", convert=parse_size)),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
             *OVERRIDES,
@@ -79,5 +118,31 @@ COMMANDS = (
             Option(("--lift-quarantine",), "somebody looked: it is safe to use"),
             *JOB,
         ),
+    ),
+)
+REMOVAL = (
+    Command(
+        "remove",
+        performs(
+            "OP_DISK_REMOVE",
+            "Removed disk {disk}",
+            asks="This will remove disk {disk} and all its data. Continue?",
+        ),
+        "Remove a detached disk and all its data",
+        (DISK,),
+        (*ASKING, *JOB),
+        examples={"gnt-disk remove -f data1": "without a question"},
+    ),
+    Command(
+        "forget",
+        _forget,
+        "Drop the record of a disk that is lost; nothing is done to its storage",
+        (DISK,),
+        (*ASKING, *JOB),
+        examples={
+            "gnt-disk forget --reason 'node3 burnt' data1": (
+                "for a disk whose volume or node is gone for good"
+            )
+        },
     ),
 )

@@ -1,43 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bring a disk's data to other storage: the disk itself, or a copy."""
 
-from moorage.cli.command import Call, Command, Option
-from moorage.cli.follow import perform
+from moorage.cli.command import Command, Option
+from moorage.cli.operation import Needs, performs
 from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, OVERRIDES, RATE
-from moorage.errors import BadInput
 
 from .options import ACCESS, DISK, PARAM, PROVIDER
 
-_STORAGE = {"disk_template", "pool", "provider", "access", "adopt", "params"}
-"""Fields that say which storage a disk is to have."""
-
-
-def _convert(call: Call) -> None:
-    if not _STORAGE & call.given.keys():
-        raise BadInput(
-            "which storage is the disk to have?",
-            hint="add -t sharedfile, -t ext -p ...",
-        )
-    perform(call, "OP_DISK_CONVERT", **call.fields)
-    call.terminal.print(f"Converted disk {call.words[0]}")
-
-
-def _move(call: Call) -> None:
-    pool = call.option("pool")
-    if not pool:
-        raise BadInput("to which storage pool?", hint="add --pool POOL")
-    perform(call, "OP_DISK_CONVERT", **call.fields)
-    call.terminal.print(f"Moved disk {call.words[0]} to storage pool {pool}")
-
-
-def _clone(call: Call) -> None:
-    name = call.option("new_name")
-    if name is None:
-        raise BadInput("the new disk needs a name", hint="add --name NAME")
-    uuid = perform(call, "OP_DISK_CLONE", **call.fields)
-    call.terminal.print(f"Cloned disk {call.words[0]}: disk {name} ({uuid})")
-
-
+_STORAGE = Needs(
+    ("disk_template", "pool", "provider", "access", "adopt", "params"),
+    "which storage is the disk to have?",
+    "add -t sharedfile, -t ext -p ...",
+)
+_POOL = Needs(("pool",), "to which storage pool?", "add --pool POOL")
+_NAME = Needs(("new_name",), "the new disk needs a name", "add --name NAME")
 _TARGET = (
     Option(
         ("-t", "--disk-template"),
@@ -60,7 +36,7 @@ _HOW = (*_WORK, *OVERRIDES, *JOB)
 COMMANDS = (
     Command(
         "convert",
-        _convert,
+        performs("OP_DISK_CONVERT", "Converted disk {disk}", needs=_STORAGE),
         "Bring a disk's data to other storage, also while its instance runs",
         (DISK,),
         (
@@ -77,7 +53,9 @@ COMMANDS = (
     ),
     Command(
         "move",
-        _move,
+        performs(
+            "OP_DISK_CONVERT", "Moved disk {disk} to storage pool {pool}", needs=_POOL
+        ),
         "Bring a disk's data to another storage pool, also while its instance runs",
         (DISK,),
         (Option(("--pool",), "the storage pool", "POOL"), *_HOW),
@@ -86,7 +64,11 @@ COMMANDS = (
     ),
     Command(
         "clone",
-        _clone,
+        performs(
+            "OP_DISK_CLONE",
+            "Cloned disk {disk}: disk {new_name} ({result})",
+            needs=_NAME,
+        ),
         "Make a new, detached disk with what a disk holds now, in any storage",
         (DISK,),
         (

@@ -17,7 +17,6 @@ from . import (
     move,
     power,
     renewal,
-    replace_disks,
     travel,
 )
 
@@ -39,7 +38,6 @@ PROGRAM = Program(
         *move.COMMANDS,
         *travel.COMMANDS,
         *disks.COMMANDS,
-        replace_disks.COMMAND,
         console.COMMAND,
         *tags.commands("gnt-instance"),
     ),

@@ -1,19 +1,37 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gnt-instance grow-disk, activate-disks, deactivate-disks."""
+"""gnt-instance grow-disk, activate-disks, deactivate-disks, replace-disks."""
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import performs
-from moorage.cli.options import JOB, NO_INPUT, NO_WAIT_FOR_SYNC, OVERRIDES, YES, moot
+from moorage.cli.options import (
+    IALLOCATOR,
+    IGNORE_CAPACITY,
+    JOB,
+    NO_INPUT,
+    NO_WAIT_FOR_SYNC,
+    OVERRIDES,
+    YES,
+    moot,
+    names,
+)
+from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .selecting import INSTANCE
 
+_MODES = {
+    "on_primary": "replace_on_primary",
+    "on_secondary": "replace_on_secondary",
+    "auto": "replace_auto",
+    "remote_node": "replace_new_secondary",
+    "iallocator": "replace_new_secondary",
+}
 
-def _grow(call: Call) -> None:
-    _, which, amount = call.words
-    disk, size = int(which) if is_whole(which) else which, parse_size(amount)
-    perform(call, "OP_INSTANCE_GROW_DISK", **call.fields, disk=disk, amount=size)
+
+def _which(word: str) -> int | str:
+    """Return a disk's slot, or its name."""
+    return int(word) if is_whole(word) else word
 
 
 def _activate(call: Call) -> None:
@@ -21,13 +39,28 @@ def _activate(call: Call) -> None:
         call.terminal.print("{}:{}:{}".format(*place))
 
 
+def _replace_disks(call: Call) -> None:
+    asked = [word for word in _MODES if call.option(word)]
+    if len(asked) != 1:
+        raise BadInput(
+            "which copy is to be made anew is said by one of -p, -s, -n, -I and -a",
+            hint="-n NODE for a new secondary node, -a for the copy that is bad",
+        )
+    mode = _MODES[asked[0]]
+    perform(call, "OP_INSTANCE_REPLACE_DISKS", **call.fields, mode=mode)
+
+
 _KEPT = "nobody is asked, and the disks of a guest that runs are never detached"
 COMMANDS = (
     Command(
         "grow-disk",
-        _grow,
+        performs("OP_INSTANCE_GROW_DISK"),
         "Make a disk larger",
-        (*INSTANCE, Operand("DISK"), Operand("AMOUNT")),
+        (
+            *INSTANCE,
+            Operand("DISK", field="disk", convert=_which),
+            Operand("AMOUNT", field="amount", convert=parse_size),
+        ),
         (
             Option(("--absolute",), "AMOUNT is the new size, not what is added"),
             *OVERRIDES,
@@ -53,5 +86,42 @@ COMMANDS = (
         "Take an instance's disks off its node again",
         INSTANCE,
         (moot("--force", _KEPT, short="-f")._replace(local=False), YES, NO_INPUT, *JOB),
+    ),
+    Command(
+        "replace-disks",
+        _replace_disks,
+        "Make one of the two copies of mirrored disks anew",
+        INSTANCE,
+        (
+            Option(
+                ("-p", "--on-primary"), "in new volumes on the primary node", local=True
+            ),
+            Option(
+                ("-s", "--on-secondary"),
+                "in new volumes on the secondary node",
+                local=True,
+            ),
+            Option(
+                ("-n", "--new-secondary"),
+                "on this node, from now on",
+                "NODE",
+                dest="remote_node",
+            ),
+            IALLOCATOR,
+            Option(("-a", "--auto"), "the copy that is bad", local=True),
+            Option(
+                ("--disks",), "these disks only: slots, with commas", "SLOTS", names
+            ),
+            Option(
+                ("--early-release",), "remove the old copy before the new one is made"
+            ),
+            IGNORE_CAPACITY,
+            moot("--ignore-ipolicy", "no size changes"),
+            *JOB,
+        ),
+        examples={
+            "gnt-instance replace-disks -n node3 web1": "node3 becomes secondary",
+            "gnt-instance replace-disks -s web1": "new volumes on the secondary",
+        },
     ),
 )

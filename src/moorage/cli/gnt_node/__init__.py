@@ -7,7 +7,7 @@ from moorage.cli import tags
 from moorage.cli.command import Program
 from moorage.cli.main import run
 
-from . import info, membership, mirrors, modify, moving, power, storage
+from . import info, membership, mirrors, moving, power, storage
 
 PROGRAM = Program(
     "gnt-node",
@@ -16,7 +16,7 @@ PROGRAM = Program(
         membership.ADD,
         *info.LISTING.commands("gnt-node", "offline or drained"),
         info.INFO,
-        modify.COMMAND,
+        membership.MODIFY,
         info.TRY_ACCELERATOR,
         membership.REMOVE,
         *moving.COMMANDS,
