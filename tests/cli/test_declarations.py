@@ -13,7 +13,6 @@ import pytest
 
 from moorage.cli import (
     command,
-    details,
     follow,
     help,  # noqa: A004
     htools,
@@ -30,7 +29,6 @@ from moorage.ops import OPERATIONS
 
 SHARED = (
     command,
-    details,
     follow,
     join_token,
     listing,

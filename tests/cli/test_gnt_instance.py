@@ -31,7 +31,14 @@ INFO = {
     "be_instance": {},
     "be_actual": {"minmem": 128, "maxmem": 128, "vcpus": 1},
     "nics": [
-        ["eth", "77aa", None, "aa:00:00:01:02:03", "bridged", "br0", "", None, None]
+        {
+            "name": "eth",
+            "uuid": "77aa",
+            "ip": None,
+            "mac": "aa:00:00:01:02:03",
+            "nicparams": {"mode": "bridged", "link": "br0", "vlan": ""},
+            "network_name": None,
+        }
     ],
     "disk_template": "mixed",
     "disks": [
@@ -54,7 +61,15 @@ INFO = {
             "name": None,
             "uuid": "d1",
             "logical_id": ["n1", "n2", 11001, 0, 0, "s"],
-            "pstatus": ["/dev/drbd0", 147, 0, 40.0, 12, True, None],
+            "pstatus": {
+                "path": "/dev/drbd0",
+                "mirror": {
+                    "minor": 0,
+                    "connection": "StandAlone",
+                    "disk": "UpToDate",
+                    "peer_disk": "DUnknown",
+                },
+            },
             "children": [
                 {"dev_type": "plain", "size": 512, "mode": "rw", "uuid": "d2"}
             ],
@@ -120,7 +135,9 @@ def test_info_is_yaml(master, typed, same_screen) -> None:
     assert root["disk/0"] == "ext, size 1.0G"
     assert root["logical_id"] == ["san", "x.ext.disk0"]
     assert root["on primary"] == "kvm:nbd:unix:/x.sock"
-    assert mirror["on primary"] == "/dev/drbd0 (147:0) *DEGRADED*"
+    assert mirror["on primary"] == (
+        "/dev/drbd0 (StandAlone, UpToDate/DUnknown, status *DEGRADED*)"
+    )
     assert mirror["child devices"][0]["child 0"] == "plain, size 512M"
 
 

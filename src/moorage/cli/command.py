@@ -154,6 +154,16 @@ class Call:
         _, rows = self.client.query(resource, fields, wanted)
         return objects(fields, rows)
 
+    def look_up(
+        self, resource: str, fields: Sequence[str], keys: Sequence[str] = ("name",)
+    ) -> list[dict[str, Any]]:
+        """Return the objects that the operands name, or all.
+
+        The master raises `NotFound` for an operand that names none.
+        """
+        parts = [["==", key, word] for word in self.words for key in keys]
+        return self.rows(resource, fields, ["|", *parts] if parts else None)
+
     def ask(self, question: str) -> None:
         """Go on only if a person agrees, or said so with an option.
 

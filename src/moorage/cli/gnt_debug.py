@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.units import is_whole
 
 from .command import Call, Command, Operand, Option, Program
 from .follow import failures, follow_many, perform
 from .listing import LOOK, OUTPUT, chosen, print_query
 from .main import run
-from .options import DEBUG, JOB, JSON, moot, refused
+from .options import DEBUG, JOB, JSON, moot, number, refused
 from .qfilter import of_words
 
-_MOST = 1000
+_TIMES = number("a number from 1 to 1000", 1, 1000)
 _LOCKS = ("name", "mode", "owner", "pending")
 
 
@@ -65,19 +64,6 @@ def _submitted(call: Call, jobs: list[list[dict[str, Any]]]) -> list[Any]:
     if not call.option("each"):
         return call.client.submit_many_jobs(jobs)
     return [one for job in jobs for one in call.client.submit_many_jobs([job])]
-
-
-def times(text: str) -> int:
-    """Return a number of times, from 1 to 1000.
-
-    Raises
-    ------
-    BadInput
-        For anything else.
-    """
-    if not is_whole(text) or not 1 <= int(text) <= _MOST:
-        raise BadInput(f"'{text[:40]}' is not a number from 1 to {_MOST}")
-    return int(text)
 
 
 def _test_queue(call: Call) -> int:
@@ -157,8 +143,8 @@ PROGRAM = Program(
             "Submit jobs from files of opcodes",
             (Operand("FILE", 1, None),),
             (
-                Option(("--op-repeat",), "each opcode so many times", "N", times, 1),
-                Option(("--job-repeat",), "each job so many times", "N", times, 1),
+                Option(("--op-repeat",), "each opcode so many times", "N", _TIMES, 1),
+                Option(("--job-repeat",), "each job so many times", "N", _TIMES, 1),
                 Option(("--each",), "submit jobs one by one, not all at once"),
                 Option(("--timing-stats",), "say how long it took"),
                 moot("--verbose", "jobs are followed in any case", short="-v"),

@@ -4,7 +4,7 @@
 from functools import partial
 from typing import Any
 
-from . import details, policy_options, tags
+from . import policy_options, tags
 from .command import Call, Command, Operand, Option, Program
 from .follow import fetch, follow_many, perform, submitted
 from .listing import Listing
@@ -40,7 +40,7 @@ def _add(call: Call) -> None:
 
 def _show_policy(call: Call) -> None:
     field = "ipolicy" if call.option("include_defaults") else "custom_ipolicy"
-    for group in details.look_up(call, "group", ["name", field]):
+    for group in call.look_up("group", ["name", field]):
         words = policy_options.flags(group[field] or {}, standard=False)
         call.terminal.print(" ".join(["gnt-group", "add", *words, group["name"]]))
 
@@ -56,7 +56,7 @@ def _modify(call: Call) -> None:
 
 def _policy(call: Call) -> dict[str, Any]:
     """Return the group with its policy as it is."""
-    (group,) = details.look_up(call, "group", ["name", "ipolicy"])
+    (group,) = call.look_up("group", ["name", "ipolicy"])
     return group
 
 

@@ -12,7 +12,7 @@ from moorage.errors import BadInput, NotFound, WrongState
 from moorage.units import counted
 
 from .command import Call, Command, Operand, Option, Program
-from .follow import follow
+from .follow import ENDED, Follower, follow
 from .listing import Listing, chosen, print_query
 from .main import run
 from .option_syntax import span
@@ -26,7 +26,7 @@ STATES = {
     "pending": ("queued", "waiting"),
     "running": ("running",),
     "error": ("error",),
-    "finished": ("success", "error", "canceled"),
+    "finished": ENDED,
 }
 _PER_OP = ("ops", "opstatus", "opresult", "oplog", "opstart", "opexec", "opend")
 _INFO = ("id", "status", "received_ts", "start_ts", "end_ts", *_PER_OP, "tasks")
@@ -173,19 +173,13 @@ def _watch(call: Call) -> None:
 
 
 def _wait(call: Call) -> int:
-    fields = ["status"]
-    worst = 0
-    for number in numbers(call.words):
-        status, seen = "", None
-        while status not in STATES["finished"]:
-            change = call.client.wait_for_job_change(number, fields, (seen, None))
-            if change is None:
-                raise NotFound(f"job {number} is not known", hint="gnt-job list")
-            if isinstance(change, list):
-                seen = change[0]
-                status = seen[0]
-        worst |= status != "success"
-    return int(worst)
+    follower = Follower(call.client, log=_ignored, talk=_ignored)
+    ends = [follower.follow(number) for number in numbers(call.words)]
+    return int(any(end != "success" for end in ends))
+
+
+def _ignored(_: str) -> None:
+    """Take what is said, for nobody."""
 
 
 def _cancel(call: Call) -> int:

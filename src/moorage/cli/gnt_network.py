@@ -9,7 +9,7 @@ from typing import Any
 from moorage.errors import BadInput
 from moorage.units import counted
 
-from . import details, nic_options, tags
+from . import nic_options, tags
 from .command import Call, Command, Operand, Option, Program
 from .follow import perform
 from .listing import Listing
@@ -68,7 +68,7 @@ def _connected(call: Call, name: str) -> list[str]:
 
 
 def _info(call: Call) -> None:
-    found = details.look_up(call, "network", _INFO)
+    found = call.look_up("network", _INFO)
     call.show(found, (line for one in found for line in _told(call, one)))
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from . import details, qfilter
+from . import qfilter
 from .command import Call, Command, Operand, Option, objects
 from .options import DEBUG, JSON
 from .table import NORMAL, UNAVAILABLE, Cell, Look, table
+from .yamlish import lines
 
 UNKNOWN_FIELD = 14
 _KINDS = {
@@ -127,9 +128,8 @@ class Listing(NamedTuple):
         """
 
         def handler(call: Call) -> None:
-            details.show(
-                call, details.look_up(call, self.resource, fields, self.key), shown
-            )
+            found = call.look_up(self.resource, fields, self.key)
+            call.show(found, lines([shown(one) for one in found]))
 
         return Command(
             "info",

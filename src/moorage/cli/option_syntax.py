@@ -11,6 +11,7 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput
+from moorage.units import is_whole
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -89,6 +90,63 @@ def change_key_values(text: str, alone: Sequence[str]) -> tuple[str, dict[str, A
     if comma and word in alone:
         return word, key_values(rest)
     return ident_key_values(text)
+
+
+LAST = -1
+"""Stands for the last card or disk."""
+Action = tuple[str, int | str, dict[str, Any]]
+
+
+def action(
+    flag: str,
+    given: tuple[str, dict[str, Any]],
+    actions: Sequence[str],
+    alone: Sequence[str],
+) -> Action:
+    """Return what ``IDENT:ACTION,key=value`` asks for: the action, of what, its keys.
+
+    Parameters
+    ----------
+    alone
+        Actions that may stand in the place of the identifier: they mean the last.
+
+    Raises
+    ------
+    BadInput
+        If it asks for two actions.
+    """
+    ident, keys = given
+    if ident in alone:
+        return ident, LAST, keys
+    asked = [word for word in actions if word in keys]
+    if len(asked) > 1:
+        raise BadInput(
+            f"{flag} {ident} asks for {' and '.join(asked)}: one at a time",
+            hint=f"give {flag} once for each",
+        )
+    wanted = asked[0] if asked else "modify"
+    rest = {key: value for key, value in keys.items() if key != wanted}
+    return wanted, int(ident) if is_whole(ident) else ident, rest
+
+
+def numbered(
+    flag: str, what: str, given: Iterable[tuple[str, dict[str, Any]]]
+) -> dict[int, dict[str, Any]]:
+    """Return keys by the number that stands before them: ``0:size=1G``.
+
+    Raises
+    ------
+    BadInput
+        If a number is none, or stands twice.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for ident, keys in given:
+        if not (ident.isdecimal() and is_whole(ident)):
+            raise BadInput(f"'{ident}' is not a {what}'s number, in {flag} {ident}:...")
+        if int(ident) in found:
+            raise BadInput(f"{flag} {ident} is given twice")
+        found[int(ident)] = keys
+    return found
 
 
 def merged(values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that many commands share."""
 
+import sys
+from collections.abc import Callable
+
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
 from .command import Option
-from .option_syntax import ident_key_values, key_values, nested
+from .option_syntax import backend_parameters, ident_key_values, key_values, nested
 
 PRIORITIES = {"low": 10, "normal": 0, "high": -10}
 _YEAR = 366 * 86400
@@ -25,17 +28,25 @@ def truth(text: str) -> bool:
     return _TRUTHS[text.lower()]
 
 
-def seconds(text: str) -> int:
-    """Return a number of seconds, from 0 to a year.
+def number(what: str, least: int = 0, most: int = sys.maxsize) -> Callable[[str], int]:
+    """Return what reads a whole number.
 
-    Raises
-    ------
-    BadInput
-        For anything else.
+    Parameters
+    ----------
+    what
+        What is said not to be one in a refusal: ``a number of seconds``.
     """
-    if not is_whole(text) or not 0 <= int(text) <= _YEAR:
-        raise BadInput(f"'{text[:40]}' is not a number of seconds")
-    return int(text)
+
+    def convert(text: str) -> int:
+        if not is_whole(text) or not least <= int(text) <= most:
+            raise BadInput(f"'{text[:40]}' is not {what}")
+        return int(text)
+
+    return convert
+
+
+seconds = number("a number of seconds", most=_YEAR)
+spindles = number("a number of spindles", most=99_999)
 
 
 def names(text: str) -> list[str]:
@@ -147,6 +158,16 @@ DISK_PARAMETERS = Option(
     repeats=True,
     dest="diskparams",
     join=nested,
+)
+BACKEND_PARAMETERS = Option(
+    ("-B", "--backend-parameters"),
+    "memory=1G,vcpus=2 and the like",
+    "KEY=VALUE,...",
+    backend_parameters,
+    dest="beparams",
+)
+FILE_STORAGE_DIR = Option(
+    ("--file-storage-dir",), "directory for image files, below the cluster's", "DIR"
 )
 NODE_PARAMETERS = Option(
     ("--node-parameters",),

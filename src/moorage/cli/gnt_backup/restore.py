@@ -10,9 +10,10 @@ from moorage.cli.gnt_instance.add import COMMAND as ADD
 from moorage.cli.gnt_instance.add import cards, guest, nodes
 from moorage.cli.gnt_instance.disk_options import Given, described
 from moorage.cli.operation import first_given
+from moorage.cli.option_syntax import numbered
 from moorage.cli.options import moot, refused
 from moorage.errors import BadInput
-from moorage.units import is_whole, parse_size
+from moorage.units import parse_size
 
 from .export import RATE
 
@@ -60,13 +61,8 @@ def disks(given: Sequence[Given]) -> list[dict[str, Any]]:
     BadInput
         If a slot is no number, or stands twice.
     """
-    slots: dict[int, dict[str, Any]] = {}
-    for ident, keys in given:
-        if not is_whole(ident):
-            raise BadInput(f"'{ident}' is not a disk's number, in --disk {ident}:...")
-        if int(ident) in slots:
-            raise BadInput(f"--disk {ident} is given twice")
-        slots[int(ident)] = described(f"disk {ident}", keys)
+    found = numbered("--disk", "disk", given)
+    slots = {slot: described(f"disk {slot}", keys) for slot, keys in found.items()}
     if max(slots, default=0) > _MOST:
         raise BadInput(f"no instance has so many disks: --disk {max(slots)}")
     return [slots.get(slot, {}) for slot in range(max(slots, default=-1) + 1)]

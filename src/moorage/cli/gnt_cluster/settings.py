@@ -13,6 +13,7 @@ from moorage.cli.option_syntax import (
     uid_ranges,
 )
 from moorage.cli.options import (
+    BACKEND_PARAMETERS,
     DISK_PARAMETERS,
     IALLOCATOR,
     JOB,
@@ -75,12 +76,9 @@ SETTINGS = (
         dest="hvparams",
         join=nested,
     ),
-    Option(
-        ("-B", "--backend-parameters"),
-        "defaults: memory=1G,vcpus=2 and the like",
-        "KEY=VALUE,...",
-        lambda text: {"default": backend_parameters(text)},
-        dest="beparams",
+    BACKEND_PARAMETERS._replace(
+        help="defaults: memory=1G,vcpus=2 and the like",
+        convert=lambda text: {"default": backend_parameters(text)},
     ),
     DISK_PARAMETERS,
     IALLOCATOR._replace(

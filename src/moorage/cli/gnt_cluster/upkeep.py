@@ -6,7 +6,6 @@ from typing import Any
 
 from moorage.cli import policy_options
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.details import look_up
 from moorage.cli.follow import follow_many, perform
 from moorage.cli.operation import performs
 from moorage.cli.option_syntax import span
@@ -106,10 +105,10 @@ def _chosen(call: Call) -> list[dict[str, Any]]:
         raise BadInput("name nodes, or --all", hint="gnt-cluster epo --all")
     fields = ["name", "group", "pinst_list", "master", _PROGRAM]
     if not call.option("groups"):
-        return look_up(call, "node", fields)
-    groups = {one["name"] for one in look_up(call, "group", ["name"])}
+        return call.look_up("node", fields)
+    groups = {one["name"] for one in call.look_up("group", ["name"])}
     told, call.words = ", ".join(call.words), []
-    found = [one for one in look_up(call, "node", fields) if one["group"] in groups]
+    found = [one for one in call.look_up("node", fields) if one["group"] in groups]
     if not found:
         raise WrongState(f"no node is in {told}", hint="gnt-group list -o name,nodes")
     return found

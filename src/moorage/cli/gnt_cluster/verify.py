@@ -14,7 +14,7 @@ def _verify(call: Call) -> int:
     skipped = {"skip_checks": ["nplusone_mem"]} if call.option("no_nplus1_mem") else {}
     found = fetch(call, "OP_CLUSTER_VERIFY", **call.given, **skipped)
     call.show(found, verified(found, coded=call.option("error_codes")))
-    return int(bool(found.get("errors")))
+    return int(bool(found["errors"]))
 
 
 def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
@@ -25,11 +25,10 @@ def verified(found: Mapping[str, Any], *, coded: bool = False) -> Iterator[str]:
     coded
         Whether each finding is one line with its code, kind and name, for programs.
     """
-    checked = (found.get("checked") or {}).items()
+    checked = found["checked"].items()
     if checked:
         yield "* Verified " + ", ".join(_checked(*one) for one in checked)
-    errors = found.get("errors") or []
-    warnings = found.get("warnings") or []
+    errors, warnings = found["errors"], found["warnings"]
     for word, findings in (("ERROR", errors), ("WARNING", warnings)):
         for one in findings:
             if coded:

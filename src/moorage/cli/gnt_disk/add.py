@@ -3,13 +3,11 @@
 
 from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
-from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS
+from moorage.cli.options import FORCE_PARAMS, IGNORE_CAPACITY, JOB, TAGS, spindles
 from moorage.errors import BadInput
 from moorage.units import parse_size
 
 from .options import ACCESS, MODE, PARAM, PROVIDER
-
-_DIGITS = 6
 
 
 def _add(call: Call) -> None:
@@ -26,12 +24,6 @@ def _add(call: Call) -> None:
         )
     uuid = perform(call, "OP_DISK_ADD", **fields)
     call.terminal.print(f"Added disk {name} ({uuid})" if name else f"Added disk {uuid}")
-
-
-def _spindles(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
-        raise BadInput(f"'{text}' is not a number of spindles")
-    return int(text)
 
 
 def _only_name(call: Call) -> str | None:
@@ -84,7 +76,7 @@ ADD = Command(
             ("--spindles",),
             "physical volumes that it has for itself, with exclusive storage",
             "N",
-            _spindles,
+            spindles,
         ),
         FORCE_PARAMS,
         TAGS,

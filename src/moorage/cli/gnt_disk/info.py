@@ -4,7 +4,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.cli import details
 from moorage.cli.command import Call, Command, Operand
 from moorage.cli.follow import fetch
 from moorage.cli.gnt_instance.info import device
@@ -14,7 +13,7 @@ from moorage.cli.options import (
     JSON,
 )
 from moorage.cli.table import moment
-from moorage.cli.yamlish import Flow
+from moorage.cli.yamlish import Flow, lines
 from moorage.units import format_size
 
 LISTING = Listing(
@@ -32,9 +31,10 @@ _INFO = (
 
 
 def _info(call: Call) -> None:
-    found = details.look_up(call, "disk", _INFO, LISTING.key)
+    found = call.look_up("disk", _INFO, LISTING.key)
     live = {} if call.option("json") else _live(call, found)
-    details.show(call, found, lambda one: _shown(one, live.get(one["uuid"])))
+    shown = [_shown(one, live.get(one["uuid"])) for one in found]
+    call.show(found, lines(shown))
 
 
 def _live(call: Call, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import perform
 from moorage.cli.option_syntax import backend_parameters, ident_key_values
 from moorage.cli.options import (
+    BACKEND_PARAMETERS,
+    FILE_STORAGE_DIR,
     FORCE_PARAMS,
     IALLOCATOR,
     JOB,
@@ -134,13 +136,7 @@ COMMAND = Command(
             dest="hypervisor_parameters",
             local=True,
         ),
-        Option(
-            ("-B", "--backend-parameters"),
-            "memory=1G,vcpus=2 and the like",
-            "KEY=VALUE,...",
-            _own,
-            dest="beparams",
-        ),
+        BACKEND_PARAMETERS._replace(convert=_own),
         nic_options.NEW,
         Option(
             ("--no-nics",),
@@ -162,11 +158,7 @@ COMMAND = Command(
         refused("--commit", _AT_ONCE),
         refused("--communication", NO_CHANNEL, "yes|no", short="-c"),
         nic_options.CONFLICTS,
-        Option(
-            ("--file-storage-dir",),
-            "directory for image files, below the cluster's",
-            "DIR",
-        ),
+        FILE_STORAGE_DIR,
         Option(
             ("--file-driver",),
             "loop; others are refused: QEMU itself opens image files",

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from moorage.cli.command import Call, Command, Operand, Option
-from moorage.cli.options import DEBUG, moot
+from moorage.cli.options import DEBUG, moot, number
 from moorage.errors import BadInput
-from moorage.units import is_whole
 
 from . import screen
 
@@ -25,12 +24,6 @@ LEAVE = b"\x1d"
 """Ctrl-]"""
 _TICKET = "MOORAGE_TICKET"
 _FIELDS = ("name", "pnode", "oper_state", "console")
-
-
-def _port(text: str) -> int:
-    if not is_whole(text):
-        raise BadInput(f"'{text}' is not the number of a port")
-    return int(text)
 
 
 def _console(call: Call) -> int:
@@ -172,7 +165,10 @@ COMMAND = Command(
         ),
         Option(("--vnc",), "serve its screen to a VNC viewer on this machine"),
         Option(
-            ("--port",), "where --vnc listens; any free one if not given", "PORT", _port
+            ("--port",),
+            "where --vnc listens; any free one if not given",
+            "PORT",
+            number("the number of a port"),
         ),
         moot("--priority", "it waits for nobody", "PRIORITY"),
         DEBUG,

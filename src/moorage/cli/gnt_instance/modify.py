@@ -7,8 +7,10 @@ from moorage.cli import nic_options
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform
 from moorage.cli.operation import changes, tell_changes
-from moorage.cli.option_syntax import backend_parameters, key_values, reset, text_keys
+from moorage.cli.option_syntax import key_values, reset, text_keys
 from moorage.cli.options import (
+    BACKEND_PARAMETERS,
+    FILE_STORAGE_DIR,
     FORCE_PARAMS,
     JOB,
     NO_WAIT_FOR_SYNC,
@@ -91,13 +93,7 @@ COMMAND = Command(
         ),
         nic_options.MODIFIED,
         nic_options.CONFLICTS,
-        Option(
-            ("-B", "--backend-parameters"),
-            "memory=1G,vcpus=2 and the like",
-            "KEY=VALUE,...",
-            backend_parameters,
-            dest="beparams",
-        ),
+        BACKEND_PARAMETERS,
         Option(
             ("-H", "--hypervisor-parameters"),
             "the hypervisor's parameters",
@@ -143,10 +139,8 @@ COMMAND = Command(
         FORCE_VARIANT,
         FORCE_PARAMS,
         moot("--file-driver", "QEMU itself opens image files", "NAME"),
-        Option(
-            ("--file-storage-dir",),
-            "directory for new image files, below the cluster's",
-            "DIR",
+        FILE_STORAGE_DIR._replace(
+            help="directory for new image files, below the cluster's"
         ),
         refused("--iallocator", "-n names the second node", "NAME", short="-I"),
         refused("--runtime-memory", _FULL, "SIZE", short="-m"),

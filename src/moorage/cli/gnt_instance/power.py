@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from moorage.cli.command import Call, Command, Option
 from moorage.cli.follow import perform, perform_all
-from moorage.cli.option_syntax import backend_parameters
 from moorage.cli.options import (
     ASKING,
+    BACKEND_PARAMETERS,
     IGNORE_CAPACITY,
     INSISTING,
     JOB,
@@ -58,13 +58,7 @@ COMMANDS = (
         OPERANDS,
         (
             *SELECTORS,
-            Option(
-                ("-B", "--backend-parameters"),
-                "memory=…,vcpus=…: for this run only",
-                "KEY=VALUE,...",
-                backend_parameters,
-                dest="beparams",
-            ),
+            BACKEND_PARAMETERS._replace(help="memory=…,vcpus=…: for this run only"),
             Option(
                 ("-H", "--hypervisor-parameters"),
                 "parameters of the hypervisor: for this run only",

@@ -8,7 +8,7 @@ from moorage.cli.command import Call, Command, Operand, Option
 from moorage.cli.follow import fetch, perform_all
 from moorage.cli.operation import performs
 from moorage.cli.option_syntax import ident_key_values
-from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, names, refused
+from moorage.cli.options import ASKING, JOB, OVERRIDES, moot, names, refused, spindles
 from moorage.errors import BadInput
 from moorage.units import is_whole, parse_size
 
@@ -65,20 +65,11 @@ def _pair(text: str) -> list[str]:
 
 
 def _changes(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a new volume is to have, its size in MiB.
-
-    Raises
-    ------
-    BadInput
-        If its spindles are no number.
-    """
+    """Return what a new volume is to have, its size in MiB."""
     found = dict(keys)
-    if "size" in found:
-        found["size"] = int(parse_size(str(found["size"])))
-    if "spindles" in found:
-        if not is_whole(str(found["spindles"])):
-            raise BadInput(f"'{found['spindles']}' is not a number of spindles")
-        found["spindles"] = int(found["spindles"])
+    for name, convert in (("size", parse_size), ("spindles", spindles)):
+        if name in found:
+            found[name] = int(convert(str(found[name])))
     return found
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.cli.command import Call, Operand, Option
-from moorage.cli.details import look_up
 from moorage.errors import BadInput, NotFound
 
 _SHOWN = 5
@@ -122,4 +121,4 @@ def _tagged(call: Call) -> set[str]:
 
 def _named(call: Call) -> set[str]:
     """Return the nodes that are named; the master knows what a word is short for."""
-    return {node["name"] for node in look_up(call, "node", ("name",))}
+    return {node["name"] for node in call.look_up("node", ("name",))}

@@ -4,7 +4,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from moorage.cli import details
 from moorage.cli.command import Call, Command, Operand
 from moorage.cli.listing import LOOK, print_objects
 from moorage.cli.options import DEBUG, JSON
@@ -26,7 +25,7 @@ _MINORS = slice(3, 5)
 
 
 def _list_drbd(call: Call) -> None:
-    (node,) = details.look_up(call, "node", ["name"])
+    (node,) = call.look_up("node", ["name"])
     disks = call.rows("disk", _DISK, ["==", "dev_type", "drbd"])
     told = sorted(
         (one for disk in disks for one in _sides(disk) if one["node"] == node["name"]),

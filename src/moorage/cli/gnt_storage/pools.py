@@ -10,9 +10,8 @@ from moorage.cli.follow import perform
 from moorage.cli.listing import Listing
 from moorage.cli.operation import changes, performs, tell_changes
 from moorage.cli.option_syntax import key_values, merged, reset
-from moorage.cli.options import ASKING, FORCE_PARAMS, JOB, TAGS, names
-from moorage.errors import BadInput
-from moorage.units import format_size, is_whole
+from moorage.cli.options import ASKING, FORCE_PARAMS, JOB, TAGS, names, number
+from moorage.units import format_size
 
 PREFIX = "gnt-storage pool"
 LISTING = Listing("pool", ("name", "driver", "groups", "disk_cnt", "size", "free"))
@@ -67,12 +66,6 @@ def _room(size: int | None) -> str:
     return "unknown" if size is None else format_size(size)
 
 
-def _length(text: str) -> int:
-    if not is_whole(text):
-        raise BadInput(f"'{text[:40]}' is not a number of characters")
-    return int(text)
-
-
 def _presets(given: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return reset(merged(given))
 
@@ -94,7 +87,12 @@ _NAMES = (
         "how volumes are called: {uuid}, {short}, {instance}, {index}, {pool}",
         "PATTERN",
     ),
-    Option(("--longest",), "characters that such a name may have", "NUMBER", _length),
+    Option(
+        ("--longest",),
+        "characters that such a name may have",
+        "NUMBER",
+        number("a number of characters"),
+    ),
 )
 _LIST = LISTING.commands(PREFIX, "disk_cnt > 0")
 _INFO = LISTING.info(_FIELDS, _shown)

@@ -12,13 +12,12 @@ from typing import Any
 from moorage.api.luxi_messages import error_from_wire
 from moorage.cli.command import Call
 from moorage.cli.errors import show
-from moorage.cli.follow import opcode, outcome
+from moorage.cli.follow import ENDED, opcode, outcome
 from moorage.errors import MoorageError
 
 PATIENCE = 240.0
 """Seconds that jobs are waited for: less than from one look to the next."""
 _POLL = 0.2
-_ENDED = frozenset({"success", "error", "canceled"})
 
 
 def unfinished(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
@@ -27,7 +26,7 @@ def unfinished(call: Call, jobs: Mapping[str, int]) -> dict[str, int]:
         return {}
     rows = call.client.query_jobs(list(jobs.values()), ["status"])
     told = zip(jobs.items(), rows, strict=True)
-    return {name: job for (name, job), row in told if row and row[0] not in _ENDED}
+    return {name: job for (name, job), row in told if row and row[0] not in ENDED}
 
 
 def carried_out(
