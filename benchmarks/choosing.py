@@ -116,9 +116,13 @@ class Hands:
             began = time.perf_counter()
             number = luxi.submit_job([opcode])
             status: object = None
+            told = -1
             while status not in _ENDED:
-                change = luxi.wait_for_job_change(number, ["status"], ([status], None))
-                status = status if change == "nochange" else change[0][0]
+                known = ([status], told)
+                change = luxi.wait_for_job_change(number, ["status"], known)
+                if change != "nochange":
+                    [status], lines = change
+                    told = max([told, *(line[0] for line in lines or ())])
             took = time.perf_counter() - began
             if status != "success":
                 result = list(luxi.query_jobs([number], ["opresult"]))

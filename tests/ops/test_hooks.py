@@ -10,12 +10,51 @@ import pytest
 
 from moorage.errors import HookFailed
 from moorage.ops import OPERATIONS
-from moorage.ops.hooks import OWN, WITHOUT
-from moorage.ops.hooks.table import APART
+from moorage.ops.hooks import OWN
 from moorage.testing.cluster import ClusterBuilder, SimCluster
 
 Ran = list[tuple[str, str, Mapping[str, str]]]
 """Node, phase and variables of each script, in the order of their ends."""
+
+
+_LOOKS = "it only looks"
+_AS_GANETI = "Ganeti has none for it"
+WITHOUT: dict[str, str] = {
+    "OP_BACKUP_REMOVE": _AS_GANETI,
+    "OP_BACKUP_VERIFY": _LOOKS,
+    "OP_CLUSTER_REDIST_CONF": _AS_GANETI,
+    "OP_CLUSTER_RENEW_CRYPTO": _AS_GANETI,
+    "OP_CLUSTER_VERIFY_DISKS": _AS_GANETI,
+    "OP_CLUSTER_REPAIR_DISK_SIZES": _AS_GANETI,
+    "OP_EXT_STORAGE_CERTIFY": _LOOKS,
+    "OP_EXT_STORAGE_DIAGNOSE": _LOOKS,
+    "OP_GROUP_ASSIGN_NODES": _AS_GANETI,
+    "OP_INSTANCE_ACTIVATE_DISKS": _AS_GANETI,
+    "OP_INSTANCE_CONSOLE": _LOOKS,
+    "OP_INSTANCE_DEACTIVATE_DISKS": _AS_GANETI,
+    "OP_INSTANCE_QUERY_DATA": _LOOKS,
+    "OP_NODE_EVACUATE": _AS_GANETI,
+    "OP_NODE_FAILOVER": _AS_GANETI,
+    "OP_NODE_MODIFY_STORAGE": _AS_GANETI,
+    "OP_NODE_POWERCYCLE": _AS_GANETI,
+    "OP_NODE_QUERYVOLS": _LOOKS,
+    "OP_NODE_QUERY_STORAGE": _LOOKS,
+    "OP_NODE_RENEW_CRYPTO": _AS_GANETI,
+    "OP_NODE_TRY_ACCELERATOR": _LOOKS,
+    "OP_OOB_COMMAND": _AS_GANETI,
+    "OP_OS_DIAGNOSE": _LOOKS,
+    "OP_REPAIR_NODE_STORAGE": _AS_GANETI,
+    "OP_RESTRICTED_COMMAND": _AS_GANETI,
+    "OP_STORAGE_DIAGNOSE": _LOOKS,
+    "OP_TAGS_DEL": _AS_GANETI,
+    "OP_TAGS_GET": _LOOKS,
+    "OP_TAGS_SEARCH": _LOOKS,
+    "OP_TAGS_SET": _AS_GANETI,
+    "OP_TEST_DELAY": _AS_GANETI,
+}
+"""Why the others have none of their own."""
+APART = ("OP_DISK_", "OP_STORAGE_")
+"""What the names of operations begin with that Ganeti does not know."""
 
 
 async def hooked(directory: Path, *paths: str) -> tuple[SimCluster, Ran]:

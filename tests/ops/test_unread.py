@@ -42,7 +42,7 @@ def _named(tree: ast.AST, known: dict[str, Any]) -> Iterator[str]:
         constants = (n.value for n in nodes if isinstance(n, ast.Constant))
         yield from (word for word in constants if isinstance(word, str))
         for value in (known.get(name) for name in names):
-            if isinstance(value, tuple | frozenset):
+            if isinstance(value, tuple | frozenset | dict):
                 yield from (word for word in value if isinstance(word, str))
 
 

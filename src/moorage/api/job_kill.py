@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from moorage.errors import MoorageError
 from moorage.jobs import Job, Run
-from moorage.protocol import KillPrograms
+from moorage.protocol import KillPrograms, silent
 
 from .query import Sources
 
@@ -28,7 +28,7 @@ async def kill(at: Sources, job: Job) -> bool:
     call = KillPrograms(objects=tuple(sorted(step.do.touched())))
     with suppress(MoorageError):
         node = at.truth.config.node(step.node)
-        return bool(await at.nodes.call(node, call, at.truth.term, _silent))
+        return bool(await at.nodes.call(node, call, at.truth.term, silent))
     return False
 
 
@@ -42,7 +42,3 @@ def _step(job: Job) -> Run | None:
     op = job.current
     step = op.tasks[op.cursor] if 0 <= op.cursor < len(op.tasks) else None
     return step if isinstance(step, Run) else None
-
-
-def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
-    """Drop the progress."""

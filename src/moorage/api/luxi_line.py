@@ -33,9 +33,8 @@ class ConnectInstance(Method, frozen=True):
     kind: Kind = "serial"
     ticket: str = ""
 
-    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+    async def answer(self, _at: Sources) -> Any:  # noqa: ANN401
         """Refuse: who answers must hand the connection over."""
-        del at
         raise NotSupported("a line can be had over a connection of its own only")
 
 

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from moorage.errors import MoorageError
 from moorage.model import Disk, NodeFacts
 from moorage.ops.tags import tagged
-from moorage.protocol import GetAuthority
+from moorage.protocol import GetAuthority, silent
 
 from .cluster_info import cluster_info, config_value
 from .luxi_method import Fields, Method
@@ -35,9 +35,8 @@ class QueryFields(Method, frozen=True):
     what: str
     fields: Fields | None = None
 
-    async def answer(self, at: Sources) -> Any:  # noqa: ANN401
+    async def answer(self, _at: Sources) -> Any:  # noqa: ANN401
         """Look in the table."""
-        del at
         return fields_of(self.what, self.fields)
 
 
@@ -108,12 +107,9 @@ class QueryClusterInfo(Method, frozen=True):
         said = (await ask(at, config, [master])).get(master)
         found = cluster_info(config, said if isinstance(said, NodeFacts) else None)
         with suppress(MoorageError):
-            ask_authority = GetAuthority()
-            found["authority"] = to_builtins(
-                await at.nodes.call(
-                    config.node(master), ask_authority, at.truth.term, lambda *_: None
-                )
-            )
+            node, term = config.node(master), at.truth.term
+            told = await at.nodes.call(node, GetAuthority(), term, silent)
+            found["authority"] = to_builtins(told)
         return found
 
 

@@ -11,12 +11,10 @@ import io
 import lzma
 import os
 import shutil
-import sqlite3
 import tarfile
 import tempfile
 import time
 import zlib
-from contextlib import closing
 from pathlib import Path
 from typing import IO
 
@@ -27,16 +25,16 @@ from moorage.errors import BadInput, Exists, Failed, WrongState
 from moorage.model import Config, Node
 from moorage.node import durable, enrolment
 from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
 from moorage.node.copies import read_keys
 from moorage.protocol import GetStanding
 from moorage.store import ConfigStore, Inspection, SqliteStore, inspect, loaded
+from moorage.store.records import copied
 
 from . import master, voting
 from .failover import moved
 from .paths import KEPT, MasterPlaces, NodePlaces
-from .state_directory import claim, give
-from .succession import raise_term
+from .state_directory import claim
+from .succession import drafted, raise_term
 from .voting import LEAP
 
 _MANIFEST, _STORE, _KEYS = "manifest.json", "state.sqlite", "keys/"
@@ -115,11 +113,7 @@ def _taken(places: MasterPlaces, copy: Path) -> dict[str, bytes]:
     while True:
         keys = read_keys(places.keys)
         copy.unlink(missing_ok=True)
-        copy.touch(mode=0o600)
-        uri = f"{places.store.absolute().as_uri()}?mode=ro"
-        source, target = sqlite3.connect(uri, uri=True), sqlite3.connect(copy)
-        with closing(source), closing(target):
-            source.backup(target)
+        copied(places.store, copy)
         if read_keys(places.keys) == keys:
             return keys
 
@@ -223,16 +217,14 @@ def restore(
         )
     manifest, members = read(source)
     claim(places.root, KEPT, given=True)
-    draft = places.root / "draft"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(mode=0o700)
-    try:
+    with drafted(places) as draft:
         for name, data in members.items():
             durable.write(draft / _named(name), data)
         told = asyncio.run(_prepared(draft, node, force=force))
-        _settle(places, draft)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        # The keys count first, and then the store.
+        shutil.rmtree(places.keys, ignore_errors=True)
+        (draft / "keys").replace(places.keys)
+        (draft / _STORE).replace(places.store)
     return manifest, told
 
 
@@ -242,16 +234,6 @@ def _named(name: str) -> str:
     if name != _STORE and (f"{head}/" != _KEYS or tail in ("", ".", "..")):
         raise BadInput(f"a backup has no member '{name}'")
     return name
-
-
-def _settle(places: MasterPlaces, draft: Path) -> None:
-    """Let the keys count, and then the store."""
-    shutil.rmtree(places.keys, ignore_errors=True)
-    (draft / "keys").replace(places.keys)
-    (draft / _STORE).replace(places.store)
-    durable.sync(places.root)
-    for path in places.root.iterdir():
-        give(path)
 
 
 async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
@@ -272,12 +254,8 @@ async def _prepared(draft: Path, node: NodePlaces, *, force: bool) -> list[str]:
 
 
 async def _heard(config: Config, keys: Path) -> voting.Votes:
-    nodes = HttpNodes(Authority(keys), leads=False)
-    voters = [one for one in config.named(Node) if not one.offline]
-    try:
-        return await voting.ask(nodes, voters, GetStanding(), 0)
-    finally:
-        await nodes.close()
+    async with voting.asking(Authority(keys)) as nodes:
+        return await voting.ask(nodes, config.online(), GetStanding(), 0)
 
 
 def _check(config: Config, votes: voting.Votes) -> None:

@@ -4,7 +4,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import sys
 import time
@@ -34,10 +33,12 @@ from moorage.model.token import Token, from_text, to_text
 from moorage.node.authority import Authority
 from moorage.node.client import HttpNodes
 from moorage.ops import addresses
-from moorage.ops.cluster import defaults, image_directories, limits, volume_groups
+from moorage.ops.cluster import defaults, image_directories, volume_groups
 from moorage.ops.cluster.set_params import card_defaults
 from moorage.ops.ndparams import checked
-from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb
+from moorage.ops.new_names import is_machine_name
+from moorage.ops.storage.directories import SETTINGS
+from moorage.protocol import EnrolNode, ExpelNode, LeaveCluster, RunHooks, Verb, silent
 from moorage.storage.templates import TEMPLATES, template_named
 from moorage.storage.validation import check_image_directory
 from moorage.store import ConfigStore, SqliteStore, create, require_cluster
@@ -48,8 +49,6 @@ from .paths import KEPT, MasterPlaces, master_places
 from .state_directory import as_owner, claim
 
 R = TypeVar("R")
-
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 def init(
@@ -77,7 +76,7 @@ def init(
     """
     places = master_places()
     _check_free(places)
-    if not _NAME.fullmatch(name):
+    if not is_machine_name(name):
         raise BadInput(f"'{name}' is not a cluster name")
     invitation = _invitation(token)
     change = _first(name, dict(settings), invitation)
@@ -129,9 +128,9 @@ def _invitation(token: str | None) -> Token:
 
 
 async def _make(places: MasterPlaces, change: Change, token: Token) -> None:
-    cluster = _cluster(change)
-    authority = Authority.make(places.keys, cluster.cluster_name)
+    cluster = next(one for one in change.put if isinstance(one, Cluster))
     node = next(one for one in change.put if isinstance(one, Node))
+    authority = Authority.make(places.keys, cluster.cluster_name)
     # The node comes last: who is interrupted can still tell it to leave.
     store = SqliteStore(places.store)
     try:
@@ -182,7 +181,7 @@ async def _run_hooks(
     }
     call = RunHooks(operation=path, paths=(path,), phase="post", env=env)
     try:
-        found = await nodes.call(node, call, term, lambda *_: None)
+        found = await nodes.call(node, call, term, silent)
     except MoorageError as error:
         told = [f"the hooks of {path} did not run: {error.message}"]
     else:
@@ -194,7 +193,7 @@ async def _run_hooks(
 
 async def _told(nodes: HttpNodes, node: Node, call: Verb[R]) -> R:
     """Return what a node answers to the first words of a cluster."""
-    return await nodes.call(node, call, 1, lambda *_: None)
+    return await nodes.call(node, call, 1, silent)
 
 
 def _clear(places: MasterPlaces) -> None:
@@ -205,10 +204,6 @@ def _clear(places: MasterPlaces) -> None:
         path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # its log may be of use
         places.root.rmdir()
-
-
-def _cluster(change: Change) -> Cluster:
-    return next(one for one in change.put if isinstance(one, Cluster))
 
 
 def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
@@ -251,9 +246,9 @@ def _first(name: str, settings: dict[str, Any], token: Token) -> Change:
 
 
 def _check(cluster: Cluster, node: Node) -> None:
-    if not _NAME.fullmatch(node.name):
+    if not is_machine_name(node.name):
         raise BadInput(f"'{node.name}' is not a node name")
-    limits.check(cluster)
+    defaults.check_numbers(cluster)
     nicparams.checked_prefix(cluster.mac_prefix)
     addresses.check(node.primary_ip, "primary", "--primary-ip")
     addresses.check(node.secondary_ip, "secondary", "--secondary-ip")
@@ -261,7 +256,7 @@ def _check(cluster: Cluster, node: Node) -> None:
         template_named(template)
     defaults.check(cluster)
     ipolicy.changed({}, cluster.ipolicy)
-    for field in (*image_directories.SETTINGS, "gluster_storage_dir"):
+    for field in (*SETTINGS, "gluster_storage_dir"):
         check_image_directory(field, getattr(cluster, field))
 
 
@@ -279,7 +274,7 @@ def destroy() -> None:
     """
     places = master_places()
     if places.founding.exists():
-        as_owner(places.root, _forsake, places)
+        as_owner(places.root, _dissolve, places, MoorageError)
         return
     master.check_cluster(places)
     was_running = master.stop(places)
@@ -292,15 +287,10 @@ def destroy() -> None:
     places.socket.unlink(missing_ok=True)
 
 
-def _forsake(places: MasterPlaces) -> None:
-    """Clear away what was begun: its node may be in, and is told to leave."""
-    with contextlib.suppress(MoorageError):
+def _dissolve(places: MasterPlaces, *passed_over: type[Exception]) -> None:
+    """Let the node go, which may be in where the cluster was only begun; clear up."""
+    with contextlib.suppress(*passed_over):
         asyncio.run(_leave(places))
-    _clear(places)
-
-
-def _dissolve(places: MasterPlaces) -> None:
-    asyncio.run(_leave(places))
     _clear(places)
 
 
@@ -311,13 +301,12 @@ async def _leave(places: MasterPlaces) -> None:
     try:
         require_cluster(truth)
         _check_empty(truth.config)
-        last = truth.config.node(truth.config.cluster.master_node)
-        cluster = truth.config.cluster
-        parted = (nodes, last, cluster, truth.term)
-        await _run_hooks(*parted, "destroy", "OP_CLUSTER_DESTROY")
+        cluster, term = truth.config.cluster, truth.term
+        last = truth.config.node(cluster.master_node)
+        await _run_hooks(nodes, last, cluster, term, "destroy", "OP_CLUSTER_DESTROY")
         # A node that gives no answer forgets the cluster when it is let in elsewhere.
         with contextlib.suppress(Failed):
-            await nodes.call(last, LeaveCluster(), truth.term, lambda *_: None)
+            await nodes.call(last, LeaveCluster(), term, silent)
     finally:
         await nodes.close()
         await truth.close()

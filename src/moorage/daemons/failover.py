@@ -7,11 +7,9 @@ then is the copy read. Whatever is interrupted can be begun again.
 """
 
 import asyncio
-import shutil
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,19 +20,18 @@ from moorage.model import Change, Config, Node, successor
 from moorage.model.commits import Head
 from moorage.node import durable, enrolment, leader
 from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
 from moorage.node.copies import read_keys
 from moorage.node.state_copy import StateCopy
 from moorage.protocol import GetStanding, HeedTerm
 from moorage.store import ConfigStore, SqliteStore, inspect, loaded
-from moorage.store.records import head_of
+from moorage.store.records import copied, head_of, to_read
 from moorage.units import counted
 
 from . import master, process, voting
 from .paths import KEPT, MasterPlaces, NodePlaces
-from .state_directory import claim, give
-from .succession import put_aside, raise_term
-from .voting import LEAP
+from .state_directory import claim
+from .succession import drafted, put_aside, raise_term
+from .voting import LEAP, ask, asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +58,7 @@ class Heritage:
     @property
     def voters(self) -> list[Node]:
         """The nodes that are asked: those that nobody has marked offline."""
-        return [one for one in self.config.named(Node) if not one.offline]
+        return self.config.online()
 
     @property
     def former(self) -> str:
@@ -110,7 +107,7 @@ def read(node: NodePlaces) -> Heritage:
 
 
 def _head(path: Path) -> Head:
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+    with to_read(path) as database:
         return head_of(database)[0]
 
 
@@ -141,13 +138,11 @@ def failover(
         raise WrongState(
             "the master is on this node already", hint="gnt-cluster getmaster"
         )
-    nodes = HttpNodes(Authority(read(node).keys), leads=False)
+    keys = Authority(read(node).keys)
 
     async def promoted() -> list[str]:
-        try:
+        async with asking(keys) as nodes:
             return await promote(nodes, node, places, voting=voting, agreed=agreed)
-        finally:
-            await nodes.close()
 
     told = asyncio.run(promoted())
     with _told_to_repeat():
@@ -178,13 +173,13 @@ async def promote(
     agreed: Callable[[list[str]], None],
 ) -> list[str]:
     """Ask, agree, fence, and lay the state where a master finds it."""
-    votes = await _ask(nodes, read(node), GetStanding(), 0)
+    votes = await ask(nodes, read(node).voters, GetStanding(), 0)
     heritage = read(node)  # a master that lives has gone on meanwhile
     check(heritage, votes, voting=voting)
     agreed(list(warnings(heritage, votes)))
     term = max(votes.highest(heritage.head.term), heritage.head.term) + LEAP
     asked = read(node)  # somebody may have thought for hours, and nodes come and go
-    fenced = await _ask(nodes, asked, HeedTerm(), term)
+    fenced = await ask(nodes, asked.voters, HeedTerm(), term)
     with _told_to_repeat():
         heritage = read(node)  # now that no earlier master changes it any more
         _check_same(asked, heritage)
@@ -193,12 +188,6 @@ async def promote(
         await _settle(places, heritage, term)
     told.append(f"node {heritage.own} is the master, from term {term} on")
     return told
-
-
-async def _ask(
-    nodes: Nodes, heritage: Heritage, call: GetStanding | HeedTerm, term: int
-) -> voting.Votes:
-    return await voting.ask(nodes, heritage.voters, call, term)
 
 
 def _check_same(asked: Heritage, heritage: Heritage) -> None:
@@ -279,25 +268,14 @@ async def _settle(places: MasterPlaces, heritage: Heritage, term: int) -> None:
     places.keys.mkdir(mode=0o700, exist_ok=True)
     for name, data in read_keys(heritage.keys).items():
         durable.write(places.keys / name, data)
-    draft = places.root / "draft"
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(mode=0o700)
-    await _written(draft / places.store.name, heritage, term)
-    (draft / places.store.name).replace(places.store)
-    durable.sync(places.root)
-    shutil.rmtree(draft)
-    for path in places.root.iterdir():
-        give(path)
+    with drafted(places) as draft:
+        await _written(draft / places.store.name, heritage, term)
+        (draft / places.store.name).replace(places.store)
 
 
 async def _written(path: Path, heritage: Heritage, term: int) -> None:
     """Write the copy as a store that its new master leads."""
-    path.touch(mode=0o600)
-    uri = f"{heritage.path.as_uri()}?mode=ro"
-    source = sqlite3.connect(uri, uri=True)
-    target = sqlite3.connect(path)
-    with closing(source), closing(target):
-        source.backup(target)
+    copied(heritage.path, path)
     truth, _ = await ConfigStore.open(SqliteStore(path))
     try:
         await truth.commit(moved(truth.config, heritage.own))

@@ -13,7 +13,7 @@ from moorage.errors import MoorageError
 from moorage.jobs.turns import together
 from moorage.model import Node
 from moorage.node.authority import DUE
-from moorage.protocol import GetFacts
+from moorage.protocol import GetFacts, silent
 
 _LOG = logging.getLogger(__name__)
 _LOOK = 3600.0
@@ -33,7 +33,7 @@ async def renew_due(at: Sources) -> None:
 
     A node that gives no answer, or is marked offline, is looked at the next time.
     """
-    nodes = [one for one in at.truth.config.named(Node) if not one.offline]
+    nodes = at.truth.config.online()
     found = await together(_is_due(at, node) for node in nodes)
     under_way = {
         op.input.get("node_name")
@@ -52,7 +52,7 @@ async def renew_due(at: Sources) -> None:
 async def _is_due(at: Sources, node: Node) -> bool:
     call = GetFacts(brief=True)
     try:
-        said = await at.nodes.call(node, call, at.truth.term, lambda *_: None)
+        said = await at.nodes.call(node, call, at.truth.term, silent)
     except MoorageError as error:
         return error.facts.get("expired") is True
     ends = said.certificate_ends

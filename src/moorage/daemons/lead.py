@@ -3,13 +3,12 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from moorage.copies import CommitLog
 from moorage.errors import WrongState
 from moorage.node.authority import Authority
-from moorage.node.client import HttpNodes
 from moorage.store import ConfigStore, StoreLost
 
 from . import succession, voting
@@ -63,7 +62,7 @@ async def followed(
 ) -> WrongState:
     """Return what a master says whose nodes obey another one, or have to."""
     for _ in range(_HEARD):  # its successor may be about to start
-        async with _asking(authority) as nodes:
+        async with voting.asking(authority) as nodes:
             leader = await succession.follower(nodes, truth.config, truth.term)
         if leader:
             return succession.stand_down(places, log.head, leader)
@@ -75,7 +74,7 @@ async def _heard(
     places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
 ) -> voting.Votes:
     """Return which masters some nodes have heard."""
-    async with _asking(authority) as nodes:
+    async with voting.asking(authority) as nodes:
         votes = await succession.ask_some(nodes, truth.config)
     leader = succession.followed(votes, truth.config, truth.term)
     if leader:
@@ -88,7 +87,7 @@ async def _raised(
     places: MasterPlaces, authority: Authority, log: CommitLog, truth: ConfigStore
 ) -> bool:
     """Say whether the store was closed, for its next opening takes a higher term."""
-    async with _asking(authority) as nodes:
+    async with voting.asking(authority) as nodes:
         term = await succession.claimed(nodes, truth.config, log.head)
     if not term:
         return False
@@ -100,13 +99,3 @@ async def _raised(
     await truth.close()
     succession.raise_term(places.store, term)
     return True
-
-
-@asynccontextmanager
-async def _asking(authority: Authority) -> AsyncIterator[HttpNodes]:
-    """Yield a way to the nodes for one that does not lead yet, or no more."""
-    nodes = HttpNodes(authority, leads=False)
-    try:
-        yield nodes
-    finally:
-        await nodes.close()

@@ -8,7 +8,7 @@ a commit, nobody is told of it before more than half of the nodes say otherwise.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from moorage.api.query import Sources
@@ -16,7 +16,15 @@ from moorage.errors import MoorageError, Stale, Unreachable, WrongState
 from moorage.jobs import Nodes
 from moorage.jobs.turns import together
 from moorage.model import Node
-from moorage.protocol import CopyStatus, GetCopies, GetFacts, Report, Verb
+from moorage.protocol import (
+    CopyStatus,
+    GetCopies,
+    GetFacts,
+    Report,
+    Verb,
+    one_by_one,
+    silent,
+)
 from moorage.store import ConfigStore
 
 R = TypeVar("R")
@@ -51,9 +59,25 @@ class Standing:
         try:
             return await self._nodes.call(node, call, term, report)
         except Stale as error:
-            if "term" in error.facts:
-                self.refused.set()
+            self._notice(error)
             raise
+
+    async def ask(
+        self, node: Node, calls: Sequence[Verb[object]], term: int
+    ) -> list[object]:
+        """Ask a node several things, as :meth:`moorage.jobs.Nodes.ask` does."""
+        if any(isinstance(one, GetCopies) for one in calls):
+            return await one_by_one(
+                lambda one: self.call(node, one, term, silent), calls
+            )
+        found = await self._nodes.ask(node, calls, term)
+        for one in found:
+            self._notice(one)
+        return found
+
+    def _notice(self, told: object) -> None:
+        if isinstance(told, Stale) and "term" in told.facts:
+            self.refused.set()
 
     async def watch(self, at: Sources) -> None:
         """Ask all nodes when one refuses, until this master is not the one any more."""
@@ -75,14 +99,14 @@ class Standing:
         return words.count(True) * 2 <= len(words)
 
     async def _words(self, truth: ConfigStore) -> list[bool | None]:
-        nodes = [one for one in truth.config.named(Node) if not one.offline]
+        nodes = truth.config.online()
         return await together(self._obeys(truth, node) for node in nodes)
 
     async def _obeys(self, truth: ConfigStore, node: Node) -> bool | None:
         """Return whether a node takes orders; None where it says nothing."""
         call = GetFacts(brief=True)
         try:
-            await self._nodes.call(node, call, truth.term, lambda *_: None)
+            await self._nodes.call(node, call, truth.term, silent)
         except Stale as error:
             return "term" not in error.facts
         except Unreachable:

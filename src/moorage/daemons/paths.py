@@ -13,6 +13,18 @@ KEPT = "the cluster's keys and records"
 """What is in the master's directory, for sentences."""
 
 
+class _Below:
+    """A file or directory of that name in the directory of a master or a node."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(
+        self, places: "MasterPlaces | NodePlaces", _kind: object = None
+    ) -> Path:
+        return places.root / self._name
+
+
 @dataclass(frozen=True, slots=True)
 class MasterPlaces:
     """The master's directory.
@@ -25,15 +37,10 @@ class MasterPlaces:
 
     root: Path
 
-    @property
-    def keys(self) -> Path:
-        """The certificate authority and the master's own certificate."""
-        return self.root / "keys"
-
-    @property
-    def store(self) -> Path:
-        """The SQLite file."""
-        return self.root / "state.sqlite"
+    keys = _Below("keys")
+    """The certificate authority and the master's own certificate."""
+    store = _Below("state.sqlite")
+    """The SQLite file."""
 
     @property
     def socket(self) -> Path:
@@ -44,35 +51,18 @@ class MasterPlaces:
         ours = self.root == Path(MASTER_DIR)
         return Path(SOCKET) if ours else self.root / "luxi.sock"
 
-    @property
-    def watcher(self) -> Path:
-        """What the watcher remembers of its last runs."""
-        return self.root / "watcher.json"
-
-    @property
-    def lock(self) -> Path:
-        """Held by the master that runs."""
-        return self.root / "master.lock"
-
-    @property
-    def supervisor(self) -> Path:
-        """Held by whoever starts the master again when it dies."""
-        return self.root / "supervisor.lock"
-
-    @property
-    def founding(self) -> Path:
-        """There while a cluster is being made, and when that was interrupted."""
-        return self.root / "founding"
-
-    @property
-    def pid(self) -> Path:
-        """Process id of the running master, for people; the lock tells the truth."""
-        return self.root / "master.pid"
-
-    @property
-    def log(self) -> Path:
-        """What the master has to say."""
-        return self.root / "master.log"
+    watcher = _Below("watcher.json")
+    """What the watcher remembers of its last runs."""
+    lock = _Below("master.lock")
+    """Held by the master that runs."""
+    supervisor = _Below("supervisor.lock")
+    """Held by whoever starts the master again when it dies."""
+    founding = _Below("founding")
+    """There while a cluster is being made, and when that was interrupted."""
+    pid = _Below("master.pid")
+    """Process id of the running master, for people; the lock tells the truth."""
+    log = _Below("master.log")
+    """What the master has to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +71,8 @@ class NodePlaces:
 
     root: Path
 
-    @property
-    def settings(self) -> Path:
-        """How the agent is to run; see :mod:`moorage.daemons.agent`."""
-        return self.root / "agent.json"
+    settings = _Below("agent.json")
+    """How the agent is to run; see :mod:`moorage.daemons.agent`."""
 
     @property
     def machine_settings(self) -> Path:
@@ -92,50 +80,24 @@ class NodePlaces:
         ours = self.root == Path(NODE_DIR)
         return Path(NODE_SETTINGS) if ours else self.root / "agent.toml"
 
-    @property
-    def keys(self) -> Path:
-        """The node's key, and what the cluster gave it."""
-        return self.root / "keys"
-
-    @property
-    def token(self) -> Path:
-        """The token, while the node waits to be let in."""
-        return self.root / "join-token"
-
-    @property
-    def socket(self) -> Path:
-        """Where the command line learns who is the master, and finds guests of here."""
-        return self.root / "luxi.sock"
-
-    @property
-    def serving(self) -> Path:
-        """Pid of the agent, once it serves its cluster."""
-        return self.root / "serving"
-
-    @property
-    def run(self) -> Path:
-        """What the agent must find again after it was killed."""
-        return self.root / "run"
-
-    @property
-    def pid(self) -> Path:
-        """Process id of the running agent."""
-        return self.root / "agent.pid"
-
-    @property
-    def log(self) -> Path:
-        """What the agent has to say; scripts' output is in the directory beside it."""
-        return self.root / "agent.log"
-
-    @property
-    def providers(self) -> Path:
-        """The administrator's files about providers: ``NAME.json``."""
-        return self.root / "providers"
-
-    @property
-    def logs(self) -> Path:
-        """Output of provider and OS scripts."""
-        return self.root / "log"
+    keys = _Below("keys")
+    """The node's key, and what the cluster gave it."""
+    token = _Below("join-token")
+    """The token, while the node waits to be let in."""
+    socket = _Below("luxi.sock")
+    """Where the command line learns who is the master, and finds guests of here."""
+    serving = _Below("serving")
+    """Pid of the agent, once it serves its cluster."""
+    run = _Below("run")
+    """What the agent must find again after it was killed."""
+    pid = _Below("agent.pid")
+    """Process id of the running agent."""
+    log = _Below("agent.log")
+    """What the agent has to say; scripts' output is in the directory beside it."""
+    providers = _Below("providers")
+    """The administrator's files about providers: ``NAME.json``."""
+    logs = _Below("log")
+    """Output of provider and OS scripts."""
 
 
 def node_places() -> NodePlaces:

@@ -8,7 +8,7 @@ from moorage.api.query import Sources
 from moorage.errors import MoorageError
 from moorage.jobs import Job, Run
 from moorage.model import Disk, Node
-from moorage.protocol import TidyNode
+from moorage.protocol import TidyNode, silent
 
 
 async def tell_nodes(at: Sources) -> None:
@@ -28,7 +28,7 @@ async def tell_nodes(at: Sources) -> None:
         call = TidyNode(objects=objects, candidate=keeps)
         if not node.offline:
             with suppress(MoorageError):
-                await at.nodes.call(node, call, at.truth.term, _silent)
+                await at.nodes.call(node, call, at.truth.term, silent)
 
 
 def under_way(jobs: Iterable[Job]) -> Iterator[str]:
@@ -38,7 +38,3 @@ def under_way(jobs: Iterable[Job]) -> Iterator[str]:
         runs = (task for task in tasks if isinstance(task, Run))
         for call in (one for run in runs for one in (run.do, run.undo) if one):
             yield from (disk.uuid for disk in call.fencing())
-
-
-def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
-    """Drop the progress."""

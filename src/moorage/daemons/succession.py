@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A master that was followed by another one becomes a node, and says so."""
 
+import shutil
 import sqlite3
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from moorage.errors import WrongState
 from moorage.jobs import Nodes
-from moorage.model import Config, Node
+from moorage.model import Config
 from moorage.model.commits import Head
 from moorage.node import durable
 from moorage.protocol import GetStanding, HeedTerm
@@ -17,6 +19,7 @@ from moorage.store.records import at_once, head_of, put_head
 
 from . import voting
 from .paths import MasterPlaces
+from .state_directory import give
 
 _ASKED = 15
 """How many nodes are asked at most, candidates first: a start must not take long."""
@@ -35,7 +38,7 @@ async def ask_some(
         Seconds that a node may take to answer.
     """
     own = config.node(config.cluster.master_node)
-    others = [one for one in config.named(Node) if not one.offline and one != own]
+    others = [one for one in config.online() if one != own]
     others.sort(key=lambda one: not one.master_candidate)
     if not others:
         return voting.Votes()
@@ -73,6 +76,24 @@ async def follower(
     return followed(await ask_some(nodes, config, patience), config, term)
 
 
+@contextmanager
+def drafted(places: MasterPlaces) -> Iterator[Path]:
+    """Yield a directory for a state that is laid from there where a master finds it.
+
+    What lies there at the end survives a power loss, and belongs to the master's user.
+    """
+    draft = places.root / "draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    try:
+        yield draft
+        durable.sync(places.root)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    for path in places.root.iterdir():
+        give(path)
+
+
 # -- a term above the promises of a failover that broke --------------------------------
 
 
@@ -97,7 +118,7 @@ async def claimed(
     -------
     The term; 0 if none is needed, or none may be taken.
     """
-    voters = [one for one in config.named(Node) if not one.offline]
+    voters = config.online()
     votes = await voting.ask(nodes, voters, GetStanding(), 0, patience)
     highest = votes.highest(head.term)
     obeying = len(votes.said) - len(votes.later(head.term))

@@ -2,7 +2,8 @@
 """What nodes have heard of masters, and what their copies are worth."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,6 +11,8 @@ from moorage.errors import MoorageError, Unreachable
 from moorage.jobs import Nodes
 from moorage.model import Node
 from moorage.model.commits import Head
+from moorage.node.authority import Authority
+from moorage.node.client import HttpNodes
 from moorage.protocol import Standing, Verb, silent
 
 T = TypeVar("T")
@@ -109,6 +112,16 @@ class Votes:
                 yield f"the copy on {name} has {told}"
         for name, why in sorted(self.silent.items()):
             yield f"{name} gives no answer ({why}): what it has, nobody knows"
+
+
+@asynccontextmanager
+async def asking(authority: Authority) -> AsyncIterator[HttpNodes]:
+    """Yield a way to the nodes for one that does not lead yet, or no more."""
+    nodes = HttpNodes(authority, leads=False)
+    try:
+        yield nodes
+    finally:
+        await nodes.close()
 
 
 def _order(head: Head) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 
-from moorage.htools import metrics
+from moorage.htools import kernel_metrics
 from moorage.htools.constants import Mirror
 from moorage.htools.inst import Inst
 from moorage.htools.kernel.columns import (
@@ -14,21 +14,9 @@ from moorage.htools.kernel.columns import (
     I_WANT,
     I_WANTS,
     IW,
-    X_CPU,
-    X_CPU_ALL,
-    X_DISK,
-    X_DISK_ALL,
-    X_KEPT,
-    X_LOAD,
-    X_MEM,
-    X_MEM_ALL,
-    X_SPINDLES,
-    X_SPINDLES_ALL,
-    K,
     W,
 )
 from moorage.htools.kernel_tables import (
-    UnitTables,
     domains,
     free_choices,
     paths,
@@ -170,14 +158,18 @@ class Grid:
         for at in state.view:
             self.put_node(state, at)
         taglist = self._instances(insts, masks)
-        weights = _without_disk(_merged(state, insts), self.units)
+        counted = self.units.counted if self.units else 0
+        nodes = {place: state.nodes[at] for at, place in self.places.items()}
+        online = [place for place, node in nodes.items() if not node.offline]
         arrays = (
             *(self.rows, self.insts, self.peers, self.tagged, taglist),
-            *(array("i", weights), array("d", weights.values())),
-            array("d", [metric.weight for metric in metrics.METRICS]),
-            array("i", _spreads()),
+            *kernel_metrics.arrays(
+                kernel_metrics.Rows(self.rows, online, self.insts, len(insts)),
+                exclusive=any(nodes[place].exclusive for place in online),
+                units=counted,
+            ),
         )
-        units = (len(self.units.names), self.units.counted) if self.units else (0, 0)
+        units = (len(self.units.names), counted) if self.units else (0, 0)
         self.kernel = assembly.Kernel(arrays, (n, m, t, *units), force)
         self._tell(state, insts, m)
         self.kernel.prepare(self.fixed(state))
@@ -243,9 +235,9 @@ class Grid:
         (tag, tags), (want, wants) = lists
         row = [
             inst.mem,
-            inst.dsk,
+            inst.dsk if inst.local else 0,
             inst.vcpus if inst.counts_cpu else 0,
-            inst.spindle_use,
+            inst.spindle_use if inst.local else 0,
             inst.mem if inst.uses_mem else 0,
             inst.mem if inst.uses_sec_mem else 0,
             float(inst.local),
@@ -310,63 +302,3 @@ def fixed(state: State) -> tuple[float, float, float, float]:
             conflicts += node.conflicts if node.excl else 0
             location += node.location
     return float(conflicts), float(everybody), float(primaries), float(location)
-
-
-def _spreads() -> list[int]:
-    """Return where the spreads stand among the metrics, in the kernel's order."""
-    table = enumerate(metrics.METRICS)
-    return [at for at, metric in table if metric.kind == metrics.SPREAD]
-
-
-def _merged(state: State, movers: Sequence[Inst]) -> dict[int, float]:
-    """Return the spread metrics that differ, and their weights with equals.
-
-    With nothing planned and everything as recorded, the metrics that count
-    planned instances equal those that do not; without measured loads, three of
-    the four are one.
-    """
-    nodes = [node for node in state.seen if not node.offline]
-    real = not any(inst.forthcoming for inst in movers)
-    plain_mem = real and all(inst.uses_mem for inst in movers)
-    spindles = [(n.spindles_free, n.spindles_free_all) for n in nodes]
-    same = real and all(now == later for now, later in spindles)
-    equal = {
-        X_MEM_ALL: (
-            X_MEM,
-            plain_mem and all(n.mem_free_all == n.unallocated for n in nodes),
-        ),
-        X_DISK_ALL: (
-            X_DISK,
-            same and all(n.disk_free_all == n.disk_free for n in nodes),
-        ),
-        X_CPU_ALL: (X_CPU, real and all(n.cpu_used_all == n.cpu_used for n in nodes)),
-        X_SPINDLES_ALL: (
-            X_SPINDLES,
-            real and all(n.spindles_used_all == n.spindles_used for n in nodes),
-        ),
-        X_LOAD + 1: (X_LOAD, _same_load(nodes, movers, 1)),
-        X_LOAD + 3: (X_LOAD, _same_load(nodes, movers, 3)),
-    }
-    # The reserve first: it is the one that is no multiple of what comes and goes.
-    known = [metrics.METRICS[at].weight for at in _spreads()]
-    weights = {X_KEPT: known[X_KEPT]} | dict(enumerate(known))
-    for column, (twin, holds) in equal.items():
-        if holds:
-            weights[twin] += weights.pop(column)
-    return weights
-
-
-def _without_disk(
-    weights: dict[int, float], units: UnitTables | None
-) -> dict[int, float]:
-    """Return weights with the mean over storage units in place of the disk's."""
-    if units is None or not units.counted:
-        return weights
-    both = sum(weights.pop(at, 0.0) for at in (X_DISK, X_DISK_ALL))
-    return weights | {K + at: both / units.counted for at in range(units.counted)}
-
-
-def _same_load(nodes: Sequence[Node], movers: Sequence[Inst], at: int) -> bool:
-    return all(node.load[at] == node.load[0] for node in nodes) and all(
-        inst.load[at] == inst.load[0] for inst in movers
-    )

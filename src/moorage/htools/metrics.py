@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The cluster score: twenty metrics with their weights, 0 is best.
+"""The cluster score: metrics with their weights, 0 is best.
 
 The score is the sum of weight times value over `METRICS`, in that order. A
 *spread* is the population standard deviation over the online nodes (divide by
@@ -8,16 +8,44 @@ the online or over the offline nodes. The order of the additions is part of the
 definition: the last digits decide between moves that are equally good.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
 from moorage.htools.constants import ratio
 from moorage.htools.fleet import UnitName
+from moorage.htools.kernel import columns as col
 from moorage.htools.node import Node
 
 SPREAD, SUM, OFFLINE, DOMAINS = "spread", "sum", "offline", "domains"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What the value of a metric is on the kernel's rows: a column, divided by others.
+
+    Attributes
+    ----------
+    of : int
+        Column of the node that changes as instances come and go.
+    per : tuple of int
+        Columns of the node by which it is divided, at most two; 1 where one is 0.
+    main, copy : int
+        Columns of an instance that it changes by where that runs, and where that has
+        its second copy; -1 for no change.
+    sign : int
+        -1 where it shrinks as instances come.
+    planned : bool
+        Whether instances that are only planned count.
+    """
+
+    of: int
+    per: tuple[int, ...]
+    main: int = -1
+    copy: int = -1
+    sign: int = 1
+    planned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,83 +63,192 @@ class Metric:
         offline nodes), or ``domains`` (merged maps of tags).
     meaning : str
         What it says, in words; "planned" are forthcoming instances.
+    value : callable
+        Returns a node's share in it.
+    share : Share or None
+        The same on rows, without which the kernel has to be taught what it is.
+    exclusive : Share or None
+        What takes the place of `share` under exclusive storage.
+    by_unit : bool
+        Whether the mean over storage units stands in for it, where nodes report any.
     """
 
     name: str
     weight: float
     kind: str
     meaning: str
+    value: Callable[[Node], float]
+    share: Share | None = None
+    exclusive: Share | None = None
+    by_unit: bool = False
 
+
+def _instances(node: Node) -> float:
+    return float(len(node.primaries) + len(node.secondaries))
+
+
+def _load(name: str, meaning: str, at: int, copy: int = -1) -> Metric:
+    """Return the metric of one kind of dynamic load."""
+    share = Share(col.LOAD + at, (), col.I_LOAD + at, copy)
+    return Metric(name, 1.0, SPREAD, meaning, lambda node: node.load[at], share)
+
+
+RESERVE: Final = Share(col.KEPT, (col.MEM,))
+"""The one that is no multiple of what comes and goes: the kernel computes it."""
 
 METRICS: Final = (
-    Metric("free_mem_cv", 0.5, SPREAD, "spread of free memory"),
-    Metric("free_disk_cv", 0.5, SPREAD, "spread of free disk"),
-    Metric("n1_cnt", 1.0, SUM, "instances where N+1 fails"),
-    Metric("reserved_mem_cv", 1.0, SPREAD, "spread of memory kept for failover"),
-    Metric("offline_all_cnt", 4.0, OFFLINE, "instances on offline nodes"),
-    Metric("offline_pri_cnt", 16.0, OFFLINE, "primaries on offline nodes"),
-    Metric("vcpu_ratio_cv", 0.5, SPREAD, "spread of virtual CPUs per CPU"),
-    Metric("cpu_load_cv", 1.0, SPREAD, "spread of CPU load"),
-    Metric("mem_load_cv", 1.0, SPREAD, "spread of memory load"),
-    Metric("disk_load_cv", 1.0, SPREAD, "spread of disk load"),
-    Metric("net_load_cv", 1.0, SPREAD, "spread of network load"),
-    Metric("pri_tags_score", 2.0, SUM, "exclusion tags that meet on a node"),
-    Metric("spindles_cv", 0.5, SPREAD, "spread of spindle use"),
-    Metric("free_mem_cv_forth", 0.5, SPREAD, "spread of free memory, with planned"),
-    Metric("free_disk_cv_forth", 0.5, SPREAD, "spread of free disk, with planned"),
-    Metric("vcpu_ratio_cv_forth", 0.5, SPREAD, "spread of virtual CPUs, with planned"),
-    Metric("spindles_cv_forth", 0.5, SPREAD, "spread of spindle use, with planned"),
-    Metric("location_score", 1.0, SUM, "locations shared or missed"),
+    Metric(
+        "free_mem_cv",
+        0.5,
+        SPREAD,
+        "spread of free memory",
+        lambda node: ratio(node.unallocated, node.mem_total),
+        Share(col.FREE, (col.MEM,), col.I_RUNS, sign=-1),
+    ),
+    Metric(
+        "free_disk_cv",
+        0.5,
+        SPREAD,
+        "spread of free disk",
+        lambda node: node.disk_share,
+        Share(col.DISK, (col.DISKS,), col.I_DISK, col.I_DISK, sign=-1),
+        Share(col.WHOLE, (col.WHOLES,), col.I_WHOLE, col.I_WHOLE, sign=-1),
+        by_unit=True,
+    ),
+    Metric(
+        "n1_cnt",
+        1.0,
+        SUM,
+        "instances where N+1 fails",
+        lambda node: _instances(node) if node.fails_n1 else 0.0,
+    ),
+    Metric(
+        "reserved_mem_cv",
+        1.0,
+        SPREAD,
+        "spread of memory kept for failover",
+        lambda node: ratio(node.reserved, node.mem_total),
+        RESERVE,
+    ),
+    Metric("offline_all_cnt", 4.0, OFFLINE, "instances on offline nodes", _instances),
+    Metric(
+        "offline_pri_cnt",
+        16.0,
+        OFFLINE,
+        "primaries on offline nodes",
+        lambda node: float(len(node.primaries)),
+    ),
+    Metric(
+        "vcpu_ratio_cv",
+        0.5,
+        SPREAD,
+        "spread of virtual CPUs per CPU",
+        lambda node: ratio(ratio(node.cpu_used, node.cpus), node.cpu_speed),
+        Share(col.CPU, (col.CPUS, col.SPEED), col.I_CPU),
+    ),
+    _load("cpu_load_cv", "spread of CPU load", 0),
+    _load("mem_load_cv", "spread of memory load", 1),
+    _load("disk_load_cv", "spread of disk load", 2, col.I_LOAD + 2),
+    _load("net_load_cv", "spread of network load", 3),
+    Metric(
+        "pri_tags_score",
+        2.0,
+        SUM,
+        "exclusion tags that meet on a node",
+        lambda node: float(node.conflicts),
+    ),
+    Metric(
+        "spindles_cv",
+        0.5,
+        SPREAD,
+        "spread of spindle use",
+        lambda node: ratio(node.spindles_used, node.spindle_limit),
+        Share(col.SPINDLES, (col.SPINDLE_LIMIT,), col.I_SPINDLES, col.I_SPINDLES),
+        Share(col.SPINDLES, (col.SPINDLE_LIMIT,)),
+    ),
+    Metric(
+        "free_mem_cv_forth",
+        0.5,
+        SPREAD,
+        "spread of free memory, with planned",
+        lambda node: ratio(node.mem_free_all, node.mem_total),
+        Share(col.FREE_ALL, (col.MEM,), col.I_MEM, sign=-1, planned=True),
+    ),
+    Metric(
+        "free_disk_cv_forth",
+        0.5,
+        SPREAD,
+        "spread of free disk, with planned",
+        lambda node: node.disk_share_all,
+        Share(
+            col.DISK_ALL, (col.DISKS,), col.I_DISK, col.I_DISK, sign=-1, planned=True
+        ),
+        Share(
+            col.WHOLE_ALL,
+            (col.WHOLES,),
+            col.I_WHOLE,
+            col.I_WHOLE,
+            sign=-1,
+            planned=True,
+        ),
+        by_unit=True,
+    ),
+    Metric(
+        "vcpu_ratio_cv_forth",
+        0.5,
+        SPREAD,
+        "spread of virtual CPUs, with planned",
+        lambda node: ratio(ratio(node.cpu_used_all, node.cpus), node.cpu_speed),
+        Share(col.CPU_ALL, (col.CPUS, col.SPEED), col.I_CPU, planned=True),
+    ),
+    Metric(
+        "spindles_cv_forth",
+        0.5,
+        SPREAD,
+        "spread of spindle use, with planned",
+        lambda node: ratio(node.spindles_used_all, node.spindle_limit),
+        Share(
+            col.SPINDLES_ALL,
+            (col.SPINDLE_LIMIT,),
+            col.I_SPINDLES,
+            col.I_SPINDLES,
+            planned=True,
+        ),
+        Share(col.SPINDLES_ALL, (col.SPINDLE_LIMIT,)),
+    ),
+    Metric(
+        "location_score",
+        1.0,
+        SUM,
+        "locations shared or missed",
+        lambda node: float(node.location),
+    ),
     Metric(
         "location_exclusion_score",
         1.0,
         DOMAINS,
         "exclusion tags that meet in a location",
+        lambda _: 0.0,
     ),
-    Metric("reserved_mem_rtotal", 0.25, SUM, "memory kept for failover"),
+    Metric(
+        "reserved_mem_rtotal",
+        0.25,
+        SUM,
+        "memory kept for failover",
+        lambda node: ratio(node.reserved, node.mem_total),
+        RESERVE,
+    ),
 )
 
-FREE_DISK: Final = (1, 14)
-"""Places of the metrics that storage units replace."""
-RESERVED_WEIGHT: Final = METRICS[-1].weight
+RESERVED_WEIGHT: Final = METRICS[col.G_RESERVED].weight
 
 
 def values(node: Node) -> tuple[float, ...]:
-    """Return a node's share in each metric, shape (20,)."""
+    """Return a node's share in each metric, in their order."""
     row = node.row
     if row is None:
-        row = node.row = _values(node)
+        row = node.row = tuple([metric.value(node) for metric in METRICS])
     return row
-
-
-def _values(node: Node) -> tuple[float, ...]:
-    mem = node.mem_total
-    reserved = ratio(node.reserved, mem)
-    primaries = len(node.primaries)
-    everyone = primaries + len(node.secondaries)
-    load = node.load
-    return (
-        ratio(node.unallocated, mem),
-        node.disk_share,
-        float(everyone) if node.fails_n1 else 0.0,
-        reserved,
-        float(everyone),
-        float(primaries),
-        ratio(ratio(node.cpu_used, node.cpus), node.cpu_speed),
-        load[0],
-        load[1],
-        load[2],
-        load[3],
-        float(node.conflicts),
-        ratio(node.spindles_used, node.spindle_limit),
-        ratio(node.mem_free_all, mem),
-        node.disk_share_all,
-        ratio(ratio(node.cpu_used_all, node.cpus), node.cpu_speed),
-        ratio(node.spindles_used_all, node.spindle_limit),
-        float(node.location),
-        0.0,
-        reserved,
-    )
 
 
 def total(column: Iterable[float]) -> float:
@@ -173,7 +310,7 @@ def merged_domains(nodes: Iterable[Node]) -> float:
 
 
 def measure(nodes: Sequence[Node]) -> list[float]:
-    """Return the value of each metric, shape (20,); nothing with nobody online."""
+    """Return the value of each metric; nothing with nobody online."""
     online = [node for node in nodes if not node.offline]
     if not online:
         return []
@@ -199,8 +336,10 @@ def _measure_units(result: list[float], online: Sequence[Node]) -> None:
     if not units:
         return
     names = tuple(dict.fromkeys(name for held in units for name in held.names))
-    for at in FREE_DISK:
-        result[at] = unit_spread(online, names)
+    mean = unit_spread(online, names)
+    for at, metric in enumerate(METRICS):
+        if metric.by_unit:
+            result[at] = mean
 
 
 def weigh(measured: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ every answer that was lost.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +44,14 @@ class Nodes(Protocol):
             got the request.
         MoorageError
             What the node answered instead of a result.
+        """
+
+    async def ask(
+        self, node: Node, calls: Sequence[Verb[object]], term: int
+    ) -> list[object]:
+        """Return what a node says to verbs that only read; an error where it fails.
+
+        There is at least one of them.
         """
 
 

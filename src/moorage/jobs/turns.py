@@ -9,7 +9,7 @@ T = TypeVar("T")
 _IN_A_ROW = 4
 """What is begun before others get their turn: a question to a node with its TLS takes
 some milliseconds."""
-_AT_ONCE = 64
+_AT_ONCE = 32
 """What is under way together: all of it may come to an end in one turn, and a
 connection that waits for all others is made long before it is given up."""
 

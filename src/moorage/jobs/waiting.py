@@ -10,10 +10,10 @@ is told in the job's log.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
-from moorage.errors import Failed, MoorageError, Unreachable
+from moorage.errors import Failed, MoorageError
 from moorage.model import Change, Cluster
 from moorage.store import ConfigStore
 
@@ -162,15 +162,9 @@ class Waiting:
         silent = set(questions)
 
         async def of_node(asked: list[Question]) -> dict[Question, Any]:
-            """Ask on one connection; who gave no answer once is not asked again."""
-            answers: dict[Question, Any] = {}
-            gone: MoorageError | None = None
-            for one in asked:
-                found = answers[one] = gone or await self._answer(one)
-                silent.discard(one)
-                if isinstance(found, Unreachable):
-                    gone = found
-            return answers
+            found = await self._answers(asked)
+            silent.difference_update(asked)
+            return dict(zip(asked, found, strict=True))
 
         with self._queue.saying(job, op, lambda: self._unanswered(silent)):
             told = await together(of_node(asked) for asked in _by_node(questions))
@@ -189,16 +183,16 @@ class Waiting:
         names = sorted({self._name(question.node) for question in silent})
         return f"Waiting for an answer from {', '.join(names)}"
 
-    async def _answer(self, question: Question) -> Any:  # noqa: ANN401
+    async def _answers(self, asked: list[Question]) -> Sequence[object]:
+        """Return what the node of some questions says; an error where it does not."""
         try:
-            node = self._truth.config.node(question.node)
-            if not question.even_offline:
-                reachable(self._truth.config, question.node)
-            return await self._nodes.call(
-                node, question.call, self._truth.term, _silent
-            )
+            node = self._truth.config.node(asked[0].node)
+            if not asked[0].even_offline:
+                reachable(self._truth.config, node.uuid)
+            calls = [one.call for one in asked]
+            return await self._nodes.ask(node, calls, self._truth.term)
         except MoorageError as error:
-            return error
+            return [error] * len(asked)
 
     # -- slots --------------------------------------------------------------------
 
@@ -211,10 +205,6 @@ def _by_node(questions: Iterable[Question]) -> list[list[Question]]:
     for one in questions:
         found.setdefault((one.node, one.even_offline), []).append(one)
     return list(found.values())
-
-
-def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
-    """Drop the progress of a question."""
 
 
 def in_turn(

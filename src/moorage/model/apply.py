@@ -11,16 +11,17 @@ name before this was a rule may keep it.
 
 from __future__ import annotations  # rpds types take no subscript at run time
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from rpds import HashTrieMap
 
 from moorage.errors import Conflict
 
 from .change import KIND_OF, KINDS, Change
-from .config import NO_UUIDS, WORDS, Config, Uuids
+from .config import MACHINES, NO_UUIDS, WORDS, Config, Uuids
+from .hostnames import beginnings
 from .networks import MAC, addresses
 from .objects import Disk, Entity, Instance, Network, Node, NodeGroup, StoragePool
 from .pair import pair_of
@@ -89,12 +90,7 @@ def _dropped(config: Config, entity: Entity) -> Config:
     old = config.objects.get(entity.uuid)
     if old is None or old.serial_no != entity.serial_no:
         raise _moved(entity)
-    config = replace(
-        config,
-        objects=config.objects.remove(old.uuid),
-        kinds=_without(config.kinds, KIND_OF[type(old)], old.uuid),
-    )
-    return _unindexed(config, old)
+    return _unindexed(replace(config, objects=config.objects.remove(old.uuid)), old)
 
 
 def _put(config: Config, new: Entity) -> Config:
@@ -102,121 +98,81 @@ def _put(config: Config, new: Entity) -> Config:
     if old is not None:
         _check_succeeds(old, new)
         config = _unindexed(config, old)
-    config = replace(
-        config,
-        objects=config.objects.insert(new.uuid, new),
-        kinds=_with(config.kinds, KIND_OF[type(new)], new.uuid),
-    )
-    return _indexed(config, new)
+    return _indexed(replace(config, objects=config.objects.insert(new.uuid, new)), new)
+
+
+def _places(entity: Entity) -> Iterator[tuple[str, Any]]:
+    """Yield where an object stands in indexes: the name of each, and the key there."""
+    kind, name = KIND_OF[type(entity)], getattr(entity, "name", None)
+    yield "kinds", kind
+    if name:
+        yield "names", (kind, name)
+    if isinstance(entity, MACHINES):
+        yield from (("shorts", (kind, short)) for short in beginnings(entity.name))
+    if isinstance(entity, Node):
+        yield "members", entity.group
+    elif isinstance(entity, Instance):
+        yield "residents", entity.primary_node
+        yield from (("owners", disk) for disk in entity.disks)
+        yield from (("addresses", one) for one in addresses(entity))
+        yield from (("networked", nic.network) for nic in entity.nics if nic.network)
+    elif isinstance(entity, Disk):
+        if entity.pool:
+            yield "pooled", entity.pool
+        pair = pair_of(entity)
+        if pair:
+            yield from (("mirrors", one) for one in pair.reserved())
+            yield from (("holdings", node) for node in pair.nodes)
+
+
+_OF_ONE = frozenset({"owners", "mirrors"})
+"""Indexes with one object below each key; the others have a set."""
 
 
 def _unindexed(config: Config, old: Entity) -> Config:
-    name = getattr(old, "name", None)
-    if name:
-        names = _without(config.names, (KIND_OF[type(old)], name), old.uuid)
-        config = replace(config, names=names)
-    if isinstance(old, Instance):
-        owners = config.owners
-        for disk in old.disks:
-            owners = owners.discard(disk)
-        residents = _without(config.residents, old.primary_node, old.uuid)
-        config = replace(config, owners=owners, residents=residents)
-        config = _off_networks(config, old)
-    if isinstance(old, Node):
-        members = _without(config.members, old.group, old.uuid)
-        config = replace(config, members=members)
-    if isinstance(old, Disk) and old.pool:
-        pooled = _without(config.pooled, old.pool, old.uuid)
-        config = replace(config, pooled=pooled)
-    return _unpaired(config, old) if isinstance(old, Disk) else config
+    news: dict[str, Any] = {}
+    for name, key in _places(old):
+        index = news.get(name, getattr(config, name))
+        alone = name in _OF_ONE
+        news[name] = index.discard(key) if alone else _without(index, key, old.uuid)
+    return replace(config, **news)
 
 
 def _indexed(config: Config, new: Entity) -> Config:
-    name = getattr(new, "name", None)
-    if name:
-        key = (KIND_OF[type(new)], name)
-        if not isinstance(new, Disk) and config.names.get(key, NO_UUIDS):
-            raise Conflict(f"the name '{name}' is taken", name=name)
-        config = replace(config, names=_with(config.names, key, new.uuid))
-    if isinstance(new, Instance):
-        residents = _with(config.residents, new.primary_node, new.uuid)
-        config = replace(config, residents=residents, owners=_owners(config, new))
-        config = _on_networks(config, new)
-    if isinstance(new, Node):
-        members = _with(config.members, new.group, new.uuid)
-        config = replace(config, members=members)
-    if isinstance(new, Disk) and new.pool:
-        config = replace(config, pooled=_with(config.pooled, new.pool, new.uuid))
-    return _paired(config, new) if isinstance(new, Disk) else config
+    news: dict[str, Any] = {}
+    for name, key in _places(new):
+        index = news.get(name, getattr(config, name))
+        if index.get(key):
+            _check_shared(config, new, (name, key), index[key])
+        alone = name in _OF_ONE
+        news[name] = (
+            index.insert(key, new.uuid) if alone else _with(index, key, new.uuid)
+        )
+    return replace(config, **news)
 
 
-def _on_networks(config: Config, new: Instance) -> Config:
-    found, networked = config.addresses, config.networked
-    for one in addresses(new):
-        if one[0] != MAC and found.get(one):
-            raise Conflict(
-                f"{_word(new)} would have {one[1]}, which another card has in its "
-                "network",
-                address=one[1],
-            )
-        found = _with(found, one, new.uuid)
-    for nic in new.nics:
-        if nic.network:
-            networked = _with(networked, nic.network, new.uuid)
-    return replace(config, addresses=found, networked=networked)
-
-
-def _off_networks(config: Config, old: Instance) -> Config:
-    found, networked = config.addresses, config.networked
-    for one in addresses(old):
-        found = _without(found, one, old.uuid)
-    for nic in old.nics:
-        if nic.network:
-            networked = _without(networked, nic.network, old.uuid)
-    return replace(config, addresses=found, networked=networked)
-
-
-def _paired(config: Config, disk: Disk) -> Config:
-    pair = pair_of(disk)
-    if pair is None:
-        return config
-    mirrors, holdings = config.mirrors, config.holdings
-    for one in pair.reserved():
-        if one in mirrors:
-            what = f"minor {one[1]} of node {one[0]}" if one[0] else f"port {one[1]}"
-            other = _word(config.objects[mirrors[one]])
-            raise Conflict(
-                f"{_word(disk)} and {other} would share {what}", disk=disk.uuid
-            )
-        mirrors = mirrors.insert(one, disk.uuid)
-    for node in pair.nodes:
-        holdings = _with(holdings, node, disk.uuid)
-    return replace(config, mirrors=mirrors, holdings=holdings)
-
-
-def _unpaired(config: Config, disk: Disk) -> Config:
-    pair = pair_of(disk)
-    if pair is None:
-        return config
-    mirrors, holdings = config.mirrors, config.holdings
-    for one in pair.reserved():
-        mirrors = mirrors.discard(one)
-    for node in pair.nodes:
-        holdings = _without(holdings, node, disk.uuid)
-    return replace(config, mirrors=mirrors, holdings=holdings)
-
-
-def _owners(config: Config, instance: Instance) -> HashTrieMap[str, str]:
-    owners = config.owners
-    for disk in instance.disks:
-        if disk in owners:
-            raise Conflict(
-                f"disk {disk} is attached to {_word(config.objects[owners[disk]])}: "
-                f"it cannot be attached to {_word(instance)} too",
-                disk=disk,
-            )
-        owners = owners.insert(disk, instance.uuid)
-    return owners
+def _check_shared(
+    config: Config, new: Entity, place: tuple[str, Any], holder: object
+) -> None:
+    """Raise `Conflict` for what an object cannot have beside who has it already."""
+    index, key = place
+    if index == "names" and not isinstance(new, Disk):
+        raise Conflict(f"the name '{key[1]}' is taken", name=key[1])
+    if index == "addresses" and key[0] != MAC:
+        raise Conflict(
+            f"{_word(new)} would have {key[1]}, which another card has in its network",
+            address=key[1],
+        )
+    if index == "owners":
+        raise Conflict(
+            f"disk {key} is attached to {_word(config.objects[str(holder)])}: "
+            f"it cannot be attached to {_word(new)} too",
+            disk=key,
+        )
+    if index == "mirrors":
+        what = f"minor {key[1]} of node {key[0]}" if key[0] else f"port {key[1]}"
+        other = _word(config.objects[str(holder)])
+        raise Conflict(f"{_word(new)} and {other} would share {what}", disk=new.uuid)
 
 
 def _check_succeeds(old: Entity, new: Entity) -> None:

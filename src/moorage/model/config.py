@@ -17,7 +17,7 @@ from rpds import HashTrieMap, HashTrieSet
 from moorage.errors import Ambiguous, NotFound
 
 from .change import KIND_OF, Change
-from .hostnames import alike, lowered, short_for
+from .hostnames import alike, lowered
 from .networks import Address
 from .objects import (
     DISKLESS,
@@ -34,8 +34,10 @@ from .objects import (
 from .pair import Reserved
 
 E = TypeVar("E", bound=Entity)
+K = TypeVar("K")
 Uuids: TypeAlias = "HashTrieSet[str]"
-_MACHINES = (Instance, Node)
+MACHINES = (Instance, Node)
+"""What goes by the first part of its name, too."""
 NO_UUIDS: Uuids = HashTrieSet()
 WORDS = {"nodegroup": "node group", "pool": "storage pool"}
 """What people call a kind of object, where it is not the kind's name."""
@@ -65,6 +67,8 @@ class Config:
         Uuids by kind.
     names
         Uuids by (kind, name); only disks of old configurations share one.
+    shorts
+        Uuids of machines by (kind, what comes before one of their names' dots).
     owners
         Uuid of the instance by the uuid of the disk that is attached to it.
     residents
@@ -88,6 +92,7 @@ class Config:
     objects: HashTrieMap[str, Entity] = field(default_factory=HashTrieMap)
     kinds: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     names: HashTrieMap[tuple[str, str], Uuids] = field(default_factory=HashTrieMap)
+    shorts: HashTrieMap[tuple[str, str], Uuids] = field(default_factory=HashTrieMap)
     owners: HashTrieMap[str, str] = field(default_factory=HashTrieMap)
     residents: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
     members: HashTrieMap[str, Uuids] = field(default_factory=HashTrieMap)
@@ -110,6 +115,14 @@ class Config:
     def named(self, cls: type[E]) -> list[E]:
         """Return every object of a class, by name."""
         return sorted(self.all(cls), key=_nice_name)
+
+    def online(self) -> list[Node]:
+        """Return the nodes that nobody has marked offline, by name."""
+        return [node for node in self.named(Node) if not node.offline]
+
+    def hosts(self) -> list[Node]:
+        """Return those of them that run instances."""
+        return [node for node in self.online() if node.vm_capable]
 
     def count(self, cls: type[Entity]) -> int:
         """Return how many objects of a class there are."""
@@ -151,12 +164,13 @@ class Config:
             If several are called so for short.
         """
         kind = KIND_OF[cls]
-        if cls not in _MACHINES or (kind, word) in self.names:
+        if cls not in MACHINES or (kind, word) in self.names:
             return word
         low = lowered(word)
         if (kind, low) in self.names:
             return low
-        found = short_for(low, (name for known, name in self.names if known == kind))
+        uuids = self.shorts.get((kind, low), NO_UUIDS)
+        found = sorted(cast("Instance", self.objects[uuid]).name for uuid in uuids)
         if len(found) > 1:
             raise Ambiguous(
                 f"{len(found)} {kind}s are called '{word}' for short",
@@ -168,6 +182,11 @@ class Config:
         """Return every object of a class that bears a name."""
         uuids = self.names.get((KIND_OF[cls], name), NO_UUIDS)
         return [cast("E", self.objects[uuid]) for uuid in uuids]
+
+    def _below(self, cls: type[E], index: HashTrieMap[K, Uuids], key: K) -> list[E]:
+        """Return the objects of a class that an index has below a key, by name."""
+        found = (self.objects[uuid] for uuid in index.get(key, NO_UUIDS))
+        return sorted((one for one in found if isinstance(one, cls)), key=_nice_name)
 
     def node(self, ref: str) -> Node:
         """Return a node by name or uuid."""
@@ -195,10 +214,7 @@ class Config:
 
     def instances_in(self, network: Network) -> list[Instance]:
         """Return the instances with a card in a network, by name."""
-        uuids = self.networked.get(network.uuid, NO_UUIDS)
-        return sorted(
-            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
-        )
+        return self._below(Instance, self.networked, network.uuid)
 
     def addresses_in(self, network: Network) -> set[str]:
         """Return the IP addresses that cards have in a network."""
@@ -211,14 +227,15 @@ class Config:
 
     def holders_of(self, address: Address) -> list[Instance]:
         """Return the instances with a card that has an address."""
-        uuids = self.addresses.get(address, NO_UUIDS)
-        return sorted(
-            (cast("Instance", self.objects[u]) for u in uuids), key=_nice_name
-        )
+        return self._below(Instance, self.addresses, address)
+
+    def home(self, instance: Instance) -> Node:
+        """Return the node that an instance is on."""
+        return self.node(instance.primary_node)
 
     def group_of(self, instance: Instance) -> NodeGroup:
         """Return the group of an instance's node."""
-        return self.group(self.node(instance.primary_node).group)
+        return self.group(self.home(instance).group)
 
     def storage_pools(self) -> dict[str, str]:
         """Return who drives each storage pool, by its name: a provider or template."""
@@ -230,8 +247,7 @@ class Config:
 
     def disks_in(self, pool: StoragePool) -> list[Disk]:
         """Return the disks of a storage pool, by name."""
-        uuids = self.pooled.get(pool.uuid, NO_UUIDS)
-        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Disk, self.pooled, pool.uuid)
 
     def knows(self, cls: type[Entity], ref: str) -> bool:
         """Whether a uuid or name stands for at least one object of the class."""
@@ -261,19 +277,15 @@ class Config:
 
     def instances_on(self, node: Node) -> list[Instance]:
         """Return the instances whose primary node this is, by name."""
-        uuids = self.residents.get(node.uuid, NO_UUIDS)
-        found = [cast("Instance", self.objects[uuid]) for uuid in uuids]
-        return sorted(found, key=_nice_name)
+        return self._below(Instance, self.residents, node.uuid)
 
     def mirrored_on(self, node: Node) -> list[Disk]:
         """Return the disks that a node keeps one of two copies of, by name."""
-        uuids = self.holdings.get(node.uuid, NO_UUIDS)
-        return sorted((cast("Disk", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Disk, self.holdings, node.uuid)
 
     def nodes_in(self, group: NodeGroup) -> list[Node]:
         """Return the nodes of a group, by name."""
-        uuids = self.members.get(group.uuid, NO_UUIDS)
-        return sorted((cast("Node", self.objects[u]) for u in uuids), key=_nice_name)
+        return self._below(Node, self.members, group.uuid)
 
     def secondary_nodes(self, instance: Instance) -> list[Node]:
         """Return the nodes that hold a second copy of some disk."""

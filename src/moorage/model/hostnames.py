@@ -27,6 +27,15 @@ def short_for(word: str, names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if name.startswith(beginning))
 
 
+def beginnings(name: str) -> list[str]:
+    """Return the words that are short for a name.
+
+    >>> beginnings("web1.example.com")
+    ['web1', 'web1.example']
+    """
+    return [name[:at] for at, mark in enumerate(name) if mark == "."]
+
+
 def alike(word: str, names: Iterable[str]) -> list[str]:
     """Return up to three names that a word may be a slip of.
 

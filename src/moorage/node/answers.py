@@ -5,7 +5,7 @@ Lines are bounded in length and notes in number, texts are cleaned of what a ter
 would obey, and a result must have the shape that its verb has.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, TypeVar
 
 from msgspec import (
@@ -65,8 +65,13 @@ def speaker(told: str) -> Sender:
         return Sender()
 
 
-async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) -> R:
+async def result(call: Verb[R], texts: AsyncIterator[bytes], report: Report) -> R:
     """Return the result that the answer to a call ends with.
+
+    Parameters
+    ----------
+    texts
+        The lines of the answer (:func:`lines`); those behind the result are left.
 
     Raises
     ------
@@ -76,7 +81,7 @@ async def result(call: Verb[R], chunks: AsyncIterator[bytes], report: Report) ->
         The error that it ends with.
     """
     notes = 0
-    async for text in _lines(chunks, _LINE if call.long else _SHORT_LINE):
+    async for text in texts:
         line = _decoded(text)
         if line.progress:
             done, total, unit, note = line.progress
@@ -107,8 +112,17 @@ def check_opened(text: bytes) -> None:
         raise Unfit(f"a line says nothing: {text[:60]!r}")
 
 
-async def _lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[bytes]:
-    """Yield whole lines; they may be longer than aiohttp's own limit."""
+async def lines(
+    calls: Sequence[Verb[object]], chunks: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """Yield the whole lines of an answer; they may be longer than aiohttp's own limit.
+
+    Raises
+    ------
+    Unfit
+        If a line, or all of them, are longer than what was asked for may be.
+    """
+    longest = _LINE if any(call.long for call in calls) else _SHORT_LINE
     pending: list[bytes] = []
     size = total = 0
     async for chunk in chunks:
@@ -121,7 +135,7 @@ async def _lines(chunks: AsyncIterator[bytes], longest: int) -> AsyncIterator[by
         size += len(rest)
         if size > longest:
             raise Unfit(f"a line is longer than {longest >> 20} MiB")
-        if total > _MOST:
+        if total > _MOST * len(calls):
             raise Unfit(f"it is longer than {_MOST >> 20} MiB")
 
 

@@ -3,16 +3,11 @@
 
 import asyncio
 import errno
-import secrets
-import socket
+from collections.abc import Sequence
 from itertools import count
 from typing import TypeVar, cast
 
-import aiohttp
-from msgspec import json
-from msgspec.structs import replace
-
-from moorage.errors import Unreachable
+from moorage.errors import MoorageError, Unreachable
 from moorage.model import Node, NodeFacts
 from moorage.model.token import from_text
 from moorage.protocol import (
@@ -22,16 +17,19 @@ from moorage.protocol import (
     LeaveCluster,
     Report,
     Verb,
-    to_wire,
+    one_by_one,
+    silent,
 )
-from moorage.protocol.line import GuestLine, LineRequest
-from moorage.protocol.sender import check, ourselves
+from moorage.protocol.line import GuestLine
+from moorage.protocol.sender import SEVERAL
+from moorage.protocol.verb import AtMaster
 
-from . import answers, enrolment, key_issuing, tls, wire
+from . import enrolment, key_issuing, tls, wire
 from .authority import Authority
-from .lines import LONGEST, Line, WebLine
+from .exchange import Exchange
+from .lines import Line
 from .pins import Way
-from .unanswered import inner_of, place_of, told_as_the_nodes, unreachable
+from .unanswered import inner_of
 
 R = TypeVar("R")
 
@@ -62,8 +60,8 @@ class HttpNodes:
 
     Attributes
     ----------
-    sender
-        Who asks, as the nodes are told.
+    exchange
+        The requests and answers themselves; its sender is who asks.
     """
 
     def __init__(
@@ -74,13 +72,8 @@ class HttpNodes:
         *,
         leads: bool = True,
     ) -> None:
-        self.sender = ourselves()
+        self.exchange = Exchange(connect, silence, leads=leads)
         self._authority = authority
-        self._connect = connect
-        self._silence = silence
-        self._numbers = count(1)
-        self._mark = secrets.token_hex(16) if leads else ""
-        self._session: aiohttp.ClientSession | None = None
         self._ways: dict[tuple[str, bool], Way] = {}
 
     async def call(self, node: Node, call: Verb[R], term: int, report: Report) -> R:
@@ -92,7 +85,8 @@ class HttpNodes:
         if self._authority.keep():
             self._ways.clear()
         if type(call) in key_issuing.OWN:
-            self._ways.clear()
+            if not call.reads:
+                self._ways.clear()
             return cast("R", key_issuing.OWN[type(call)](self._authority))
         if isinstance(call, EnrolNode):
             await enrolment.let_in(self._authority, from_text(call.token), node.name)
@@ -103,10 +97,33 @@ class HttpNodes:
         node = key_issuing.believed(node, call)
         asked = key_issuing.outgoing(self._authority, node.name, call)
         way = self._way(node, asked)
-        result = await self._tried(node, asked, term, report, way)
+        result = _only(await self._tried(node, [asked], term, report, way))
         shown = way.shown  # by then others may have asked for another way
         pin = shown.pin if shown else ""
         return cast("R", key_issuing.incoming(node.name, call, result, pin))
+
+    async def ask(
+        self, node: Node, calls: Sequence[Verb[object]], term: int
+    ) -> list[object]:
+        """Ask a node several things, as :meth:`moorage.jobs.Nodes.ask` does.
+
+        Once the node has said that it takes them so, they go in one request.
+        """
+        way = self._way(node, calls[0])
+        if way.speaks < SEVERAL or any(self._apart(node, one, way) for one in calls):
+
+            async def alone(one: Verb[object]) -> object:
+                return await self.call(node, one, term, silent)
+
+            return await one_by_one(alone, calls)
+        try:
+            return await self._tried(node, calls, term, silent, way)
+        except MoorageError as error:
+            return [error] * len(calls)
+
+    def _apart(self, node: Node, call: Verb[object], way: Way) -> bool:
+        """Whether a call must not go with others on a way."""
+        return isinstance(call, AtMaster) or self._way(node, call) is not way
 
     async def line(self, node: Node, wanted: GuestLine, term: int) -> Line:
         """Return a line to a guest on a node.
@@ -118,53 +135,21 @@ class HttpNodes:
         MoorageError
             What the node says instead.
         """
-        way = self._way(node, GetFacts())
-        try:
-            link = await asyncio.wait_for(self._web_socket(node, way), _FIRST_WORDS)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise unreachable(node, error, sent=False) from error
-        try:
-            asked = LineRequest(wanted, term, self._mark, self.sender)
-            await self._open_line(node, link, asked)
-        except BaseException:
-            await link.close()
-            raise
-        return WebLine(link)
-
-    async def _open_line(
-        self, node: Node, link: aiohttp.ClientWebSocketResponse, asked: LineRequest
-    ) -> None:
-        """Ask for a line, and raise what the node says instead."""
-        try:
-            await link.send_bytes(json.encode(asked))
-            message = await link.receive(timeout=self._silence)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise unreachable(node, error, sent=False) from error
-        if message.type is not aiohttp.WSMsgType.BINARY:
-            raise unreachable(node, ConnectionError("it hung up"), sent=False)
-        with told_as_the_nodes(node, "its console cannot be read"):
-            answers.check_opened(message.data)
-
-    async def _web_socket(
-        self, node: Node, way: Way
-    ) -> aiohttp.ClientWebSocketResponse:
-        return await self._open().ws_connect(
-            f"https://{place_of(node)}/line",
-            server_hostname=node.name,
-            heartbeat=wire.SILENCE,
-            max_msg_size=LONGEST,
-            timeout=aiohttp.ClientWSTimeout(ws_close=CONNECT),
-            ssl=way.context,
-        )
+        return await self.exchange.line(node, wanted, term, self._way(node, GetFacts()))
 
     async def _tried(
-        self, node: Node, call: Verb[R], term: int, report: Report, way: Way
-    ) -> R:
+        self,
+        node: Node,
+        calls: Sequence[Verb[object]],
+        term: int,
+        report: Report,
+        way: Way,
+    ) -> list[object]:
         for attempt in count(1):
             try:
-                return await self._ask(node, call, term, report, way)
+                return await self.exchange.ask(node, calls, term, report, way)
             except Unreachable as error:
-                tries = _tries(call, error)
+                tries = min(_tries(call, error) for call in calls)
                 if error.facts.get("sent") or attempt >= tries:
                     raise
                 text = f"{error.message}; trying again ({attempt} of {tries - 1})"
@@ -174,17 +159,15 @@ class HttpNodes:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
-            # TLS ends in the background: do not end the loop first.
-            await asyncio.sleep(0.1)
+        await self.exchange.close()
 
     async def _first_words(self, node: Node, term: int, report: Report) -> NodeFacts:
         """Wait until a node that was let in serves with its new certificate."""
         for left in range(round(_FIRST_WORDS / _LOOK), -1, -1):
             try:
                 way = self._way(node, GetFacts())
-                return await self._ask(node, GetFacts(), term, report, way)
+                found = await self.exchange.ask(node, [GetFacts()], term, report, way)
+                return cast("NodeFacts", _only(found))
             except Unreachable as error:
                 if not left:
                     error.facts["sent"] = True  # it has its keys: that is to be undone
@@ -201,7 +184,9 @@ class HttpNodes:
         for last in (False, True):
             try:
                 way = self._way(node, LeaveCluster())
-                await self._ask(node, LeaveCluster(), term, report, way)
+                _only(
+                    await self.exchange.ask(node, [LeaveCluster()], term, report, way)
+                )
             except Unreachable as error:
                 if error.facts.get("foreign") is not True:
                     raise
@@ -210,21 +195,6 @@ class HttpNodes:
             else:
                 return
             await asyncio.sleep(_LOOK)
-
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=0,
-                limit_per_host=0,
-                socket_factory=lambda found: wire.steady(socket.socket(*found[:3])),
-            )
-            # Nothing is unpacked: a small answer could fill the memory.
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                auto_decompress=False,
-                headers={"Accept-Encoding": "identity"},
-            )
-        return self._session
 
     def _way(self, node: Node, call: Verb[object]) -> Way:
         """Return the way to a node, which is another one when its pins are others."""
@@ -235,41 +205,6 @@ class HttpNodes:
             way = Way(self._authority.asking(), node.name, node.pins, clock)
             self._ways[node.uuid, dated] = way
         return way
-
-    async def _ask(
-        self, node: Node, call: Verb[R], term: int, report: Report, way: Way
-    ) -> R:
-        verb, args = to_wire(call)
-        asked = {
-            "verb": verb,
-            "args": args,
-            "term": term,
-            "mark": self._mark,
-            "sender": self.sender,
-            "number": 0 if call.reads else next(self._numbers),
-        }
-        limits = aiohttp.ClientTimeout(
-            total=call.limit, connect=self._connect, sock_read=self._silence
-        )
-        try:
-            async with self._open().post(
-                f"https://{place_of(node)}/call",
-                data=json.encode(asked),
-                server_hostname=node.name,
-                allow_redirects=False,  # to whatever the master reaches
-                timeout=limits,
-                ssl=way.context,
-            ) as answer:
-                told = answer.headers.get(wire.SENDER, "{}")
-                check(self.sender, answers.speaker(told), node.name)
-                result = await _result(node, call, answer, report)
-        except _UNSENT as error:
-            raise unreachable(node, error, sent=False) from error
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise unreachable(node, error, sent=True) from error
-        if way.shown is not None and isinstance(result, NodeFacts):
-            return cast("R", replace(result, certificate_ends=way.shown.ends))
-        return result
 
 
 def _tries(call: Verb[object], error: Unreachable) -> int:
@@ -290,22 +225,9 @@ def _let_in_by(authority: Authority, node: Node) -> str:
     )
 
 
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-"""There was no connection, so the node cannot have got the request."""
-
-
-async def _result(
-    node: Node, call: Verb[R], answer: aiohttp.ClientResponse, report: Report
-) -> R:
-    """Return the result that an answer ends with.
-
-    Raises
-    ------
-    Unreachable
-        If it does not: whatever was asked for, it may have been done.
-    MoorageError
-        The one that the answer ends with, told as the node's: its node may be anybody's
-        by now, and what it advises is not what this program does.
-    """
-    with told_as_the_nodes(node, f"HTTP {answer.status}"):
-        return await answers.result(call, answer.content.iter_any(), report)
+def _only(found: Sequence[object]) -> object:
+    """Return what came of the one call; raise it, if it is an error."""
+    [result] = found
+    if isinstance(result, MoorageError):
+        raise result
+    return result

@@ -73,6 +73,8 @@ class Way:
     ----------
     shown
         What the node showed last; None before the first connection.
+    speaks
+        The newest version of the protocol that the node spoke last.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Way:
         self.context = context
         self.pins = frozenset(pins)
         self.shown: Shown | None = None
+        self.speaks = 0
         self._name = name
         self._clock = clock
         context.sslobject_class = _watched(self._look)

@@ -4,7 +4,8 @@
 One request: ``POST /call`` with ``{"verb", "args", "term", "number", "mark",
 "sender"}``. The answer tells in the header ``Moorage`` who gives it, and is lines of
 JSON: any number of ``{"progress": [done, total, unit, note]}`` and of
-``{"alive": true}``, then one ``{"result": …}`` or ``{"error": …}``.
+``{"alive": true}``, then one ``{"result": …}`` or ``{"error": …}``. Several requests
+may come together, a line each; they are done, and answered, one after the other.
 
 Besides, ``/line`` is a web socket to a guest's console or screen (`LineRequest`).
 """
@@ -23,6 +24,7 @@ from msgspec import DecodeError, Meta, Struct, ValidationError, json
 
 from moorage.errors import BadInput, Failed, MoorageError, WrongState
 from moorage.model.addresses import place
+from moorage.protocol import Report
 from moorage.protocol import sender as versions
 from moorage.protocol.sender import Sender
 
@@ -141,24 +143,32 @@ async def _run(
     def report(done: int, total: int, unit: str, note: str) -> None:
         lines.put_nowait({"progress": [done, total, unit, note]})
 
+    for text in body.split(b"\n"):
+        lines.put_nowait(await _answer(agent, text, report, check))
+    lines.put_nowait(None)
+
+
+async def _answer(
+    agent: Agent, text: bytes, report: Report, check: Callable[[], None]
+) -> dict[str, Any]:
+    """Return the last line of the answer to one request."""
     try:
         check()
-        asked = _decoded(body)
+        asked = _decoded(text)
         versions.check(asked.sender, versions.ourselves(), agent.name)
         if asked.mark:
             agent.hear(asked.term, asked.mark, asked.sender)
         result = await agent.handle(
             asked.verb, asked.args, asked.term, report, asked.number
         )
-        lines.put_nowait({"result": result})
     except MoorageError as error:
-        lines.put_nowait({"error": error.to_json()})
+        return {"error": error.to_json()}
     except Exception as error:  # noqa: BLE001
         _LOG.exception("a verb broke")
         told = Failed(f"internal error on the node: {type(error).__name__}: {error}")
-        lines.put_nowait({"error": told.to_json()})
-    finally:
-        lines.put_nowait(None)
+        return {"error": told.to_json()}
+    else:
+        return {"result": result}
 
 
 def _decoded(body: bytes) -> Request:
@@ -180,7 +190,10 @@ async def serve(
     Failed
         If the port cannot be had.
     """
-    runner = web.AppRunner(application(agent), access_log=None)
+    # Longer than the master keeps it: who asks must be the one that hangs up.
+    kept = 2 * wire.KEPT
+    made = application(agent)
+    runner = web.AppRunner(made, access_log=None, keepalive_timeout=kept)
     await runner.setup()
     await listen(runner, address, port, keys.context, limits)
     return runner

@@ -14,6 +14,8 @@ BEAT = 5.0
 """Seconds between two signs of life of a verb under way."""
 SILENCE = 30.0
 """Seconds without one after which the other side is given up."""
+KEPT = 300.0
+"""Seconds that a connection stays open for the next call: it is dear to make."""
 _IDLE, _INTERVAL, _PROBES = 10, 5, 4
 """Keep-alive of the connection itself: seconds, seconds, and a number."""
 

@@ -10,17 +10,8 @@ nobody can tell becomes the first one only if somebody insists.
 from collections.abc import Iterable, Iterator
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Question, Task, View, commit
-from moorage.model import (
-    Change,
-    Config,
-    Disk,
-    Instance,
-    MirrorState,
-    Node,
-    pair_of,
-    successor,
-)
+from moorage.jobs import Question, Task, View
+from moorage.model import Config, Disk, Instance, MirrorState, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 
 from . import copies, pairs
@@ -30,7 +21,7 @@ _INSIST = "to go on with what it has: --ignore-consistency"
 
 def ask(config: Config, instance: Instance) -> Iterator[Question]:
     """Ask the node that writes how the copies are, or without it the others."""
-    home, disks = config.node(instance.primary_node), config.disks_of(instance)
+    home, disks = config.home(instance), config.disks_of(instance)
     if home.offline:
         yield from pairs.ask(config, disks)
     elif any(map(pair_of, disks)):
@@ -94,9 +85,8 @@ def recorded(view: View, disks: Iterable[Disk], node: Node) -> Iterator[Task]:
         if lags != disk.behind:
             marked.append(successor(disk, view.now, behind=lags))
     if marked:
-        change = Change(tuple(marked))
-        what = f"record how the copies of {', '.join(one.label for one in marked)} are"
-        yield commit(what, change, view.config.before(change))
+        names = ", ".join(one.label for one in marked)
+        yield view.record(f"record how the copies of {names} are", *marked)
 
 
 def side(view: View, disk: Disk, node: Node) -> MirrorState | None:
@@ -166,13 +156,7 @@ def _lack(view: View, disk: Disk, node: Node, home: Node, *, active: bool) -> st
 
 
 def check_source(view: View, disks: Iterable[Disk], node: Node, name: str) -> None:
-    """Raise `WrongState` if a copy that is to be the only good one missed writes.
-
-    Parameters
-    ----------
-    name
-        Of the instance, which is down.
-    """
+    """Raise `WrongState` if a copy that is to be the only good one missed writes."""
     for disk in disks:
         if disk.behind == node.uuid:
             others = copies.others(view.config, disk, node)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.errors import Failed
-from moorage.jobs import Ask, Run, Task, View, commit
-from moorage.model import Change, Node, successor
+from moorage.jobs import Ask, Run, Task, View
+from moorage.model import Node, successor
 from moorage.protocol import (
     AuthorityFacts,
     Call,
@@ -25,10 +25,7 @@ from moorage.protocol import (
 def request_on(node: Node, *, any_key: bool = False) -> Ask[KeyRequest]:
     """Ask a node for the request for a certificate of a new key.
 
-    Parameters
-    ----------
-    any_key
-        Ask whoever has the authority's certificate for the node.
+    With `any_key`, ask whoever has the authority's certificate for the node.
     """
     return Ask(node.uuid, RequestKey(any_key=any_key))
 
@@ -55,24 +52,16 @@ def renewal(
         raise Failed(f"node {node.name} was not asked for a request")
     both = successor(node, view.now, pins=(said.shown, said.pin))
     alone = successor(both, view.now, pins=(said.pin,))
-    yield commit(
-        f"know node {node.name} by its old key or a new one",
-        Change((both,)),
-        {node.uuid: node},
-        final=True,
-    )
+    what = f"know node {node.name} by its old key or a new one"
+    yield view.record(what, both, final=True)
     yield Run(
         what=f"give node {node.name} a certificate of its new key",
         node=node.uuid,
         do=SignKey(request=said.request, by_next=by_next),
         final=True,
     )
-    yield commit(
-        f"know node {node.name} by its new key alone",
-        Change((alone,)),
-        {node.uuid: both},
-        final=True,
-    )
+    what = f"know node {node.name} by its new key alone"
+    yield view.record(what, alone, final=True)
 
 
 def on_master(view: View, what: str, do: Call, **how: Any) -> Run:  # noqa: ANN401

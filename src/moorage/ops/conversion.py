@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Other storage for a disk: which, on which node, and what refuses it."""
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, View
-from moorage.model import (
-    Claim,
-    Config,
-    Disk,
-    Instance,
-    Node,
-    NodeGroup,
-    Pair,
-    pair_of,
-)
+from moorage.jobs import Lock, Operation, Question, View
+from moorage.model import Claim, Config, Disk, Instance, Node, NodeGroup, Pair, pair_of
 
 from . import copies, disk_checks, disk_spec, node_tasks, pairs, placement, policy
 from .dependents import ask_dependents, check_no_dependents
@@ -26,14 +20,14 @@ from .disk_access import (
     ask_candidates,
     ask_reach,
     check_reach,
+    check_sound,
     group_of,
     worker,
 )
 from .disk_spec import DiskSpec
 from .liveness import check_known, runs
-from .quarantine import check_sound
 from .silence import rescue
-from .storage.units import Named, has_room, unit_of
+from .storage.units import has_room, unit_of
 
 MOST_RATE = 1 << 20
 """MiB a second: more is no limit."""
@@ -86,19 +80,13 @@ class Conversion:
         return group_of(config, self.disk)
 
     def worker(self, view: View) -> Node:
-        """Return the node that has both volumes for the time of the work.
-
-        Raises
-        ------
-        WrongState
-            If there is none.
-        """
+        """Return the node that has both volumes; raise `WrongState` if none can."""
         config, owner = view.config, view.config.owner(self.disk)
         if owner is None and not self.node:
             return worker(view, self.disk)
         node = config.node(self.node or (owner.primary_node if owner else ""))
         if owner and owner.primary_node != node.uuid:
-            home = config.node(owner.primary_node).name
+            home = config.home(owner).name
             raise WrongState(
                 f"instance {owner.name} has disk {self.disk.label} on node {home}: the "
                 f"work is done there, not on {node.name}",
@@ -124,13 +112,7 @@ class Conversion:
         return pairs.wanted(view, template, node, self.peer(view), beside)
 
     def target(self, view: View, beside: Iterable[Disk] = ()) -> Disk:
-        """Return the new volume, as a disk that has no name.
-
-        Parameters
-        ----------
-        beside
-            Other new volumes of the same request.
-        """
+        """Return the new volume, `beside` others, as a disk that has no name."""
         owner = view.config.owner(self.disk)
         made = disk_spec.bear(
             view,
@@ -192,19 +174,79 @@ class Conversion:
                 hint=f"gnt-instance shutdown {owner.name}",
             )
 
-    def made(self, view: View) -> tuple[tuple[Named, int], ...]:
-        """Return what room it takes; an adopted device is there."""
-        if self.wanted.adopt:
-            return ()
-        return (disk_spec.room(view, self.wanted, self.worker(view)),)
+
+class ToStorage(Operation, frozen=True, kw_only=True):
+    """An operation that copies a disk's data to storage that somebody names.
+
+    Attributes
+    ----------
+    disk_template
+        The new one; the disk's own, where none is named.
+    pool
+        The storage pool that the data is to be in.
+    params
+        Parameters of the template or the provider.
+    node
+        Where the work is done, and where the data of a template stay that is local to
+        a node. A disk that an instance has is where the instance is. Behind a colon,
+        the second node of a mirrored disk: ``node1:node2``, or ``:node2``.
+    rate
+        MiB a second at most; 0 for no limit.
+    force_params
+        Accept parameters that the provider does not list.
+    ignore_capacity
+        Whether it may be larger than the room that its storage has.
+    """
+
+    plans = True
+
+    disk: str
+    disk_template: str | None = None
+    pool: str | None = None
+    provider: str | None = None
+    access: str | None = None
+    params: dict[str, Any] = field(default_factory=dict)
+    node: str | None = None
+    rate: int = 0
+    force_params: bool = False
+    ignore_capacity: bool = False
+
+    @property
+    def named_params(self) -> dict[str, Any]:
+        """The parameters; two of them are given as fields."""
+        return self.params | {"provider": self.provider, "access": self.access}
+
+    @abstractmethod
+    def conversion(self, view: View) -> Conversion:
+        """Return what is wanted."""
+
+    def converted(self, disk: Disk, wanted: DiskSpec) -> Conversion:
+        """Return what is wanted, on the nodes that were named."""
+        node, _, second = (self.node or "").partition(":")
+        return Conversion(disk, wanted, node, second)
+
+    def locks(self, view: View) -> Iterator[Lock]:
+        """Hold the disk, its instance and a new name; share nodes that may work."""
+        return self.conversion(view).locks(view)
+
+    def questions(self, view: View) -> Iterator[Question]:
+        """Ask who runs it, who can work on it, and what the new storage offers."""
+        return self.conversion(view).questions(view)
+
+    def claims(self, view: View) -> Iterator[Claim]:
+        """Claim the room of the new volume."""
+        return claims(view, [self.conversion(view)])
+
+    def warnings(self, view: View) -> Iterator[str]:
+        """Say which nodes of the group will not reach it."""
+        found = self.conversion(view)
+        return disk_checks.warnings(view, found.wanted, found.worker(view))
 
 
 def check_room(view: View, all_of: Sequence[Conversion]) -> None:
     """Raise `NoCapacity` unless there is room for the new volumes, together."""
     told = ", ".join(one.disk.label for one in all_of)
-    for claim in _rooms(view, all_of):
-        node = view.config.node(claim.node)
-        placement.check_room_for(view, f"the data of disk {told}", node, claim.rooms)
+    placement.check_rooms(view, f"the data of disk {told}", _rooms(view, all_of))
 
 
 def claims(view: View, all_of: Sequence[Conversion]) -> Iterator[Claim]:
@@ -215,12 +257,9 @@ def claims(view: View, all_of: Sequence[Conversion]) -> Iterator[Claim]:
 
 def _rooms(view: View, all_of: Sequence[Conversion]) -> Iterator[Claim]:
     """Yield the room of the new volumes, on one node or on a pair of nodes."""
-    made = tuple(made for one in all_of for made in one.made(view))
-    if made:
-        first = targets(view, all_of[:1])[0]
-        pair = pair_of(first)
-        for uuid in pair.nodes if pair else (all_of[0].worker(view).uuid,):
-            yield Claim(node=uuid, rooms=made)
+    wishes = [one.wanted for one in all_of]
+    for first in all_of[:1]:
+        yield from disk_spec.rooms(view, wishes, first.worker(view), first.peer(view))
 
 
 def targets(view: View, all_of: Sequence[Conversion]) -> list[Disk]:
@@ -240,11 +279,10 @@ def check_rate(rate: int) -> None:
 def check_policy(view: View, owner: Instance, all_of: Sequence[Conversion]) -> None:
     """Raise `BadInput` if the policy of an instance's group has no such disks."""
     config = view.config
-    group = config.group(config.node(owner.primary_node).group)
+    group = config.group_of(owner)
     new = {one.disk.uuid: one.wanted.template for one in all_of}
     after = [
         replace(disk, dev_type=new.get(disk.uuid, disk.dev_type))
         for disk in config.disks_of(owner)
     ]
-    sizes = policy.sizes_of(config, owner), policy.sizes_of(config, owner, after)
-    policy.check_change(config, group, owner.name, *sizes)
+    policy.check_change(config, group, owner, policy.sizes_of(config, owner, after))

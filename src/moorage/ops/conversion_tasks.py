@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Run, Task, View, commit
-from moorage.model import Change, Disk, Instance, Node
+from moorage.jobs import Run, Task, View
+from moorage.model import Disk, Instance, Node
 from moorage.protocol import (
     AwaitMirror,
     CopyDisk,
@@ -25,13 +25,22 @@ from moorage.protocol import (
     KillPrograms,
     MirrorDisk,
     SettleMirror,
+    SplitMirror,
     SwitchMirror,
 )
-from moorage.storage.templates.ext import metadata, plain
 
 from . import copies, node_tasks
 from .conversion import Conversion, targets
 from .liveness import holds, runs
+from .node_tasks import OfGuest
+
+
+class OfMirror(OfGuest):
+    """What every verb is told that mirrors a guest's disk to another volume."""
+
+    disk: Disk
+    slot: int
+    to: Disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +69,17 @@ class Step:
         """Whether the node has the disk attached, and keeps it so."""
         return self.owner is not None and holds(self.view, self.owner)
 
-    @property
-    def _asked(self) -> Disk:
-        """The new volume, by the name that people know."""
-        return replace(self.target, name=self.target.name or self.disk.name)
-
     def make(self) -> Iterator[Task]:
         """Yield what makes the new volume, and attaches it."""
         config, disk, target, node = self.view.config, self.disk, self.target, self.node
         if not self.adopted:
-            yield from node_tasks.verify(config, self._asked, node)
+            # The new volume, by the name that people know.
+            asked = replace(target, name=target.name or disk.name)
+            yield from node_tasks.verify(config, asked, node)
             yield from copies.create(config, target, node)
         yield from copies.attach(config, target, node)
-        note = metadata(self.owner.name) if self.owner else plain(f"disk+{disk.label}")
-        yield node_tasks.setinfo(config, target, node, note)
+        owner = self.owner.name if self.owner else ""
+        yield node_tasks.setinfo(config, target, node, owner, label=disk.label)
 
     def fill(self) -> Iterator[Task]:
         """Yield what makes the volumes equal; at rest, nothing is attached then."""
@@ -95,13 +101,7 @@ class Step:
         yield Run(
             what=f"mirror {whose} on {self.node.name}",
             node=self.node.uuid,
-            do=MirrorDisk(
-                **node_tasks.of_guest(guest),
-                disk=self.disk,
-                slot=guest.disks.index(self.disk.uuid),
-                to=self.target,
-                rate=self.rate,
-            ),
+            do=MirrorDisk(**self._told(self.disk), rate=self.rate),
             undo=given_up,
         )
         yield Run(
@@ -116,19 +116,31 @@ class Step:
             raise WrongState(f"disk {self.disk.label} belongs to nobody")
         return self.owner
 
+    def _told(self, disk: Disk) -> OfMirror:
+        """Return what verbs on a mirror are told, of the disk as it is then."""
+        guest = self.guest()
+        return {
+            **node_tasks.of_guest(guest),
+            "disk": disk,
+            "slot": guest.disks.index(disk.uuid),
+            "to": self.target,
+        }
+
+    def split(self) -> Run:
+        """Return the task that ends a mirror; the guest goes on with what it had."""
+        return Run(
+            what=f"end the mirror of disk {self.disk.label} of {self.guest().name}",
+            node=self.node.uuid,
+            do=SplitMirror(**self._told(self.disk)),
+        )
+
     def switch(self) -> Iterator[Task]:
         """Yield what gives a running guest the new volume; DropMirror undoes it."""
         if self.live:
-            guest = self.guest()
             yield Run(
-                what=f"switch disk {self.disk.label} of {guest.name}",
+                what=f"switch disk {self.disk.label} of {self.guest().name}",
                 node=self.node.uuid,
-                do=SwitchMirror(
-                    **node_tasks.of_guest(guest),
-                    disk=self.disk,
-                    slot=guest.disks.index(self.disk.uuid),
-                    to=self.target,
-                ),
+                do=SwitchMirror(**self._told(self.disk)),
             )
 
     def after(self) -> tuple[Disk, Disk]:
@@ -163,16 +175,10 @@ class Step:
         """Yield what lets the guest, or its node, have the new volume for good."""
         config, node = self.view.config, self.node
         if self.live:
-            guest = self.guest()
             yield Run(
-                what=f"let {guest.name} go on with disk {new.label}",
+                what=f"let {self.guest().name} go on with disk {new.label}",
                 node=node.uuid,
-                do=SettleMirror(
-                    **node_tasks.of_guest(guest),
-                    disk=new,
-                    slot=guest.disks.index(new.uuid),
-                    to=self.target,
-                ),
+                do=SettleMirror(**self._told(new)),
                 tolerant=True,
                 patient=True,
             )
@@ -202,11 +208,10 @@ class Step:
         """Yield the end of the old volume; one that cannot be removed stays visible."""
         config, whose = self.view.config, f"the old volume of disk {self.disk.label}"
         hint = f"the disk has its new volume; the old one is disk {old.uuid}"
-        for removed in copies.remove(config, old, self.node, hint=hint):
-            where = config.node(removed.node).name
-            yield replace(removed, what=f"remove {whose} on {where}")
-        what = f"forget {whose}"
-        yield commit(what, Change((), (old,)), {}, final=True)
+        for node in (*copies.peers(config, old, self.node), self.node):
+            removed = node_tasks.remove(config, old, node, hint=hint)
+            yield replace(removed, what=f"remove {whose} on {node.name}")
+        yield self.view.record(f"forget {whose}", drop=(old,), final=True)
 
 
 def copy(view: View, source: Disk, target: Disk, node: Node, rate: int = 0) -> Run:
@@ -242,10 +247,9 @@ def convert(view: View, all_of: Sequence[Conversion], rate: int = 0) -> Iterator
     for step in steps:
         yield from step.switch()
     pairs = [step.after() for step in steps]
-    change = Change(tuple(disk for pair in pairs for disk in pair))
     told = ", ".join(f"{new.label} in {new.dev_type}" for new, _ in pairs)
-    what = f"record disk {told}"
-    yield commit(what, change, view.config.before(change), final=True)
+    both = (disk for pair in pairs for disk in pair)
+    yield view.record(f"record disk {told}", *both, final=True)
     for step, (new, old) in zip(steps, pairs, strict=True):
         whose = f"the old volume of disk {new.label}"
         for task in step.settle(new, old):

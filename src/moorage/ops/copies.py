@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Run
-from moorage.model import Config, Disk, Instance, Node, pair_of
+from moorage.jobs import Lock, Run, Task, View
+from moorage.model import Claim, Config, Disk, Instance, Node, pair_of
 from moorage.protocol import AttachDisk, AwaitSync, CloseDisk, DetachDisk
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED, SHARED
 
 from . import node_tasks
-from .node_tasks import of_disk
+from .disk_access import elsewhere, forgetting
+from .node_tasks import of_disk, on_disk
+from .storage.units import occupied, unit_of
 
 
 def keeps(disk: Disk, node: Node) -> bool:
@@ -49,7 +51,7 @@ def hold(config: Config, disks: Iterable[Disk]) -> Iterator[Lock]:
 
 def secondary(config: Config, instance: Instance) -> Node | None:
     """Return the node that keeps the other copies of an instance's mirrored disks."""
-    home = config.node(instance.primary_node)
+    home = config.home(instance)
     for disk in config.disks_of(instance):
         for node in others(config, disk, home):
             return node
@@ -78,7 +80,10 @@ def check_alone(config: Config, disk: Disk, node: Node) -> None:
         )
 
 
-# -- tasks -----------------------------------------------------------------------------
+def room(config: Config, disks: Iterable[Disk], template: str, node: Node) -> Claim:
+    """Claim the room of copies of disks on a node, kept as disks of a template."""
+    made = ((unit_of(config, one), occupied(template, one.size)) for one in disks)
+    return Claim(node=node.uuid, rooms=tuple(made))
 
 
 def create(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
@@ -93,14 +98,13 @@ def attach(
     node: Node,
     *,
     held: bool = False,
-    ignore_size: bool = False,
     alone: bool = False,
 ) -> Iterator[Run]:
     """Attach, and open on `node` for it alone; undone by detaching.
 
     Parameters
     ----------
-    held, ignore_size
+    held
         See :func:`moorage.ops.node_tasks.attach`.
     alone
         Whether it is to be used although a peer cannot follow.
@@ -117,9 +121,7 @@ def attach(
         opened = SEIZED if disk.behind == node.uuid else ALONE
     for peer in peers(config, disk, node):
         yield follow(config, disk, peer, held=held, tolerant=alone)
-    yield node_tasks.attach(
-        config, disk, node, opened, held=held, ignore_size=ignore_size
-    )
+    yield node_tasks.attach(config, disk, node, opened, held=held)
 
 
 def follow(
@@ -131,13 +133,8 @@ def follow(
     tolerant: bool = False,
 ) -> Run:
     """Attach on a peer, which then follows what is written elsewhere."""
-    return Run(
-        what=f"attach the copy of disk {disk.label} on {peer.name}",
-        node=peer.uuid,
-        do=AttachDisk(**of_disk(config, disk)),
-        undo=None if held else DetachDisk(**of_disk(config, disk)),
-        tolerant=tolerant,
-    )
+    verbs = AttachDisk, None if held else DetachDisk
+    return on_disk(config, disk, peer, "attach the copy of", *verbs, tolerant=tolerant)
 
 
 def detach(
@@ -162,20 +159,16 @@ def let_go(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
         yield node_tasks.let_go(config, disk, one)
 
 
-def remove(
-    config: Config,
-    disk: Disk,
-    node: Node,
-    *,
-    sought: bool = False,
-    tolerant: bool = False,
-    hint: str = "",
-) -> Iterator[Run]:
-    """Destroy the volumes: no way back (:func:`moorage.ops.node_tasks.remove`)."""
+def destroy(
+    view: View, disk: Disk, node: Node, *, tolerant: bool = False
+) -> Iterator[Task]:
+    """Destroy the volumes of a disk that a node may have to find first; forget it."""
+    config, sought, hint = view.config, elsewhere(disk, node), forgetting(disk)
     for one in (*peers(config, disk, node), node):
         yield node_tasks.remove(
             config, disk, one, sought=sought, tolerant=tolerant, hint=hint
         )
+    yield view.record(f"forget disk {disk.label}", drop=(disk,))
 
 
 def left_behind(config: Config, disk: Disk) -> Iterator[str]:
@@ -195,10 +188,7 @@ def wait(
 ) -> Iterator[Run]:
     """Wait until both copies of a mirrored disk are the same.
 
-    Parameters
-    ----------
-    firm
-        Whether that they do not become so is a failure, or else a warning.
+    That they do not become so is a warning, or, where it is `firm`, a failure.
     """
     if keeps(disk, node) and peers(config, disk, node):
         yield Run(
@@ -209,17 +199,8 @@ def wait(
         )
 
 
-# -- a guest that goes to another node -------------------------------------------------
-
-
 def take_over(config: Config, disk: Disk, node: Node, *, seized: bool) -> Iterator[Run]:
-    """Attach where a guest starts that another node may have lost.
-
-    Parameters
-    ----------
-    seized
-        Whether it is to be used although the copy on `node` may lack what was written.
-    """
+    """Attach where a guest starts; if `seized`, a copy that may lack writes, too."""
     for peer in peers(config, disk, node):
         yield follow(config, disk, peer, tolerant=True)
     opened = SEIZED if seized and keeps(disk, node) else ALONE
@@ -247,9 +228,4 @@ def leave(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
 
 def close(config: Config, disk: Disk, node: Node) -> Run:
     """Stop writing on a node, whatever it did before."""
-    return Run(
-        what=f"close disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=CloseDisk(**of_disk(config, disk)),
-        tolerant=True,
-    )
+    return on_disk(config, disk, node, "close", CloseDisk, tolerant=True)

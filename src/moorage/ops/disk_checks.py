@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whether a disk that is wanted can be made, or taken over, where it is wanted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from moorage.errors import BadInput, MoorageError, NotSupported, WrongState
-from moorage.jobs import Question, View
-from moorage.model import Config, Disk, Node, NodeGroup, Pair
+from moorage.jobs import View
+from moorage.model import Config, Disk, Node, Pair
 from moorage.storage import Can, Reach
 from moorage.storage.provider import check_parameters, usable
 from moorage.storage.templates import template_named
@@ -20,10 +20,7 @@ from .node_tasks import providers_on
 def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) -> None:
     """Raise `Refused` unless the disk can be made for use on `node` and its group.
 
-    Parameters
-    ----------
-    pair
-        Of a mirrored disk, who keeps its copies; None while they are not chosen yet.
+    The `pair` keeps a mirrored one; None while it is not chosen yet.
     """
     kind, group = wanted.kind, view.config.group(node.group)
     if wanted.pool:
@@ -34,7 +31,9 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
         facts = kind.capabilities.facts
         exclusive_storage.check(view.config, node, facts, wanted.spindles)
     if wanted.name:
-        _check_name(view, wanted, wanted.name)
+        check_unused(view.config, wanted.name)
+        if kind.capabilities.provider:
+            check_unknown(view.config, wanted.name)
     if pair is None and pairs.is_mirrored(wanted.template):
         return
     disk = bear(view, wanted, node, pair=pair)
@@ -47,12 +46,6 @@ def check(view: View, wanted: DiskSpec, node: Node, pair: Pair | None = None) ->
     else:
         keepers = map(view.config.node, pair.nodes) if pair else [node]
         placement.check_groups(view, disk, keepers)
-
-
-def _check_name(view: View, wanted: DiskSpec, name: str) -> None:
-    check_unused(view.config, name)
-    if wanted.kind.capabilities.provider:
-        check_unknown(view.config, name)
 
 
 def _check_adopted(view: View, wanted: DiskSpec, disk: Disk, node: Node) -> None:
@@ -99,10 +92,8 @@ def offers(view: View, wanted: DiskSpec, node: Node) -> bool:
     """Whether a node answered, and has the provider that a new disk needs."""
     if not wanted.kind.capabilities.provider:
         return True
-    try:
-        found = usable(providers(view, node)).get(str(wanted.params.get("provider")))
-    except MoorageError:
-        return False
+    known = usable(view.told(providers_on(node.uuid)) or [])
+    found = known.get(str(wanted.params.get("provider")))
     return found is not None and found.valid
 
 
@@ -115,7 +106,9 @@ def warnings(view: View, wanted: DiskSpec, worker: Node) -> Iterator[str]:
     if not wanted.kind.capabilities.provider:
         return
     disk, group = bear(view, wanted, worker), view.config.group(worker.group)
-    for node in _telling(view, group, worker, providers_on):
+    for node in online(view.config, group):
+        if node != worker and not view.reached(providers_on(node.uuid)):
+            continue  # one that gives no answer does not hold the others up
         try:
             check_provider(view, disk, node)
         except MoorageError as error:
@@ -132,17 +125,3 @@ def check_distinct(wishes: list[DiskSpec]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise BadInput(f"two disks would be named '{twice[0]}'")
-
-
-def _telling(
-    view: View, group: NodeGroup, worker: Node, ask_node: Callable[[str], Question]
-) -> list[Node]:
-    """Return the nodes of a group that must be able to use a new disk.
-
-    One that gives no answer does not hold the others up, unless it is to do the work.
-    """
-    return [
-        node
-        for node in online(view.config, group)
-        if node == worker or view.reached(ask_node(node.uuid))
-    ]

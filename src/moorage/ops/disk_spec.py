@@ -12,12 +12,21 @@ from msgspec import Struct, field
 
 from moorage.errors import BadInput
 from moorage.jobs import Lock, Question, View
-from moorage.model import Config, Device, Disk, Node, NodeGroup, Pair, StoragePool
+from moorage.model import (
+    Claim,
+    Config,
+    Device,
+    Disk,
+    Node,
+    NodeGroup,
+    Pair,
+    StoragePool,
+)
 from moorage.storage import Can, Reach, Template, VolumeRequest
 from moorage.storage.templates import template_named
 from moorage.units import Mib
 
-from . import exclusive_storage, identity, pools
+from . import exclusive_storage, identity, pairs, pools
 from .disk_access import online
 from .disk_names import check_disk_name, hold_names
 from .node_tasks import diskparams, providers_on, settings
@@ -76,17 +85,8 @@ def wish(
 ) -> DiskSpec:
     """Return the disk that ``{size: 1024, provider: nas, …}`` describes.
 
-    Parameters
-    ----------
-    default
-        The template of a disk that names neither one nor a storage pool.
-
-    Raises
-    ------
-    BadInput
-        If there is no template, or a value is off.
-    NotFound
-        If there is no such storage pool.
+    It is of the template `default`, where it names neither one nor a storage pool.
+    Raise what :func:`specified` does.
     """
     return specified(
         config,
@@ -131,12 +131,15 @@ def specified(
             "or pool=NAME",
         )
     own = {key: value for key, value in params.items() if value is not None}
+    adopt = given.get("adopt")
+    if adopt:
+        adopt = template_named(str(template)).adoptable(str(adopt))
     return DiskSpec(
         template=str(template),
         size=checked_size(given.get("size")),
         mode=checked_mode(given.get("mode", "rw")),
         name=checked_name(given.get("name")),
-        adopt=checked_volume(str(template), given.get("adopt")),
+        adopt=adopt or None,
         spindles=exclusive_storage.checked_spindles(given.get("spindles")),
         params=pools.completed(pool, own) if pool else own,
         pool=pool,
@@ -175,11 +178,6 @@ def checked_mode(value: object) -> str:
     if value not in MODES:
         raise BadInput(f"a disk's mode is rw or ro, not '{value}'")
     return str(value)
-
-
-def checked_volume(template: str, value: object) -> str | None:
-    """Return a volume to adopt, as a template names it; None for none."""
-    return template_named(template).adoptable(str(value)) if value else None
 
 
 def checked_name(value: object) -> str | None:
@@ -265,6 +263,21 @@ def bear(
     )
 
 
+def bear_all(
+    view: View, wishes: Iterable[DiskSpec], node: Node, peer: Node | None, instance: str
+) -> list[Disk]:
+    """Return new disks of an instance by their slots; each knows of those before it.
+
+    The instance runs on `node`; `peer` keeps second copies, if any disk has them.
+    """
+    made: list[Disk] = []
+    for index, wanted in enumerate(wishes):
+        pair = pairs.wanted(view, wanted.template, node, peer, made)
+        disk = bear(view, wanted, node, index=index, instance=instance, pair=pair)
+        made.append(disk)
+    return made
+
+
 def adopted(wanted: DiskSpec) -> dict[str, Any]:
     """Return what says which volume is adopted; nothing if none is."""
     return {"adopt": wanted.adopt} if wanted.adopt else {}
@@ -279,7 +292,7 @@ def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, 
 def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
     """Return the storage unit that a new disk in a group will be in."""
     given = parameters(config, wanted, group) | adopted(wanted)
-    return unit_named(config.cluster, wanted.template, given, wanted.pool)
+    return unit_named(config, wanted.template, given, wanted.pool)
 
 
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:
@@ -313,8 +326,27 @@ def born_size(view: View, wanted: DiskSpec, node: Node) -> Mib:
     return wanted.size
 
 
-def room(view: View, wanted: DiskSpec, node: Node) -> tuple[Named, int]:
-    """Return what a new disk takes: its storage unit, and MiB."""
+def taken(
+    view: View, wishes: Iterable[DiskSpec], node: Node
+) -> tuple[tuple[Named, int], ...]:
+    """Return storage unit and MiB of new disks on a node; what is adopted is there."""
     group = view.config.group(node.group)
-    size = born_size(view, wanted, node)
-    return unit(view.config, wanted, group), occupied(wanted.template, size)
+    return tuple(
+        (
+            unit(view.config, one, group),
+            occupied(one.template, born_size(view, one, node)),
+        )
+        for one in wishes
+        if not one.adopt
+    )
+
+
+def rooms(
+    view: View, wishes: Collection[DiskSpec], node: Node, peer: Node | None = None
+) -> Iterator[Claim]:
+    """Claim the room of new disks, and on a peer that of their second copies."""
+    mirrored = [one for one in wishes if pairs.is_mirrored(one.template)]
+    for place, made in ((node, wishes), (peer, mirrored)):
+        found = taken(view, made, place) if place else ()
+        if place and found:
+            yield Claim(node=place.uuid, rooms=found)

@@ -33,14 +33,7 @@ from moorage.storage import Reach
 from moorage.storage.templates import template_named
 
 from .node_tasks import beparams
-from .storage.units import (
-    Named,
-    has_room,
-    is_provided,
-    occupied,
-    provider_of,
-    unit_of,
-)
+from .storage.units import Named, has_room, is_provided, occupied, provider_of, unit_of
 
 Facts = Mapping[str, NodeFacts]
 """What nodes said, by uuid; silent ones are left out."""
@@ -67,6 +60,18 @@ class Newcomer:
     units: tuple[Named, ...] = ()
     tags: tuple[str, ...] = ()
     spindle_use: int = 1
+
+
+def on_record(config: Config, instance: Instance) -> Newcomer:
+    """Return what an instance takes elsewhere, whose disks are made already."""
+    full = beparams(config, instance)
+    return Newcomer(
+        instance.name,
+        memory=int(full["maxmem"]),
+        vcpus=int(full["vcpus"]),
+        tags=instance.tags,
+        spindle_use=int(full["spindle_use"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +139,6 @@ def newcomer(wanted: Newcomer, how: Reading) -> htools.InstanceRow:
     )
 
 
-# -- groups and policies ---------------------------------------------------------------
-
-
 def _groups(config: Config, nodes: Iterable[Node]) -> list[NodeGroup]:
     uuids = dict.fromkeys(node.group for node in nodes)
     return sorted((config.group(u) for u in uuids), key=lambda g: nice(g.name))
@@ -173,9 +175,6 @@ def _any_size(found: htools.Policy) -> htools.Policy:
     return replace(found, ranges=ranges, templates=TEMPLATES)
 
 
-# -- nodes and instances ---------------------------------------------------------------
-
-
 def _pending(view: View) -> tuple[Claim, ...]:
     """Return the claims that the configuration does not show yet."""
     return tuple(one for one in view.claims if not _is_recorded(view.config, one))
@@ -203,8 +202,6 @@ class _Rows:
         self.measured = _measured(how.facts)
         self.arriving = {one.instance: one for one in claims if one.instance}
         self._reached: dict[frozenset[Named], frozenset[int] | None] = {}
-
-    # -- nodes ---------------------------------------------------------------------
 
     def node(self, node: Node, groups: list[NodeGroup]) -> htools.NodeRow:
         """Return a node's row; where nothing may go counts as off."""
@@ -252,31 +249,21 @@ class _Rows:
             free = None if unit.free is None else max(0, unit.free - taken)
             yield htools.Unit(unit.name, free, unit.total, shared)
 
-    # -- instances -----------------------------------------------------------------
-
     def instances(self) -> Iterator[htools.InstanceRow]:
         """Yield who is here, and who comes, in the order of queries."""
         rows = [*self._residents(), *self._claimed()]
         yield from sorted(rows, key=lambda row: nice(row.name))
 
     def _residents(self) -> Iterator[htools.InstanceRow]:
-        for node in self.how.nodes:
-            for uuid in self.config.residents.get(node.uuid, ()):
-                one = self.config.instance(uuid)
-                claim = self.arriving.get(one.name)
-                home = claim.node if claim else node.uuid
-                if home in self.places:
-                    yield self._resident(one, self.places[home])
-        yield from self._from_elsewhere()
-
-    def _from_elsewhere(self) -> Iterator[htools.InstanceRow]:
-        """Yield instances of nodes that are not read, on their way to one that is."""
-        for claim in self.claims:
-            if not (claim.instance and self.config.knows(Instance, claim.instance)):
-                continue
-            one = self.config.instance(claim.instance)
-            if one.primary_node not in self.places and claim.node in self.places:
-                yield self._resident(one, self.places[claim.node])
+        config, residents = self.config, self.config.residents
+        here = [uuid for n in self.how.nodes for uuid in residents.get(n.uuid, ())]
+        known = (name for name in self.arriving if config.knows(Instance, name))
+        coming = [config.instance(name).uuid for name in known]
+        for one in map(config.instance, dict.fromkeys(here + coming)):
+            claim = self.arriving.get(one.name)
+            home = claim.node if claim else one.primary_node
+            if home in self.places:
+                yield self._resident(one, self.places[home])
 
     def _resident(self, one: Instance, home: int) -> htools.InstanceRow:
         backend, disks = self._backend | one.beparams, self.config.disks_of(one)
@@ -308,12 +295,8 @@ class _Rows:
     ) -> frozenset[int] | None:
         """Return the nodes that have all providers of some disks; None for all nodes.
 
-        Looked up once for all instances that have disks of the same providers.
-
-        Parameters
-        ----------
-        home
-            Where they are in use now, and so can be used.
+        Looked up once for all disks of the same providers. Where they are in use now,
+        their `home`, they can be used.
         """
         wanted = _providers(units)
         if wanted not in self._reached:

@@ -18,17 +18,14 @@ NOT_WRITING = frozenset({"incoming", "moved"})
 def guest(view: View, instance: Instance) -> GuestState | None:
     """Return the guest on the instance's node; None if it has no process there.
 
-    Raises
-    ------
-    MoorageError
-        If the node did not answer.
+    Raise what came instead of an answer.
     """
     return view.answer(guest_on(instance.primary_node, instance))
 
 
 def runs(view: View, instance: Instance) -> bool:
     """Whether the guest runs; on a node that somebody marked offline, it does not."""
-    if view.config.node(instance.primary_node).offline:
+    if view.config.home(instance).offline:
         return False
     found = guest(view, instance)
     return found is not None and found.state in ("running", "paused")
@@ -65,7 +62,7 @@ def check_known(view: View, instance: Instance) -> None:
 
     A node that gives no answer may still run it, and write.
     """
-    node = view.config.node(instance.primary_node)
+    node = view.config.home(instance)
     if node.offline:
         return
     try:
@@ -93,7 +90,7 @@ def check_nowhere_else(view: View, instance: Instance) -> None:
         if _has(view, node, instance)
     ]
     if found:
-        home = view.config.node(instance.primary_node).name
+        home = view.config.home(instance).name
         raise WrongState(
             f"instance {instance.name} runs on node {' and '.join(found)}, and should "
             f"be on {home}: started a second time, both would write to its disks",
@@ -112,10 +109,7 @@ def _others(config: Config, instance: Instance) -> list[Node]:
 
 def _has(view: View, node: Node, instance: Instance) -> bool:
     """Whether a node has a process of the guest that can write."""
-    try:
-        found = view.answer(guest_on(node.uuid, instance))
-    except MoorageError:
-        return False
+    found = view.told(guest_on(node.uuid, instance))
     return found is not None and found.state not in NOT_WRITING
 
 

@@ -162,13 +162,7 @@ def read(what: str, given: Mapping[str, Any]) -> Card:
 
 
 def new(making: Making, what: str, card: Card, *, mac: str = "") -> Nic:
-    """Return a new card.
-
-    Parameters
-    ----------
-    mac
-        Its hardware address, if that is taken already.
-    """
+    """Return a new card; its hardware address may be taken already (`mac`)."""
     network = _network(making.view.config, card)
     nic = Nic(
         uuid=making.view.fresh(),
@@ -184,7 +178,9 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
     """Return a card with changes; what is not named stays."""
     config = making.view.config
     making.leave(nic)
-    network = _after(config, nic, card)
+    network = _network(config, card)
+    if card.network is None and nic.network:
+        network = config.network(nic.network)
     moved = (network.uuid if network else None) != nic.network
     mac = nic.mac
     if card.mac is not None:
@@ -206,16 +202,6 @@ def changed(making: Making, what: str, nic: Nic, card: Card) -> Nic:
         network=network.uuid if network else None,
         nicparams=params,
     )
-
-
-def _after(config: Config, nic: Nic, card: Card) -> Network | None:
-    """Return the network that a changed card is in."""
-    if card.network is None:
-        return config.network(nic.network) if nic.network else None
-    return _network(config, card)
-
-
-# -- the parts of a card ---------------------------------------------------------------
 
 
 def _network(config: Config, card: Card) -> Network | None:
@@ -345,9 +331,6 @@ def take_mac(
         mac = ":".join([prefix.lower(), tail[:2], tail[2:4], tail[4:6]])
         if not making.whose((MAC, mac)):
             return making.take((MAC, mac), what)
-
-
-# -- where cards can be ----------------------------------------------------------------
 
 
 def of_card(nic: Nic) -> Iterator[Address]:

@@ -5,7 +5,7 @@ Every operation on disks and guests is built of these few tasks; each names its 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ from moorage.protocol import (
     ListSystems,
     NetworkOf,
     NoteDisk,
+    OnDisk,
     RemoveDisk,
     UnmakeDisk,
     VerifyDisk,
@@ -48,6 +49,7 @@ from moorage.protocol import (
 from moorage.protocol.disk import ALONE, EXCLUSIVE
 from moorage.storage import Can, Holder
 from moorage.storage.templates import template_named
+from moorage.storage.templates.ext import metadata, plain
 from moorage.units import Mib
 
 
@@ -75,9 +77,6 @@ def diskparams(config: Config, template: str, group: NodeGroup) -> dict[str, Any
     """Return the parameters of a group's disks that have no others of their own."""
     cluster = config.cluster.diskparams.get(template, {})
     return cluster | group.diskparams.get(template, {})
-
-
-# -- what a verb is told ---------------------------------------------------------------
 
 
 class OfDisk(TypedDict):
@@ -140,13 +139,7 @@ def of_guest(instance: Instance) -> OfGuest:
 
 
 def of_whole(config: Config, instance: Instance, node: Node | None = None) -> OfWhole:
-    """Return what makes up a guest, but for its disks.
-
-    Parameters
-    ----------
-    node
-        Where it is to be, if that is not its primary node.
-    """
+    """Return what makes up a guest but for its disks, on its own or another node."""
     backend = beparams(config, instance)
     return {
         **of_guest(instance),
@@ -165,7 +158,7 @@ def wired(
     config: Config, instance: Instance, nic: Nic, node: Node | None = None
 ) -> Nic:
     """Return a card with all its parameters, as they are on a node."""
-    home = node or config.node(instance.primary_node)
+    home = node or config.home(instance)
     params = nicparams.filled(config.cluster, config.group(home.group), nic)
     return replace(nic, nicparams=to_builtins(params))
 
@@ -175,9 +168,6 @@ def networks(config: Config, nics: Iterable[Nic]) -> tuple[NetworkOf, ...]:
     found = map(config.network, dict.fromkeys(n.network for n in nics if n.network))
     names = NetworkOf.__struct_fields__
     return tuple(NetworkOf(**{n: getattr(one, n) for n in names}) for one in found)
-
-
-# -- questions -----------------------------------------------------------------------
 
 
 def guest_on(node: str, instance: Instance) -> Ask[GuestState | None]:
@@ -205,7 +195,35 @@ def devices_on(node: str, paths: Iterable[str]) -> Ask[list[Device]]:
     return Ask(node, GetDevices(paths=tuple(paths)))
 
 
-# -- tasks on disks ------------------------------------------------------------------
+class How(TypedDict, total=False):
+    """How a task is done: see :class:`moorage.jobs.Run`."""
+
+    final: bool
+    tolerant: bool
+    patient: bool
+    spoils: bool
+    lasting: bool
+    hint: str
+
+
+def on_disk(
+    config: Config,
+    disk: Disk,
+    node: Node,
+    what: str,
+    do: type[OnDisk[Any]],
+    undo: type[OnDisk[Any]] | None = None,
+    **how: Unpack[How],
+) -> Run:
+    """Return a task with a disk on a node; `what` is read before the word ``disk``."""
+    told = of_disk(config, disk)
+    return Run(
+        what=f"{what} disk {disk.label} on {node.name}",
+        node=node.uuid,
+        do=do(**told),
+        undo=undo(**told) if undo else None,
+        **how,
+    )
 
 
 def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
@@ -214,22 +232,13 @@ def verify(config: Config, disk: Disk, node: Node) -> Iterator[Run]:
     It changes nothing. It belongs before the first task that does.
     """
     if Can.VERIFY in template_named(disk.dev_type).capabilities.can:
-        yield Run(
-            what=f"verify the parameters of disk {disk.label} on {node.name}",
-            node=node.uuid,
-            do=VerifyDisk(**of_disk(config, disk)),
-        )
+        yield on_disk(config, disk, node, "verify the parameters of", VerifyDisk)
 
 
 def create(config: Config, disk: Disk, node: Node) -> Run:
     """Make the volume; undone by removing it, if the node made it."""
-    return Run(
-        what=f"create disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=CreateDisk(**of_disk(config, disk)),
-        undo=UnmakeDisk(**of_disk(config, disk)),
-        lasting=True,
-    )
+    verbs = CreateDisk, UnmakeDisk
+    return on_disk(config, disk, node, "create", *verbs, lasting=True)
 
 
 def attach(
@@ -258,19 +267,6 @@ def attach(
     )
 
 
-def attach_again(config: Config, disk: Disk, node: Node) -> Run:
-    """Look again where an attached disk is, and whether it has the recorded size.
-
-    What was known stays, if that fails.
-    """
-    return Run(
-        what=f"look at disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=AttachDisk(**of_disk(config, disk), opened=EXCLUSIVE),
-        tolerant=True,
-    )
-
-
 def detach(
     config: Config,
     disk: Disk,
@@ -281,11 +277,7 @@ def detach(
 ) -> Run:
     """Detach on a node; undone by attaching, but for a tolerant one.
 
-    Parameters
-    ----------
-    held
-        Whether it was attached there at all; if not, this is a precaution, and there
-        is nothing to undo.
+    If the node did not hold it, this is a precaution, and there is nothing to undo.
     """
     again = AttachDisk(**of_disk(config, disk), opened=ALONE, ignore_size=True)
     return Run(
@@ -303,13 +295,8 @@ def let_go(config: Config, disk: Disk, node: Node) -> Run:
     A guest that was stopped is not started again because its storage cannot be
     stopped. The node holds the disk then, until the next start takes it up.
     """
-    return Run(
-        what=f"detach disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=DetachDisk(**of_disk(config, disk)),
-        tolerant=True,
-        final=True,
-    )
+    how = How(tolerant=True, final=True)
+    return on_disk(config, disk, node, "detach", DetachDisk, **how)
 
 
 def remove(
@@ -345,16 +332,17 @@ def remove(
 
 def forget(config: Config, disk: Disk, node: Node) -> Run:
     """Let a node forget a disk that it holds, whatever its storage says."""
-    return Run(
-        what=f"forget disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=ForgetDisk(**of_disk(config, disk)),
-        tolerant=True,
-    )
+    return on_disk(config, disk, node, "forget", ForgetDisk, tolerant=True)
 
 
-def setinfo(config: Config, disk: Disk, node: Node, text: str) -> Run:
-    """Leave a note beside the volume; nobody fails for its lack."""
+def setinfo(
+    config: Config, disk: Disk, node: Node, owner: str = "", *, label: str = ""
+) -> Run:
+    """Leave a note beside the volume: whose it is; nobody fails for its lack.
+
+    Without an owner, the instance's name, it is the disk's own label, or another one.
+    """
+    text = metadata(owner) if owner else plain(f"disk+{label or disk.label}")
     return Run(
         what=f"note the owner of disk {disk.label} on {node.name}",
         node=node.uuid,

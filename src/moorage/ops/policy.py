@@ -32,7 +32,7 @@ def sizes_of(
         vcpus=int(full["vcpus"]),
         disks=(*((disk.dev_type, disk.size) for disk in have), *more),
         nics=len(instance.nics),
-        spindle_use=int(full.get("spindle_use", 1)),
+        spindle_use=int(full["spindle_use"]),
     )
 
 
@@ -44,21 +44,17 @@ def check(config: Config, group: NodeGroup, name: str, sizes: ipolicy.Sizes) -> 
 
 
 def check_change(
-    config: Config,
-    group: NodeGroup,
-    name: str,
-    before: ipolicy.Sizes,
-    after: ipolicy.Sizes,
+    config: Config, group: NodeGroup, instance: Instance, after: ipolicy.Sizes
 ) -> None:
-    """Raise `BadInput` if a change breaks what was kept to until now.
+    """Raise `BadInput` if a change of an instance breaks what it keeps to by now.
 
     What was outside of the policy before is nobody's fault now.
     """
     policy = ipolicy.group_policy(config.cluster, group)
-    old = set(ipolicy.violations(policy, before))
+    old = set(ipolicy.violations(policy, sizes_of(config, instance)))
     found = [one for one in ipolicy.violations(policy, after) if one not in old]
     if found:
-        raise _breach(group, name, found)
+        raise _breach(group, instance.name, found)
 
 
 def outside(

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What to do about a node that gave no proper answer: not always the same."""
 
+from collections.abc import Iterable
+
 from moorage.errors import MoorageError, may_be_off
+from moorage.jobs import Question, View
 from moorage.model import Config, Instance, Node
 from moorage.storage import mirrored
 
@@ -18,10 +21,20 @@ def way_out(node: Node, error: MoorageError) -> str:
     return error.hint or "gnt-cluster verify"
 
 
+def unanswered(view: View, questions: Iterable[Question]) -> dict[str, str]:
+    """Return why nodes did not answer questions, by their names."""
+    asked = [
+        (view.config.node(one.node).name, view.answers.get(one)) for one in questions
+    ]
+    return {
+        name: said.message for name, said in asked if isinstance(said, MoorageError)
+    }
+
+
 def rescue(config: Config, instance: Instance) -> str:
     """Return what to type for an instance whose node is marked offline."""
     if all(disk.dev_type in mirrored() for disk in config.disks_of(instance)):
         return f"gnt-instance failover {instance.name}"
-    home = config.node(instance.primary_node).name
+    home = config.home(instance).name
     lost = f"gnt-instance remove --ignore-failures {instance.name}"
     return f"bring node {home} back; if it is gone for good: {lost}"

@@ -12,9 +12,12 @@ from msgspec import Meta, Struct
 from moorage import __version__
 from moorage.errors import WrongState
 
-NEWEST = 2
+NEWEST = 3
 """Version of the protocol between master and agents; raised when a verb or its meaning
-changes. 1 is from before versions were told, 2 brought copies of the master's state."""
+changes. 1 is from before versions were told, 2 brought copies of the master's state, 3
+several calls in one request."""
+SEVERAL = 3
+"""The version from which on an agent takes several calls in one request."""
 OLDEST = 1
 """The oldest version that this software still speaks."""
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a verb of the node agent is: a request with its arguments, and its answer."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
 from typing import Any, ClassVar, Generic, Self, TypeVar, get_args, get_origin
 
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
+from moorage.errors import MoorageError, Unreachable
 from moorage.model import Disk
 from moorage.storage import Holder
 
@@ -256,4 +257,22 @@ def fitting(call: Verb[R_co], value: object) -> R_co:
         If they are of another shape.
     """
     found: R_co = convert(value, answer_of(type(call)))
+    return found
+
+
+async def one_by_one(
+    do: Callable[[Verb[object]], Awaitable[object]], calls: Iterable[Verb[object]]
+) -> list[object]:
+    """Return what came of each call to one node; a `MoorageError` where it failed.
+
+    A node that gave no answer is not asked again: that error stands for the rest.
+    """
+    found: list[object] = []
+    gone: MoorageError | None = None
+    for call in calls:
+        try:
+            found.append(gone or await do(call))
+        except MoorageError as error:
+            gone = error if isinstance(error, Unreachable) else None
+            found.append(error)
     return found

@@ -3,7 +3,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,19 @@ def opened(path: Path) -> sqlite3.Connection:
         made.close()
         raise
     return made
+
+
+def to_read(path: Path) -> closing[sqlite3.Connection]:
+    """Open a store that may be under way, to read it; nothing is changed."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    return closing(sqlite3.connect(uri, uri=True, isolation_level=None))
+
+
+def copied(path: Path, target: Path) -> None:
+    """Copy a store as it is at one moment, to a file of its owner's alone."""
+    target.touch(mode=0o600)
+    with to_read(path) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +22,7 @@ from moorage.model.commits import Head, Key, Write
 from . import checksums
 from .base import ADVICE, Damaged, Stored, StoreError
 from .migrations import furnish
-from .records import at_once, head_of, opened, put_head, records_of, write
+from .records import at_once, head_of, opened, put_head, records_of, to_read, write
 
 T = TypeVar("T")
 
@@ -151,9 +150,7 @@ class SqliteStore:
         return Stored(head.version, records)
 
     def _whole(self) -> tuple[Head, Mapping[Key, bytes]]:
-        uri = f"{self.path.absolute().as_uri()}?mode=ro"
-        made = sqlite3.connect(uri, uri=True, isolation_level=None)
-        with closing(made) as database:
+        with to_read(self.path) as database:
             database.execute("BEGIN")
             return head_of(database)[0], records_of(database)[0]
 

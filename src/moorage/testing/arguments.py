@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Command lines as simulated programs read them."""
+"""What simulated programs read: command lines, and the records of their storage."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
+from typing import Any
+
+Records = MutableMapping[str, dict[str, Any]]
 
 
 def parsed(

@@ -5,7 +5,8 @@ import re
 
 from moorage.storage import Output
 
-from .stored import Records, Stored
+from .arguments import Records
+from .stored import Stored
 
 _DRBD = re.compile(r"/dev/drbd(\d+)")
 

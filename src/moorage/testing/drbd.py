@@ -5,13 +5,14 @@ Enough of the real one to show what an operation does wrong: a second writer, a 
 with old data, a split brain, a copy that stays behind.
 """
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from moorage.storage import Command, Output
 
-Records = MutableMapping[str, dict[str, Any]]
+from .arguments import Records
+
 _PRIMARY, _SECONDARY, _UNKNOWN = "Primary", "Secondary", "Unknown"
 _SPLIT = "split brain"
 
@@ -48,7 +49,8 @@ class Drbd:
         )
         if words[0] == "drbdmeta":
             return self._meta(node, words)
-        output = _TOOLS[words[1]](self, node, words[2:], options)
+        tool = getattr(self, f"_{words[1].replace('-', '_')}")
+        output: Output = tool(node, words[2:], options)
         self._settle()
         return output
 
@@ -81,8 +83,6 @@ class Drbd:
             self._put(device["meta"], md=_next(md, generation))
         elif self.devices[peer]["data"]:
             self._put(self.devices[peer]["data"], data=word)
-
-    # -- what the devices do -----------------------------------------------------------
 
     def _settle(self) -> None:
         """Let devices that have found each other compare their generations."""
@@ -151,8 +151,6 @@ class Drbd:
     def _set(self, key: str, **changes: Any) -> None:  # noqa: ANN401
         self.devices[key] = self.devices[key] | changes
 
-    # -- what is seen ------------------------------------------------------------------
-
     def _line(self, key: str) -> Iterator[str]:
         device, peer = self.devices[key], self._peer(key)
         minor = key.split(" ")[1]
@@ -179,8 +177,6 @@ class Drbd:
             return "SyncTarget"
         return "SyncSource" if self.devices[peer]["left"] else "Connected"
 
-    # -- drbdsetup and drbdmeta --------------------------------------------------------
-
     def _meta(self, node: str, words: list[str]) -> Output:
         volume = f"{node} {words[3].removeprefix('/dev/')}"
         if volume not in self.volumes:
@@ -205,7 +201,9 @@ class Drbd:
         key = f"{node} {resource.removeprefix('resource')}"
         return key if key in self.devices else None
 
-    def _new(self, node: str, words: list[str], _options: dict[str, str]) -> Output:
+    def _new_resource(
+        self, node: str, words: list[str], _options: dict[str, str]
+    ) -> Output:
         key = f"{node} {words[0].removeprefix('resource')}"
         if key in self.devices:
             return Output("resource exists", 20)
@@ -214,7 +212,9 @@ class Drbd:
         self.devices[key] = blank | own
         return Output()
 
-    def _minor(self, node: str, words: list[str], _options: dict[str, str]) -> Output:
+    def _new_minor(
+        self, node: str, words: list[str], _options: dict[str, str]
+    ) -> Output:
         self._set(f"{node} {words[1]}", device=True)
         return Output()
 
@@ -288,7 +288,9 @@ class Drbd:
             return False
         return not (self.devices[peer]["data"] and self._md(peer)["good"])
 
-    def _options(self, node: str, words: list[str], options: dict[str, str]) -> Output:
+    def _net_options(
+        self, node: str, words: list[str], options: dict[str, str]
+    ) -> Output:
         wanted = options["allow-two-primaries"] == "yes"
         for key, one in list(self.devices.items()):
             if not (key.startswith(f"{node} ") and one["mine"] == words[0]):
@@ -301,7 +303,9 @@ class Drbd:
                 self._set(side, two=wanted)
         return Output()
 
-    def _wait(self, node: str, words: list[str], _options: dict[str, str]) -> Output:
+    def _wait_connect(
+        self, node: str, words: list[str], _options: dict[str, str]
+    ) -> Output:
         return Output(code=0 if self._peer(f"{node} {words[0]}") else 5)
 
     def _resize(self, node: str, words: list[str], options: dict[str, str]) -> Output:
@@ -340,21 +344,3 @@ def _shown(device: dict[str, Any], minor: str) -> str:
             lines.append(f'            disk\t\t\t"/dev/{path}";')
         lines.append("        }")
     return "\n".join([*lines, "    }", "}", ""])
-
-
-_Tool = Callable[[Drbd, str, list[str], dict[str, str]], Output]
-_TOOLS: dict[str, _Tool] = {
-    "show": Drbd._show,  # noqa: SLF001
-    "new-resource": Drbd._new,  # noqa: SLF001
-    "new-minor": Drbd._minor,  # noqa: SLF001
-    "attach": Drbd._attach,  # noqa: SLF001
-    "detach": Drbd._detach,  # noqa: SLF001
-    "connect": Drbd._connect,  # noqa: SLF001
-    "disconnect": Drbd._disconnect,  # noqa: SLF001
-    "primary": Drbd._primary,  # noqa: SLF001
-    "secondary": Drbd._secondary,  # noqa: SLF001
-    "down": Drbd._down,  # noqa: SLF001
-    "net-options": Drbd._options,  # noqa: SLF001
-    "wait-connect": Drbd._wait,  # noqa: SLF001
-    "resize": Drbd._resize,  # noqa: SLF001
-}

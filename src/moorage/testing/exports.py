@@ -8,9 +8,10 @@ from typing import Any
 
 from moorage.errors import CommandFailed
 from moorage.storage import Command, Output
+from moorage.units import MIB
 
 from .contents import copied, place
-from .stored import MIB, Stored
+from .stored import Stored
 
 _TAKING_A_WORD = frozenset({"-f", "-O", "-r", "-t"})
 """Options of ``qemu-img`` that take a word."""

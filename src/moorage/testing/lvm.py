@@ -2,22 +2,23 @@
 """LVM on simulated nodes: volume groups, their volumes, and the programs' answers."""
 
 import json
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from moorage.storage import Output
+from moorage.units import MIB
 
-from .arguments import parsed
+from .arguments import Records, parsed
 
-Records = MutableMapping[str, dict[str, Any]]
-
-MIB = 1024 * 1024
 GROUP = "xenvg"
 """The volume group that every simulated node has, unless somebody takes it away."""
 _EXTENT = 4 * MIB
 _USUAL = {"devices": {"/dev/sda": 512 * 1024, "/dev/sdb": 512 * 1024}}
 """Physical volumes of a group, with their sizes in MiB."""
 _FAILED = 5
+_CHANGING = ("lvcreate", "lvremove", "lvextend", "lvchange", "lvrename")
+PROGRAMS = ("lvs", "vgs", "pvs", *_CHANGING, "pvchange", "vgreduce")
+"""The programs that it answers for: each has a method of its name."""
 
 
 class Lvm:
@@ -41,9 +42,8 @@ class Lvm:
     def answer(self, program: str, argv: tuple[str, ...]) -> Output:
         """Return what a program prints."""
         options, operands = parsed(argv, _SWITCHES)
-        return _PROGRAMS[program](self, options, operands)
-
-    # -- looking ----------------------------------------------------------------------
+        output: Output = getattr(self, f"_{program}")(options, operands)
+        return output
 
     def _group(self, name: str) -> Mapping[str, Any] | None:
         known = self._groups.get(f"{self._node} {name}")
@@ -110,8 +110,6 @@ class Lvm:
     def _closed(self, name: str) -> list[str]:
         """Return the devices that take no new volumes."""
         return list(self._groups.get(f"{self._node} {name}", {}).get("closed", ()))
-
-    # -- changing ---------------------------------------------------------------------
 
     def _lvcreate(self, options: Mapping[str, str], operands: list[str]) -> Output:
         if "--snapshot" in options:
@@ -191,22 +189,6 @@ class Lvm:
         del self._volumes[f"{self._node} {group}/{old}"]
         return Output()
 
-
-_Program = Callable[[Lvm, Mapping[str, str], list[str]], Output]
-_PROGRAMS: dict[str, _Program] = {
-    "lvs": Lvm._lvs,  # noqa: SLF001
-    "vgs": Lvm._vgs,  # noqa: SLF001
-    "pvs": Lvm._pvs,  # noqa: SLF001
-    "lvcreate": Lvm._lvcreate,  # noqa: SLF001
-    "lvremove": Lvm._lvremove,  # noqa: SLF001
-    "lvextend": Lvm._lvextend,  # noqa: SLF001
-    "lvchange": Lvm._lvchange,  # noqa: SLF001
-    "lvrename": Lvm._lvrename,  # noqa: SLF001
-    "pvchange": Lvm._pvchange,  # noqa: SLF001
-    "vgreduce": Lvm._vgreduce,  # noqa: SLF001
-}
-PROGRAMS = tuple(_PROGRAMS)
-"""The programs that it answers for."""
 
 _SWITCHES = frozenset(
     {"--yes", "--snapshot", "--nosuffix", "--removemissing", "--force"}

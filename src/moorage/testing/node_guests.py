@@ -24,6 +24,7 @@ from msgspec import json
 from moorage.errors import Failed
 from moorage.testing.guest_image.system import CHANNEL
 
+from .foreign import run
 from .guest import LONGEST_ANSWER, PATIENCE, Guest
 
 _MEMORY = 512
@@ -231,17 +232,17 @@ class NodeGuests:
         self.nodes: list[NodeGuest] = []
 
     def __enter__(self) -> Self:
-        _ip("link", "add", self._bridge, "type", "bridge")
-        _ip("addr", "add", f"{self.address}/24", "dev", self._bridge)
-        _ip("link", "set", self._bridge, "up")
+        run("ip", "link", "add", self._bridge, "type", "bridge")
+        run("ip", "addr", "add", f"{self.address}/24", "dev", self._bridge)
+        run("ip", "link", "set", self._bridge, "up")
         return self
 
     def __exit__(self, *_: object) -> None:
         for node in self.nodes:
             node.lose_power()
             with suppress(Failed):
-                _ip("link", "del", node.tap)
-        _ip("link", "del", self._bridge)
+                run("ip", "link", "del", node.tap)
+        run("ip", "link", "del", self._bridge)
         shutil.rmtree(self._home)
 
     def add(self, *disks: int) -> NodeGuest:
@@ -251,17 +252,7 @@ class NodeGuests:
         """
         node = NodeGuest(self._home, self._network, len(self.nodes) + 1, disks)
         self.nodes.append(node)
-        _ip("tuntap", "add", node.tap, "mode", "tap")
-        _ip("link", "set", node.tap, "master", self._bridge, "up")
+        run("ip", "tuntap", "add", node.tap, "mode", "tap")
+        run("ip", "link", "set", node.tap, "master", self._bridge, "up")
         node.start()
         return node
-
-
-def _ip(*words: str) -> None:
-    _run("ip", *words)
-
-
-def _run(*argv: str) -> None:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failed(f"{' '.join(argv)}: {done.stderr.strip()}")

@@ -2,6 +2,7 @@
 """Simulated nodes in this process, and the ways in which they and the network fail."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -21,6 +22,8 @@ from moorage.protocol import (
     Report,
     Verb,
     fitting,
+    one_by_one,
+    silent,
     to_wire,
 )
 
@@ -139,6 +142,12 @@ class SimNodes:
         if lost or work.cancelled():
             raise Unreachable(f"the connection to {node.name} broke", sent=True)
         return work.result()
+
+    async def ask(
+        self, node: Node, calls: Sequence[Verb[object]], term: int
+    ) -> list[object]:
+        """Ask one after the other."""
+        return await one_by_one(lambda one: self.call(node, one, term, silent), calls)
 
     def _over(self, work: asyncio.Task[Any]) -> None:
         self.under_way.discard(work)

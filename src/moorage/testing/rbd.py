@@ -2,16 +2,14 @@
 """A simulated Ceph cluster: one pool, its images, and the answers of its programs."""
 
 import json
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from typing import Any
 
 from moorage.storage import Output
+from moorage.units import MIB
 
-from .arguments import parsed
+from .arguments import Records, parsed
 
-Records = MutableMapping[str, dict[str, Any]]
-
-MIB = 1024 * 1024
 POOL = "rbd"
 """The pool that there is, unless images are made in another one."""
 ROOM = 1024 * 1024
@@ -43,8 +41,9 @@ class Rbd:
             return self._room()
         options, words = parsed(argv, _SWITCHES)
         two = words[0] in ("snap", "image-meta", "namespace")
-        verb = "-".join(words[: 1 + two])
-        return _VERBS[verb](self, options, words[1 + two :])
+        verb = "_".join(words[: 1 + two]).replace("-", "_")
+        output: Output = getattr(self, f"_{verb}")(options, words[1 + two :])
+        return output
 
     def _room(self) -> Output:
         used = sum(one["size"] for one in self._volumes.values() if "pool" in one)
@@ -62,8 +61,6 @@ class Rbd:
             return Output(f"error opening image {name}", _ABSENT)
         self._volumes[name] = found | new
         return Output()
-
-    # -- verbs --------------------------------------------------------------------
 
     def _info(self, _options: Mapping[str, str], words: list[str]) -> Output:
         name, found = self._found(words[0])
@@ -111,7 +108,7 @@ class Rbd:
     def _resize(self, options: Mapping[str, str], words: list[str]) -> Output:
         return self._change(words[0], size=_mib(options["--size"]))
 
-    def _note(self, _options: Mapping[str, str], words: list[str]) -> Output:
+    def _image_meta_set(self, _options: Mapping[str, str], words: list[str]) -> Output:
         return self._change(words[0], note=words[2])
 
     def _snap_ls(self, _options: Mapping[str, str], words: list[str]) -> Output:
@@ -141,7 +138,7 @@ class Rbd:
         ]
         return Output(json.dumps(found))
 
-    def _namespaces(self, _options: Mapping[str, str], _words: list[str]) -> Output:
+    def _namespace_ls(self, _options: Mapping[str, str], _words: list[str]) -> Output:
         return Output("[]")
 
     def _map(self, _options: Mapping[str, str], words: list[str]) -> Output:
@@ -162,28 +159,6 @@ class Rbd:
             if one.get("pool") == words[0]
         ]
         return Output(json.dumps(found))
-
-
-_Verb = Callable[[Rbd, Mapping[str, str], list[str]], Output]
-_VERBS: dict[str, _Verb] = {
-    "info": Rbd._info,  # noqa: SLF001
-    "create": Rbd._create,  # noqa: SLF001
-    "clone": Rbd._clone,  # noqa: SLF001
-    "rm": Rbd._rm,  # noqa: SLF001
-    "children": Rbd._children,  # noqa: SLF001
-    "flatten": Rbd._flatten,  # noqa: SLF001
-    "resize": Rbd._resize,  # noqa: SLF001
-    "ls": Rbd._ls,  # noqa: SLF001
-    "map": Rbd._map,  # noqa: SLF001
-    "unmap": Rbd._unmap,  # noqa: SLF001
-    "showmapped": Rbd._showmapped,  # noqa: SLF001
-    "image-meta-set": Rbd._note,  # noqa: SLF001
-    "namespace-ls": Rbd._namespaces,  # noqa: SLF001
-    "snap-ls": Rbd._snap_ls,  # noqa: SLF001
-    "snap-create": Rbd._snap_create,  # noqa: SLF001
-    "snap-rm": Rbd._snap_rm,  # noqa: SLF001
-    "snap-purge": Rbd._snap_purge,  # noqa: SLF001
-}
 
 
 def _mib(text: str) -> int:

@@ -10,13 +10,11 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from moorage.model import Device
-from moorage.units import Mib
+from moorage.units import MIB, Mib
 
+from .arguments import Records
 from .drbd import Drbd
 
-Records = MutableMapping[str, dict[str, Any]]
-
-MIB = 1024 * 1024
 GLUSTER_DIR = "/gluster"
 """Where nodes mount volumes of Gluster."""
 SHARED_DIR = "/shared"

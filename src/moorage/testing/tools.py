@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
 from moorage.storage import Command, Output
+from moorage.units import MIB
 
 from . import exports
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
-from .stored import EXPORTS_DIR, MIB, Stored
+from .stored import EXPORTS_DIR, Stored
 
 
 def _mount(san: Stored, node: str, operands: list[str], _command: Command) -> Output:

@@ -7,7 +7,7 @@ from moorage.model import Instance, NodeFacts, hvscreen
 from moorage.model.hvparams import KVM, parameters
 from moorage.ops import node_tasks
 
-from .field import Field, Missing
+from .field import Missing, other
 from .snapshot import Snapshot
 
 _FIRST_DISPLAY = 5900
@@ -49,10 +49,9 @@ def _console(scene: Snapshot, instance: Instance) -> dict[str, Any] | Missing | 
     return told | {"kind": "msg", "message": has}
 
 
-CONSOLE = Field(
+CONSOLE = other(
     "console",
     "Console",
-    "other",
     "How its console is reached, as Ganeti says it: kind, host, port, command",
     _console,
     live=True,

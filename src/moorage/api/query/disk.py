@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Disks as queries show them."""
 
-from typing import Any
-
-from moorage.model import Disk, Node, shown_id
+from moorage.model import Disk, Node, NodeGroup, shown_id
 from moorage.ops.storage.units import sunit, unit_of
 from moorage.storage import template_named
 
-from .field import COMMON, Field, Resource, attribute
-from .objects import absent, by_name, every, keys
+from .field import Getter, number, other, text, unit
+from .objects import resource
 from .snapshot import Snapshot
 
 
@@ -24,8 +22,7 @@ def _owner(scene: Snapshot, disk: Disk) -> str | None:
     return owner.name if owner else None
 
 
-def _provider(scene: Snapshot, disk: Disk) -> str | None:
-    del scene
+def _provider(_scene: Snapshot, disk: Disk) -> str | None:
     if not template_named(disk.dev_type).capabilities.provider:
         return None
     return str(disk.logical_id[0])
@@ -50,80 +47,68 @@ def _node(scene: Snapshot, disk: Disk) -> str | None:
     return next(iter(_nodes(scene, disk)), None)
 
 
-def _last_node(scene: Snapshot, disk: Disk) -> str | None:
-    node = scene.config.objects.get(disk.last_node or "")
-    return node.name if isinstance(node, Node) else None
+def _node_in(field: str) -> Getter:
+    """Return a getter of the name of a node whose uuid a field has."""
 
+    def found(scene: Snapshot, disk: Disk) -> str | None:
+        node = scene.config.objects.get(getattr(disk, field) or "")
+        return node.name if isinstance(node, Node) else None
 
-def _behind(scene: Snapshot, disk: Disk) -> str | None:
-    node = scene.config.objects.get(disk.behind or "")
-    return node.name if isinstance(node, Node) else None
+    return found
 
 
 def _group(scene: Snapshot, disk: Disk) -> str | None:
     owner = scene.config.owner(disk)
     uuid = scene.config.node(owner.primary_node).group if owner else disk.group
-    known = uuid is not None and uuid in scene.config.objects
-    return scene.config.group(uuid).name if uuid and known else None
+    group = scene.config.objects.get(uuid or "")
+    return group.name if isinstance(group, NodeGroup) else None
 
 
-def _unit(scene: Snapshot, disk: Disk) -> list[Any]:
-    return sunit(unit_of(scene.config, disk))
-
-
-DISK = Resource(
-    name="disk",
+DISK = resource(
+    "disk",
+    Disk,
     fields=(
-        attribute("name", "Disk", "text", "Name that somebody gave it"),
-        attribute("size", "Size", "unit", "Size promised to the guest"),
-        attribute("mode", "Mode", "text", "rw or ro"),
-        attribute("dev_type", "Template", "text", "How it is stored"),
-        Field(
+        text("name", "Disk", "Name that somebody gave it"),
+        unit("size", "Size", "Size promised to the guest"),
+        text("mode", "Mode", "rw or ro"),
+        text("dev_type", "Template", "How it is stored"),
+        other(
             "logical_id",
             "LogicalID",
-            "other",
             "Where its data is",
             lambda _s, disk: shown_id(disk),
         ),
-        attribute("volume", "Volume", "text", "Name of its volume"),
-        Field("provider", "Provider", "text", "ExtStorage provider", _provider),
-        Field("pool", "Pool", "text", "Storage pool that it is in", _pool),
-        attribute("params", "Params", "other", "Parameters of template or provider"),
-        Field("sunit", "Unit", "other", "Storage unit that it is in", _unit),
-        Field("status", "Status", "text", "attached, detached, quarantined", status),
-        Field("instance", "Instance", "text", "Who has it", _owner),
-        Field(
-            "iv_name",
-            "IVName",
-            "text",
-            "Its slot",
-            lambda s, disk: s.config.iv_name(disk),
+        text("volume", "Volume", "Name of its volume"),
+        text("provider", "Provider", "ExtStorage provider", _provider),
+        text("pool", "Pool", "Storage pool that it is in", _pool),
+        other("params", "Params", "Parameters of template or provider"),
+        other(
+            "sunit",
+            "Unit",
+            "Storage unit that it is in",
+            lambda s, disk: sunit(unit_of(s.config, disk)),
         ),
-        Field("node", "Node", "text", "Where it is used, or kept", _node),
-        Field("nodes", "Nodes", "other", "Nodes that hold its data", _nodes),
-        Field(
+        text("status", "Status", "attached, detached, quarantined", status),
+        text("instance", "Instance", "Who has it", _owner),
+        text("iv_name", "IVName", "Its slot", lambda s, disk: s.config.iv_name(disk)),
+        text("node", "Node", "Where it is used, or kept", _node),
+        other("nodes", "Nodes", "Nodes that hold its data", _nodes),
+        text(
             "last_node",
             "LastNode",
-            "text",
             "Who made it, or whose guest had it last",
-            _last_node,
+            _node_in("last_node"),
         ),
-        Field(
+        text(
             "behind",
             "Behind",
-            "text",
             "Where its second copy missed writes, when last seen",
-            _behind,
+            _node_in("behind"),
         ),
-        Field("group", "Group", "text", "Node group that reaches it", _group),
-        attribute("identity", "Identity", "text", "What names an adopted device"),
-        attribute("epoch", "Epoch", "number", "Rises with every attach and move"),
-        attribute("quarantine", "Quarantine", "text", "Why nobody may use it"),
-        attribute("spindles", "Spindles", "number", "Spindles"),
-        *COMMON,
+        text("group", "Group", "Node group that reaches it", _group),
+        text("identity", "Identity", "What names an adopted device"),
+        number("epoch", "Epoch", "Rises with every attach and move"),
+        text("quarantine", "Quarantine", "Why nobody may use it"),
+        number("spindles", "Spindles", "Spindles"),
     ),
-    every=every(Disk),
-    order=by_name,
-    keys=keys(Disk),
-    absent=absent(Disk),
 )

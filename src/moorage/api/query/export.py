@@ -8,7 +8,7 @@ from moorage.errors import MoorageError, NotFound
 from moorage.model import Node, nice
 from moorage.model.export import Export
 
-from .field import Field, Missing, Resource
+from .field import Missing, Resource, other, text, timestamp, unit
 from .snapshot import Snapshot
 
 _MIB = 1024 * 1024
@@ -59,39 +59,29 @@ def _state(export: Export) -> str:
 EXPORT = Resource(
     name="export",
     fields=(
-        Field("node", "Node", "text", "Where it lies", lambda _s, one: one.node.name),
-        Field("export", "Export", "text", "Its name", _of(lambda one: one.name)),
-        Field(
+        text("node", "Node", "Where it lies", lambda _s, one: one.node.name),
+        text("export", "Export", "Its name", _of(lambda one: one.name)),
+        text(
             "instance",
             "Instance",
-            "text",
             "The instance that was exported",
             _of(lambda one: one.instance.name if one.instance else None),
         ),
-        Field(
-            "made",
-            "Made",
-            "timestamp",
-            "When it was begun",
-            _of(lambda one: one.made or None),
+        timestamp(
+            "made", "Made", "When it was begun", _of(lambda one: one.made or None)
         ),
-        Field(
-            "size",
-            "Size",
-            "unit",
-            "What its dumps take",
-            _of(lambda one: -(-one.size // _MIB)),
+        unit(
+            "size", "Size", "What its dumps take", _of(lambda one: -(-one.size // _MIB))
         ),
-        Field("disks", "Disks", "other", "File, format and size of each", _of(_disks)),
-        Field(
+        other("disks", "Disks", "File, format and size of each", _of(_disks)),
+        text(
             "moment",
             "Moment",
-            "text",
             "Whether the guest was down or running",
             _of(lambda one: one.moment.value or None),
         ),
-        Field("state", "State", "text", "Complete, or what is wrong", _of(_state)),
-        Field("uuid", "UUID", "text", "Identity", _of(lambda one: one.uuid or None)),
+        text("state", "State", "Complete, or what is wrong", _of(_state)),
+        text("uuid", "UUID", "Identity", _of(lambda one: one.uuid or None)),
     ),
     every=_every,
     order=lambda one: (

@@ -8,6 +8,7 @@ None for "not applicable", or a :class:`Missing` that says why there is no value
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 from moorage.errors import MoorageError, NotFound
@@ -81,6 +82,29 @@ class Field:
         }
 
 
+def _field(
+    kind: str,
+    name: str,
+    title: str,
+    doc: str,
+    get: Getter | str = "",
+    **asked: bool,
+) -> Field:
+    """Return a field that shows what a getter returns, or an attribute as it is."""
+    if isinstance(get, str):
+        wanted = get or name
+        return Field(name, title, kind, doc, lambda _s, one: getattr(one, wanted))
+    return Field(name, title, kind, doc, get, **asked)
+
+
+text = partial(_field, "text")
+flag = partial(_field, "bool")
+number = partial(_field, "number")
+unit = partial(_field, "unit")
+timestamp = partial(_field, "timestamp")
+other = partial(_field, "other")
+
+
 def unknown(name: str) -> Field:
     """Return the stand-in of a field that there is not."""
     doc = "There is no such field"
@@ -126,17 +150,37 @@ def numbered(
     def make(tail: str) -> Field | None:
         if not tail.isdecimal() or len(tail) > 3:
             return None
-        number = int(tail)
-
-        def found(scene: Snapshot, one: Any) -> Any:  # noqa: ANN401
-            try:
-                return get(scene, one, number)
-            except IndexError:
-                return None
-
-        return Field(f"{head}/{tail}", f"{title}/{tail}", kind, f"{doc} {tail}", found)
+        name, found = f"{head}/{tail}", nth(get, int(tail))
+        return Field(name, f"{title}/{tail}", kind, f"{doc} {tail}", found)
 
     return Family(head, tuple(map(str, range(most))), make)
+
+
+def nth(get: Callable[[Snapshot, Any, int], Any], number: int) -> Getter:
+    """Return the getter of one of several; None where the object has fewer."""
+
+    def found(scene: Snapshot, one: Any) -> Any:  # noqa: ANN401
+        try:
+            return get(scene, one, number)
+        except IndexError:
+            return None
+
+    return found
+
+
+def parameters(
+    head: str,
+    names: tuple[str, ...],
+    what: str,
+    of: Callable[[Snapshot, Any], Mapping[str, Any]],
+) -> Family:
+    """Return the family of the values in a mapping, whatever their names."""
+
+    def make(tail: str) -> Field:
+        name, doc = f"{head}/{tail}", f"{what} {tail}"
+        return other(name, name, doc, lambda scene, one: of(scene, one).get(tail))
+
+    return Family(head, names, make)
 
 
 Lookup = Callable[[Snapshot, Any], Iterable[Any]]
@@ -199,19 +243,11 @@ class Resource:
         return [*self.fields, *(one for one in made if one)]
 
 
-def attribute(
-    name: str, title: str, kind: str, doc: str, source: str = "", *, live: bool = False
-) -> Field:
-    """Return the field that shows an attribute as it is."""
-    wanted = source or name
-    return Field(name, title, kind, doc, lambda _s, one: getattr(one, wanted), live)
-
-
 COMMON = (
-    attribute("uuid", "UUID", "text", "Identity; never reused"),
-    attribute("serial_no", "SerialNo", "number", "Number of changes"),
-    attribute("ctime", "CTime", "timestamp", "When it was made"),
-    attribute("mtime", "MTime", "timestamp", "When it was last changed"),
-    attribute("tags", "Tags", "other", "Tags"),
+    text("uuid", "UUID", "Identity; never reused"),
+    number("serial_no", "SerialNo", "Number of changes"),
+    timestamp("ctime", "CTime", "When it was made"),
+    timestamp("mtime", "MTime", "When it was last changed"),
+    other("tags", "Tags", "Tags"),
 )
 """Fields of every object of the configuration."""

@@ -7,8 +7,8 @@ from moorage.model import Instance, NodeGroup, nice
 from moorage.model.ipolicy import group_policy
 from moorage.ops.ndparams import NAMES
 
-from .field import COMMON, Family, Field, Resource, attribute
-from .objects import absent, by_name, every, keys
+from .field import number, other, parameters, text
+from .objects import resource
 from .snapshot import Snapshot
 
 
@@ -42,54 +42,32 @@ def _ndparams(scene: Snapshot, group: NodeGroup) -> dict[str, Any]:
     return {**scene.config.cluster.ndparams, **group.ndparams}
 
 
-def _parameter(tail: str) -> Field:
-    name = f"ndp/{tail}"
-    get = lambda scene, group: _ndparams(scene, group).get(tail)  # noqa: E731
-    return Field(name, name, "other", f"Node parameter {tail}", get)
-
-
-GROUP = Resource(
-    name="group",
+GROUP = resource(
+    "group",
+    NodeGroup,
     fields=(
-        attribute("name", "Group", "text", "Name"),
-        attribute(
-            "alloc_policy", "AllocPolicy", "text", "Whether new instances go there"
-        ),
-        Field("ndparams", "NDParams", "other", "Parameters of its nodes", _ndparams),
-        attribute("custom_ndparams", "CustomNDParams", "other", "Its own", "ndparams"),
-        Field("diskparams", "DiskParameters", "other", "Of its disks", _diskparams),
-        attribute(
-            "custom_diskparams",
-            "CustomDiskParameters",
-            "other",
-            "Its own",
-            "diskparams",
-        ),
-        Field(
+        text("name", "Group", "Name"),
+        text("alloc_policy", "AllocPolicy", "Whether new instances go there"),
+        other("ndparams", "NDParams", "Parameters of its nodes", _ndparams),
+        other("custom_ndparams", "CustomNDParams", "Its own", "ndparams"),
+        other("diskparams", "DiskParameters", "Of its disks", _diskparams),
+        other("custom_diskparams", "CustomDiskParameters", "Its own", "diskparams"),
+        other(
             "ipolicy",
             "InstancePolicy",
-            "other",
             "Limits of its instances",
             lambda s, g: group_policy(s.config.cluster, g),
         ),
-        attribute(
-            "custom_ipolicy", "CustomInstancePolicy", "other", "Its own", "ipolicy"
-        ),
-        Field(
+        other("custom_ipolicy", "CustomInstancePolicy", "Its own", "ipolicy"),
+        number(
             "node_cnt",
             "Nodes",
-            "number",
             "How many nodes",
             lambda s, g: len(s.config.members.get(g.uuid, ())),
         ),
-        Field("node_list", "NodeList", "other", "Names of its nodes", _nodes),
-        Field("pinst_cnt", "Instances", "number", "How many", _instance_count),
-        Field("pinst_list", "InstanceList", "other", "Their names", _instance_names),
-        *COMMON,
+        other("node_list", "NodeList", "Names of its nodes", _nodes),
+        number("pinst_cnt", "Instances", "How many", _instance_count),
+        other("pinst_list", "InstanceList", "Their names", _instance_names),
     ),
-    families=(Family("ndp", NAMES, _parameter),),
-    every=every(NodeGroup),
-    order=by_name,
-    keys=keys(NodeGroup),
-    absent=absent(NodeGroup),
+    families=(parameters("ndp", NAMES, "Node parameter", _ndparams),),
 )

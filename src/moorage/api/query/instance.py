@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from moorage import backend
-from moorage.model import Config, GuestState, Instance, Node
+from moorage.model import Config, GuestState, Instance, Node, NodeGroup
 from moorage.model.hvparams import KNOWN
 from moorage.model.standstill import remedy, told
 from moorage.ops import osparams
@@ -14,10 +14,22 @@ from moorage.ops.node_tasks import beparams, hvparams
 from moorage.ops.storage.units import sunit, unit_of
 
 from .console import CONSOLE
-from .field import COMMON, Family, Field, Missing, Resource, attribute, numbered
+from .field import (
+    Family,
+    Field,
+    Missing,
+    flag,
+    nth,
+    number,
+    numbered,
+    other,
+    parameters,
+    text,
+    unit,
+)
 from .nics import FAMILIES as CARD_FAMILIES
 from .nics import FIELDS as CARD_FIELDS
-from .objects import absent, by_name, every, keys
+from .objects import resource
 from .snapshot import Snapshot
 
 BACKEND = (*backend.PARAMETERS, "memory")
@@ -104,88 +116,71 @@ def _of_guest(name: str) -> Callable[[Snapshot, Any], Any]:
 
 
 LIVE = (
-    Field("status", "Status", "text", "What it does, or what is wrong", status, True),
-    Field(
+    text("status", "Status", "What it does, or what is wrong", status, live=True),
+    text(
         "status.reason",
         "StatusReason",
-        "text",
         "Why a guest that has a process stands still, and what to do",
         _status_hint,
-        True,
+        live=True,
     ),
-    Field(
+    other(
         "disk.holders",
         "DiskHolders",
-        "other",
         "Nodes that have one of its disks attached",
         _holders,
-        True,
+        live=True,
     ),
-    Field("oper_state", "Running", "bool", "Whether it runs", _running, True),
-    Field("oper_ram", "Memory", "unit", "Memory it has", _of_guest("memory"), True),
-    Field(
-        "oper_vcpus", "VCPUs", "number", "Processors it has", _of_guest("vcpus"), True
-    ),
+    flag("oper_state", "Running", "Whether it runs", _running, live=True),
+    unit("oper_ram", "Memory", "Memory it has", _of_guest("memory"), live=True),
+    number("oper_vcpus", "VCPUs", "Processors it has", _of_guest("vcpus"), live=True),
 )
 
 
 # -- where ---------------------------------------------------------------------------
 
 
-def _pnode(scene: Snapshot, one: Instance) -> Node:
-    return scene.config.node(one.primary_node)
-
-
-def _snodes(scene: Snapshot, one: Instance) -> list[Node]:
-    return scene.config.secondary_nodes(one)
-
-
-def _groups(scene: Snapshot, nodes: Iterable[Node], name: str) -> list[str]:
-    return [str(getattr(scene.config.group(node.group), name)) for node in nodes]
+def _snode_groups(scene: Snapshot, one: Instance) -> list[NodeGroup]:
+    config = scene.config
+    return [config.group(node.group) for node in config.secondary_nodes(one)]
 
 
 PLACE = (
-    Field(
+    text(
         "pnode",
         "Primary_node",
-        "text",
         "Node where it runs",
-        lambda s, i: _pnode(s, i).name,
+        lambda s, i: s.config.node(i.primary_node).name,
     ),
-    Field(
+    text(
         "pnode.group",
         "PrimaryNodeGroup",
-        "text",
         "Group of that node",
-        lambda s, i: _groups(s, [_pnode(s, i)], "name")[0],
+        lambda s, i: s.config.group_of(i).name,
     ),
-    Field(
+    text(
         "pnode.group.uuid",
         "PrimaryNodeGroupUUID",
-        "text",
         "Uuid of that group",
-        lambda s, i: _pnode(s, i).group,
+        lambda s, i: s.config.group_of(i).uuid,
     ),
-    Field(
+    other(
         "snodes",
         "Secondary_Nodes",
-        "other",
         "Nodes that hold a second copy of its disks",
-        lambda s, i: [node.name for node in _snodes(s, i)],
+        lambda s, i: [node.name for node in s.config.secondary_nodes(i)],
     ),
-    Field(
+    other(
         "snodes.group",
         "SecondaryNodesGroups",
-        "other",
         "Groups of those nodes",
-        lambda s, i: _groups(s, _snodes(s, i), "name"),
+        lambda s, i: [one.name for one in _snode_groups(s, i)],
     ),
-    Field(
+    other(
         "snodes.group.uuid",
         "SecondaryNodesGroupsUUID",
-        "other",
         "Uuids of those groups",
-        lambda s, i: _groups(s, _snodes(s, i), "uuid"),
+        lambda s, i: [one.uuid for one in _snode_groups(s, i)],
     ),
 )
 
@@ -198,10 +193,6 @@ def _backend(scene: Snapshot, one: Instance) -> dict[str, Any]:
     return {**filled, "memory": filled["maxmem"]}
 
 
-def _osparams(scene: Snapshot, one: Instance) -> dict[str, Any]:
-    return osparams.public(scene.config, one)
-
-
 def _backend_field(tail: str) -> Field | None:
     if tail not in BACKEND:
         return None
@@ -211,48 +202,33 @@ def _backend_field(tail: str) -> Field | None:
     return Field(f"be/{tail}", shown, kind, doc, lambda s, i: _backend(s, i).get(tail))
 
 
-def _hypervisor_field(tail: str) -> Field:
-    doc = f"Hypervisor parameter {tail}"
-    return Field(
-        f"hv/{tail}",
-        f"hv/{tail}",
-        "other",
-        doc,
-        lambda s, i: hvparams(s.config, i).get(tail),
-    )
-
-
 PARAMETERS = (
-    attribute("hypervisor", "Hypervisor", "text", "Hypervisor"),
-    attribute("os", "OS", "text", "Operating system definition"),
-    Field(
+    text("hypervisor", "Hypervisor", "Hypervisor"),
+    text("os", "OS", "Operating system definition"),
+    other(
         "hvparams",
         "HypervisorParameters",
-        "other",
         "Hypervisor parameters, the cluster's included",
         lambda s, i: hvparams(s.config, i),
     ),
-    Field(
+    other(
         "beparams",
         "BackendParameters",
-        "other",
         "Back-end parameters, the cluster's included",
         _backend,
     ),
-    Field(
+    other(
         "osparams",
         "OpSysParameters",
-        "other",
         "OS parameters, the cluster's included",
-        _osparams,
+        lambda s, i: osparams.public(s.config, i),
     ),
-    attribute("custom_hvparams", "CustomHvParams", "other", "Its own", "hvparams"),
-    attribute("custom_beparams", "CustomBeParams", "other", "Its own", "beparams"),
-    attribute("custom_osparams", "CustomOsParams", "other", "Its own", "osparams"),
-    Field(
+    other("custom_hvparams", "CustomHvParams", "Its own", "hvparams"),
+    other("custom_beparams", "CustomBeParams", "Its own", "beparams"),
+    other("custom_osparams", "CustomOsParams", "Its own", "osparams"),
+    number(
         "vcpus",
         "ConfigVCPUs",
-        "number",
         "Processors it should have",
         lambda s, i: _backend(s, i)["vcpus"],
     ),
@@ -283,51 +259,30 @@ _DISKS = 16
 """How many disks an instance can have."""
 
 
-def _size_of(number: int) -> Callable[[Snapshot, Any], Any]:
-    def get(scene: Snapshot, one: Instance) -> int | None:
-        sizes = _sizes(scene, one)
-        return sizes[number] if number < len(sizes) else None
-
-    return get
-
-
 DISKS = (
-    Field(
+    text(
         "disk_template",
         "Disk_template",
-        "text",
         "Template of its disks; mixed if there are several",
         lambda s, i: s.config.template_of(i),
     ),
-    attribute("disks_active", "DisksActive", "bool", "Whether they are attached"),
-    Field("disk.count", "Disks", "number", "How many", lambda _s, i: len(i.disks)),
-    Field("disk.sizes", "Disk_sizes", "other", "Their sizes in MiB", _sizes),
-    Field(
-        "disk.spindles", "Disk_spindles", "other", "Their spindles", _each("spindles")
+    flag("disks_active", "DisksActive", "Whether they are attached"),
+    number("disk.count", "Disks", "How many", lambda _s, i: len(i.disks)),
+    other("disk.sizes", "Disk_sizes", "Their sizes in MiB", _sizes),
+    other("disk.spindles", "Disk_spindles", "Their spindles", _each("spindles")),
+    other("disk.names", "Disk_names", "Their names", _each("name")),
+    other("disk.uuids", "Disk_UUIDs", "Their uuids", "disks"),
+    other("disk.templates", "Disk_templates", "Their templates", _each("dev_type")),
+    other("disk.sunits", "Disk_units", "Their storage units", _units),
+    unit(
+        "disk_usage", "DiskUsage", "Sum of their sizes", lambda s, i: sum(_sizes(s, i))
     ),
-    Field("disk.names", "Disk_names", "other", "Their names", _each("name")),
-    attribute("disk.uuids", "Disk_UUIDs", "other", "Their uuids", "disks"),
-    Field(
-        "disk.templates",
-        "Disk_templates",
-        "other",
-        "Their templates",
-        _each("dev_type"),
-    ),
-    Field("disk.sunits", "Disk_units", "other", "Their storage units", _units),
-    Field(
-        "disk_usage",
-        "DiskUsage",
-        "unit",
-        "Sum of their sizes",
-        lambda s, i: sum(_sizes(s, i)),
-    ),
-    Field("sda_size", "LegacyDisk/0", "unit", "Size of the first", _size_of(0)),
-    Field("sdb_size", "LegacyDisk/1", "unit", "Size of the second", _size_of(1)),
+    unit("sda_size", "LegacyDisk/0", "Size of the first", nth(_nth("size"), 0)),
+    unit("sdb_size", "LegacyDisk/1", "Size of the second", nth(_nth("size"), 1)),
 )
 FAMILIES = (
     Family("be", BACKEND, _backend_field),
-    Family("hv", KNOWN, _hypervisor_field),
+    parameters("hv", KNOWN, "Hypervisor parameter", lambda s, i: hvparams(s.config, i)),
     numbered("disk.size", ("Disk", "unit", "Size of disk"), _nth("size"), _DISKS),
     numbered(
         "disk.spindles",
@@ -341,24 +296,17 @@ FAMILIES = (
 )
 
 
-def _no(_scene: Snapshot, _one: Instance) -> bool:
-    return False
-
-
 STATE = (
-    attribute("admin_state", "InstanceState", "text", "What it should be"),
-    attribute(
-        "admin_state_source", "InstanceStateSource", "text", "Who said so: admin, user"
-    ),
-    Field(
+    text("admin_state", "InstanceState", "What it should be"),
+    text("admin_state_source", "InstanceStateSource", "Who said so: admin, user"),
+    flag(
         "admin_up",
         "Autostart",
-        "bool",
         "Whether it should run",
         lambda _s, i: i.admin_state == "up",
     ),
-    Field("forthcoming", "Forthcoming", "bool", "No: it is made at once", _no),
-    attribute("network_port", "Network_port", "number", "Port of its console"),
+    flag("forthcoming", "Forthcoming", "No: it is made at once", lambda _s, _i: False),
+    number("network_port", "Network_port", "Port of its console"),
 )
 
 
@@ -369,10 +317,11 @@ def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[st
     return {one.primary_node for one in found}
 
 
-INSTANCE = Resource(
-    name="instance",
+INSTANCE = resource(
+    "instance",
+    Instance,
     fields=(
-        attribute("name", "Instance", "text", "Name"),
+        text("name", "Instance", "Name"),
         *STATE,
         *PLACE,
         *PARAMETERS,
@@ -380,12 +329,7 @@ INSTANCE = Resource(
         *CARD_FIELDS,
         *LIVE,
         CONSOLE,
-        *COMMON,
     ),
     families=FAMILIES,
-    every=every(Instance),
-    order=by_name,
-    keys=keys(Instance),
     nodes=_nodes,
-    absent=absent(Instance),
 )

@@ -11,7 +11,7 @@ from moorage.jobs.secrets import shown
 from moorage.model import nice
 from moorage.units import is_whole
 
-from .field import Field, Resource, attribute
+from .field import Field, Resource, flag, number, other, text, timestamp
 from .snapshot import Snapshot
 
 # -- jobs ----------------------------------------------------------------------------
@@ -33,14 +33,14 @@ def _tasks(scene: Snapshot, job: Job) -> list[list[dict[str, Any]]]:
 
 
 def _shown(scene: Snapshot, op: Op) -> Iterable[dict[str, Any]]:
-    for number, task in enumerate(op.tasks):
+    for place, task in enumerate(op.tasks):
         node = getattr(task, "node", None)
         known = scene.config.objects.get(node) if node else None
         yield {
             "what": task.what,
             "node": getattr(known, "name", node) or "master",
             "final": task.final,
-            "state": _state(op, number),
+            "state": _state(op, place),
         }
 
 
@@ -66,9 +66,7 @@ def _state_on_the_way_back(op: Op, number: int) -> str:
 
 
 def _per_op(name: str, title: str, doc: str, get: Any) -> Field:  # noqa: ANN401
-    return Field(
-        name, title, "other", doc, lambda _s, job: [get(op, job) for op in job.ops]
-    )
+    return other(name, title, doc, lambda _s, job: [get(op, job) for op in job.ops])
 
 
 def _numbered(scene: Snapshot, value: object) -> Iterable[Job]:
@@ -86,10 +84,10 @@ def no_job(number: Hashable) -> MoorageError:
 JOB = Resource(
     name="job",
     fields=(
-        attribute("id", "ID", "number", "Number"),
-        attribute("status", "Status", "text", "Status"),
-        attribute("priority", "Priority", "number", "From -20 (first) to 19"),
-        attribute("archived", "Archived", "bool", "Whether it was put away"),
+        number("id", "ID", "Number"),
+        text("status", "Status", "Status"),
+        number("priority", "Priority", "From -20 (first) to 19"),
+        flag("archived", "Archived", "Whether it was put away"),
         _per_op("summary", "Summary", "What each does", lambda op, _j: op.summary),
         _per_op("ops", "OpCodes", "Operations", lambda op, _j: shown(op.input)),
         _per_op("opstatus", "OpCode_status", "Of each", lambda op, _j: op.status),
@@ -101,19 +99,16 @@ JOB = Resource(
         _per_op("opexec", "OpCode_exec", "Of each", lambda op, _j: op.exec_timestamp),
         _per_op("opend", "OpCode_end", "Of each", lambda op, _j: op.end_timestamp),
         _per_op("oppriority", "OpCode_prio", "Of each", lambda _op, job: job.priority),
-        attribute(
-            "received_ts", "Received", "timestamp", "Submitted", "received_timestamp"
-        ),
-        attribute("start_ts", "Start", "timestamp", "Begun", "start_timestamp"),
-        attribute("end_ts", "End", "timestamp", "Ended", "end_timestamp"),
-        Field(
+        timestamp("received_ts", "Received", "Submitted", "received_timestamp"),
+        timestamp("start_ts", "Start", "Begun", "start_timestamp"),
+        timestamp("end_ts", "End", "Ended", "end_timestamp"),
+        other(
             "progress",
             "Progress",
-            "other",
             "How far the running task is: done, total, unit, note",
             lambda s, job: s.progress(job.id),
         ),
-        Field("tasks", "Tasks", "other", "What each does, step by step", _tasks),
+        other("tasks", "Tasks", "What each does, step by step", _tasks),
     ),
     every=lambda scene: scene.jobs.values(),
     order=lambda job: job.id,
@@ -132,17 +127,18 @@ def _name(scene: Snapshot, row: dict[str, Any]) -> str:
     return f"{level}/{getattr(known, 'name', None) or uuid}"
 
 
-def _value(name: str, title: str, kind: str, doc: str) -> Field:
-    return Field(name, title, kind, doc, lambda _s, row: row[name])
-
-
 LOCK = Resource(
     name="lock",
     fields=(
-        Field("name", "Name", "text", "Level and name", _name),
-        _value("mode", "Mode", "text", "shared or exclusive"),
-        _value("owner", "Owner", "other", "Jobs that hold it"),
-        _value("pending", "Pending", "other", "Jobs that wait for it"),
+        text("name", "Name", "Level and name", _name),
+        text("mode", "Mode", "shared or exclusive", lambda _s, row: row["mode"]),
+        other("owner", "Owner", "Jobs that hold it", lambda _s, row: row["owner"]),
+        other(
+            "pending",
+            "Pending",
+            "Jobs that wait for it",
+            lambda _s, row: row["pending"],
+        ),
     ),
     every=lambda scene: scene.locks(),
     order=lambda row: nice(str(row["name"])),

@@ -14,7 +14,7 @@ from moorage.model import Config, Node, NodeFacts
 from moorage.model.export import Export
 from moorage.node.lines import Line
 from moorage.ops.storage.directories import places_by_group
-from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb
+from moorage.protocol import CopyStatus, GetFacts, ListExports, Verb, silent
 from moorage.protocol.line import GuestLine
 from moorage.store import ConfigStore
 
@@ -53,15 +53,14 @@ class Sources:
     lines: Callable[[Node, GuestLine, int], Awaitable[Line]] = _no_lines
     copies: Callable[[], Sequence[CopyStatus]] = tuple
 
-    def scene(self, facts: Facts | None = None) -> Snapshot:
-        """Return the newest snapshot, and what nodes said."""
+    def scene(self) -> Snapshot:
+        """Return the newest snapshot; no node was asked yet."""
         engine = self.engine
         return Snapshot(
             config=self.truth.config,
             jobs=dict(engine.jobs),
             locks=engine.locks.rows,
             progress=engine.queue.progress_of,
-            facts=facts or {},
             copies={one.node: one for one in self.copies()},
         )
 
@@ -99,7 +98,7 @@ async def ask(
 
 async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError]:
     """Return the exports of every node that is not marked offline."""
-    nodes = [one for one in sources.truth.config.named(Node) if not one.offline]
+    nodes = sources.truth.config.online()
     call = ListExports()
     answers = await together(_ask(sources, node, call) for node in nodes)
     return {node.uuid: said for node, said in zip(nodes, answers, strict=True)}
@@ -108,12 +107,8 @@ async def ask_exports(sources: Sources) -> dict[str, list[Export] | MoorageError
 async def _ask(sources: Sources, node: Node, call: Verb[T]) -> T | MoorageError:
     try:
         async with asyncio.timeout(sources.patience):
-            return await sources.nodes.call(node, call, sources.truth.term, _silent)
+            return await sources.nodes.call(node, call, sources.truth.term, silent)
     except TimeoutError:
         return Unreachable(f"node {node.name} said nothing in {sources.patience:g} s")
     except MoorageError as error:
         return error
-
-
-def _silent(_done: int, _total: int, _unit: str, _note: str) -> None:
-    """Drop the progress of a question."""

@@ -6,8 +6,8 @@ from moorage.model.networks import in_order, outside, subnet, usage
 from moorage.model.nicparams import NAMES
 from moorage.ops.network.base import groups_of
 
-from .field import COMMON, Field, Resource, attribute
-from .objects import absent, by_name, every, keys
+from .field import number, other, text
+from .objects import resource
 from .snapshot import Snapshot
 
 
@@ -27,63 +27,50 @@ def _reserved(scene: Snapshot, one: Network) -> int:
     return len(outside(one) | scene.config.addresses_in(one))
 
 
-NETWORK = Resource(
-    name="network",
+NETWORK = resource(
+    "network",
+    Network,
     fields=(
-        attribute("name", "Network", "text", "Name"),
-        attribute("network", "Subnet", "text", "Its IPv4 addresses"),
-        attribute("gateway", "Gateway", "other", "IPv4 gateway"),
-        attribute("network6", "IPv6Subnet", "other", "Its IPv6 addresses"),
-        attribute("gateway6", "IPv6Gateway", "other", "IPv6 gateway"),
-        attribute("mac_prefix", "MacPrefix", "other", "First bytes of its cards' MACs"),
-        Field(
+        text("name", "Network", "Name"),
+        text("network", "Subnet", "Its IPv4 addresses"),
+        other("gateway", "Gateway", "IPv4 gateway"),
+        other("network6", "IPv6Subnet", "Its IPv6 addresses"),
+        other("gateway6", "IPv6Gateway", "IPv6 gateway"),
+        other("mac_prefix", "MacPrefix", "First bytes of its cards' MACs"),
+        number(
             "free_count",
             "FreeCount",
-            "number",
             "Addresses that cards can get",
             lambda s, n: subnet(n).num_addresses - _reserved(s, n),
         ),
-        Field(
-            "reserved_count",
-            "ReservedCount",
-            "number",
-            "Addresses that are taken",
-            _reserved,
+        number(
+            "reserved_count", "ReservedCount", "Addresses that are taken", _reserved
         ),
-        Field(
+        text(
             "map",
             "Map",
-            "text",
             "A letter for each address: X is taken",
             lambda s, n: usage(n, s.config.addresses_in(n)),
         ),
-        Field(
+        text(
             "external_reservations",
             "ExternalReservations",
-            "text",
             "Addresses that no card gets",
             lambda _s, n: ", ".join(in_order(outside(n))),
         ),
-        Field("group_list", "GroupList", "other", "Where it is connected", _groups),
-        Field(
+        other("group_list", "GroupList", "Where it is connected", _groups),
+        number(
             "group_cnt",
             "NodeGroups",
-            "number",
             "How many node groups",
             lambda s, n: len(groups_of(s.config, n)),
         ),
-        Field("inst_list", "InstanceList", "other", "Who has cards in it", _instances),
-        Field(
+        other("inst_list", "InstanceList", "Who has cards in it", _instances),
+        number(
             "inst_cnt",
             "Instances",
-            "number",
             "How many instances have cards in it",
             lambda s, n: len(s.config.networked.get(n.uuid, ())),
         ),
-        *COMMON,
     ),
-    every=every(Network),
-    order=by_name,
-    keys=keys(Network),
-    absent=absent(Network),
 )

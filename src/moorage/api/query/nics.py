@@ -6,7 +6,7 @@ from typing import Any
 
 from moorage.model import Instance, Nic, NodeGroup, nicparams
 
-from .field import Field, numbered
+from .field import nth, number, numbered, other, text
 from .snapshot import Snapshot
 
 _PARTS = {
@@ -62,14 +62,6 @@ def _nth(name: str) -> Callable[[Snapshot, Any, int], Any]:
     return get
 
 
-def _first(name: str) -> Callable[[Snapshot, Any], Any]:
-    def get(scene: Snapshot, one: Instance) -> Any:  # noqa: ANN401
-        group = scene.config.group_of(one)
-        return part(scene, group, one.nics[0], name) if one.nics else None
-
-    return get
-
-
 def _each(name: str) -> Callable[[Snapshot, Any], Any]:
     def get(scene: Snapshot, one: Instance) -> list[Any]:
         group = scene.config.group_of(one)
@@ -78,22 +70,20 @@ def _each(name: str) -> Callable[[Snapshot, Any], Any]:
     return get
 
 
-def _params(scene: Snapshot, one: Instance) -> list[dict[str, Any]]:
-    del scene
-    return [nic.nicparams for nic in one.nics]
-
-
 FIELDS = (
-    Field("nic.count", "NICs", "number", "How many cards", lambda _s, i: len(i.nics)),
-    Field("custom_nicparams", "CustomNicParams", "other", "Its own", _params),
+    number("nic.count", "NICs", "How many cards", lambda _s, i: len(i.nics)),
+    other(
+        "custom_nicparams",
+        "CustomNicParams",
+        "Its own",
+        lambda _s, i: [nic.nicparams for nic in i.nics],
+    ),
     *(
-        Field(
-            f"nic.{name}", f"NIC_{name}", "other", f"{_PARTS[one]} of each", _each(one)
-        )
+        other(f"nic.{name}", f"NIC_{name}", f"{_PARTS[one]} of each", _each(one))
         for name, one in _PLURAL.items()
     ),
     *(
-        Field(name, name.upper(), "text", f"{_PARTS[one]} of the first", _first(one))
+        text(name, name.upper(), f"{_PARTS[one]} of the first", nth(_nth(one), 0))
         for name, one in _ALIASES.items()
     ),
 )

@@ -9,35 +9,44 @@ from moorage.model import Config, Node, NodeFacts, Unit
 from moorage.ops.ndparams import NAMES, filled
 from moorage.ops.storage.units import sunit
 
-from .field import COMMON, Family, Field, Getter, Missing, Resource, attribute
-from .objects import absent, by_name, every, keys
+from .field import (
+    Field,
+    Getter,
+    Missing,
+    flag,
+    number,
+    other,
+    parameters,
+    text,
+    timestamp,
+    unit,
+)
+from .objects import resource
 from .snapshot import Snapshot
 
 # -- live ----------------------------------------------------------------------------
 
 
-def _of_facts(get: Callable[[Snapshot, NodeFacts], Any]) -> Getter:
-    """Return a getter that takes what the node said, if it said anything."""
+def _live(
+    kind: Callable[..., Field],
+    name: str,
+    title: str,
+    doc: str,
+    get: Callable[[Snapshot, NodeFacts], Any] | str,
+    *,
+    room: bool = False,
+) -> Field:
+    """Return a field of what the node said: an attribute, or what a getter returns."""
 
     def found(scene: Snapshot, node: Node) -> Any:  # noqa: ANN401
         if node.offline:
             return Missing.OFFLINE
         facts = scene.facts.get(node.uuid)
-        return get(scene, facts) if isinstance(facts, NodeFacts) else Missing.NODATA
+        if not isinstance(facts, NodeFacts):
+            return Missing.NODATA
+        return getattr(facts, get) if isinstance(get, str) else get(scene, facts)
 
-    return found
-
-
-def _live(
-    name: str,
-    title: str,
-    kind: str,
-    doc: str,
-    get: Any,  # noqa: ANN401
-    *,
-    room: bool = False,
-) -> Field:
-    return Field(name, title, kind, doc, _of_facts(get), live=True, room=room)
+    return kind(name, title, doc, found, live=True, room=room)
 
 
 def _unit(scene: Snapshot, facts: NodeFacts) -> Unit | None:
@@ -79,52 +88,51 @@ def _accelerator(name: str) -> Callable[[Snapshot, NodeFacts], Any]:
 
 
 LIVE = (
-    _live("bootid", "BootID", "text", "Changes at each boot", lambda _s, f: f.bootid),
-    _live("mtotal", "MTotal", "unit", "Memory", lambda _s, f: f.memory_total),
-    _live("mnode", "MNode", "unit", "Kept for the node", lambda _s, f: f.memory_own),
-    _live("mfree", "MFree", "unit", "Memory to use", lambda _s, f: f.memory_free),
-    _live("dtotal", "DTotal", "unit", "Room for disks", _room("total"), room=True),
-    _live("dfree", "DFree", "unit", "Room to use", _room("free"), room=True),
-    _live("storage", "Storage", "other", "Its storage units", _storage, room=True),
-    _live("ctotal", "CTotal", "number", "Processors", lambda _s, f: f.cpus),
-    _live("cnodes", "CNodes", "number", "NUMA nodes", lambda _s, _f: None),
-    _live("csockets", "CSockets", "number", "Sockets", lambda _s, _f: None),
-    _live("cnos", "CNOs", "number", "Processors kept for it", lambda _s, _f: 1),
-    _live("sptotal", "SpTotal", "number", "Spindles", lambda _s, _f: None),
-    _live("spfree", "SpFree", "number", "Spindles to use", lambda _s, _f: None),
+    _live(text, "bootid", "BootID", "Changes at each boot", "bootid"),
+    _live(unit, "mtotal", "MTotal", "Memory", "memory_total"),
+    _live(unit, "mnode", "MNode", "Kept for the node", "memory_own"),
+    _live(unit, "mfree", "MFree", "Memory to use", "memory_free"),
+    _live(unit, "dtotal", "DTotal", "Room for disks", _room("total"), room=True),
+    _live(unit, "dfree", "DFree", "Room to use", _room("free"), room=True),
+    _live(other, "storage", "Storage", "Its storage units", _storage, room=True),
+    _live(number, "ctotal", "CTotal", "Processors", "cpus"),
+    _live(number, "cnodes", "CNodes", "NUMA nodes", lambda _s, _f: None),
+    _live(number, "csockets", "CSockets", "Sockets", lambda _s, _f: None),
+    _live(number, "cnos", "CNOs", "Processors kept for it", lambda _s, _f: 1),
+    _live(number, "sptotal", "SpTotal", "Spindles", lambda _s, _f: None),
+    _live(number, "spfree", "SpFree", "Spindles to use", lambda _s, _f: None),
     _live(
+        text,
         "accelerator",
         "Accelerator",
-        "text",
         "What executes guests: kvm, or tcg where they are emulated",
         _accelerator("name"),
     ),
     _live(
+        text,
         "accelerator.reason",
         "AcceleratorReason",
-        "text",
         "How that is known",
         _accelerator("reason"),
     ),
     _live(
+        other,
         "links",
         "Links",
-        "other",
         "Bridges that network cards can be in",
         lambda _s, f: None if f.links is None else [one.name for one in f.links],
     ),
-    _live("version", "Version", "text", "Of its agent", lambda _s, f: f.version),
+    _live(text, "version", "Version", "Of its agent", "version"),
     _live(
+        timestamp,
         "certificate_ends",
         "CertificateEnds",
-        "timestamp",
         "When the certificate that it showed is over",
-        lambda _s, f: f.certificate_ends,
+        "certificate_ends",
     ),
-    Field(
+    text(
         "silence",
         "Silence",
-        "text",
         "Why it gives no answer; empty if it does",
         _silence,
         live=True,
@@ -172,84 +180,60 @@ def _copy(name: str) -> Getter:
     return found
 
 
-def _parameter(tail: str) -> Field:
-    doc = f"Node parameter {tail}"
-    return Field(
-        f"ndp/{tail}",
-        f"ndp/{tail}",
-        "other",
-        doc,
-        lambda s, node: _ndparams(s, node).get(tail),
-    )
-
-
 INSTANCES = (
-    Field(
+    number(
         "pinst_cnt",
         "Pinst",
-        "number",
         "Instances whose primary node it is",
         lambda s, n: len(s.config.residents.get(n.uuid, ())),
     ),
-    Field(
+    number(
         "sinst_cnt",
         "Sinst",
-        "number",
         "Instances with a second copy there",
         lambda s, n: len(s.secondaries.get(n.uuid, ())),
     ),
-    Field("pinst_list", "PriInstances", "other", "Their names", _primary),
-    Field("sinst_list", "SecInstances", "other", "Their names", _secondary),
+    other("pinst_list", "PriInstances", "Their names", _primary),
+    other("sinst_list", "SecInstances", "Their names", _secondary),
 )
 FIELDS = (
-    attribute("name", "Node", "text", "Name"),
-    attribute("pip", "PrimaryIP", "text", "Where its agent listens", "primary_ip"),
-    attribute("sip", "SecondaryIP", "text", "For mirrors", "secondary_ip"),
-    attribute("port", "Port", "number", "Of its agent"),
-    Field(
-        "group",
-        "Group",
-        "text",
-        "Its group",
-        lambda s, n: s.config.group(n.group).name,
-    ),
-    attribute("group.uuid", "GroupUUID", "text", "Uuid of its group", "group"),
-    Field("role", "Role", "text", "M, C, R, D or O", role),
-    Field("master", "IsMaster", "bool", "Whether it is the master", _is_master),
-    attribute("master_candidate", "MasterC", "bool", "Whether it may become it"),
-    attribute("master_capable", "MasterCapable", "bool", "Whether it ever can"),
-    attribute("vm_capable", "VMCapable", "bool", "Whether it runs instances"),
-    attribute("drained", "Drained", "bool", "Whether it takes no new instances"),
-    attribute("offline", "Offline", "bool", "Whether somebody said that it is off"),
-    attribute("powered", "Powered", "bool", "Whether its power is on"),
-    Field(
+    text("name", "Node", "Name"),
+    text("pip", "PrimaryIP", "Where its agent listens", "primary_ip"),
+    text("sip", "SecondaryIP", "For mirrors", "secondary_ip"),
+    number("port", "Port", "Of its agent"),
+    text("group", "Group", "Its group", lambda s, n: s.config.group(n.group).name),
+    text("group.uuid", "GroupUUID", "Uuid of its group", "group"),
+    text("role", "Role", "M, C, R, D or O", role),
+    flag("master", "IsMaster", "Whether it is the master", _is_master),
+    flag("master_candidate", "MasterC", "Whether it may become it"),
+    flag("master_capable", "MasterCapable", "Whether it ever can"),
+    flag("vm_capable", "VMCapable", "Whether it runs instances"),
+    flag("drained", "Drained", "Whether it takes no new instances"),
+    flag("offline", "Offline", "Whether somebody said that it is off"),
+    flag("powered", "Powered", "Whether its power is on"),
+    text(
         "copy",
         "Copy",
-        "text",
         "Whether its copy of the master's state is current, filling or behind",
         _copy("state"),
     ),
-    Field("copy.lacks", "CopyLacks", "number", "Commits it lacks", _copy("commits")),
-    Field("copy.why", "CopyWhy", "text", "Why it is behind", _copy("why")),
-    Field("ndparams", "NodeParameters", "other", "Parameters", _ndparams),
-    attribute("custom_ndparams", "CustomNodeParams", "other", "Its own", "ndparams"),
-    Field("hv_state", "HypervisorState", "other", "Not kept", lambda _s, _n: None),
-    Field("disk_state", "DiskState", "other", "Not kept", lambda _s, _n: None),
+    number("copy.lacks", "CopyLacks", "Commits it lacks", _copy("commits")),
+    text("copy.why", "CopyWhy", "Why it is behind", _copy("why")),
+    other("ndparams", "NodeParameters", "Parameters", _ndparams),
+    other("custom_ndparams", "CustomNodeParams", "Its own", "ndparams"),
+    other("hv_state", "HypervisorState", "Not kept", lambda _s, _n: None),
+    other("disk_state", "DiskState", "Not kept", lambda _s, _n: None),
 )
 
 
-def _nodes(config: Config, found: Iterable[Any], every_one: bool) -> Iterable[str]:
-    del config, every_one
+def _nodes(_config: Config, found: Iterable[Any], _every_one: bool) -> Iterable[str]:
     return [node.uuid for node in found]
 
 
-NODE = Resource(
-    name="node",
-    fields=(*FIELDS, *INSTANCES, *LIVE, *COMMON),
-    families=(Family("ndp", NAMES, _parameter),),
-    every=every(Node),
-    order=by_name,
-    keys=keys(Node),
+NODE = resource(
+    "node",
+    Node,
+    fields=(*FIELDS, *INSTANCES, *LIVE),
+    families=(parameters("ndp", NAMES, "Node parameter", _ndparams),),
     nodes=_nodes,
-    absent=absent(Node),
 )

@@ -7,21 +7,32 @@ from typing import Any
 from moorage.errors import MoorageError, NotFound
 from moorage.model import KIND_OF, Entity, nice
 
-from .field import Lookup
+from .field import COMMON, Field, Lookup, Resource
 from .snapshot import Snapshot
 
 
-def every(cls: type[Entity]) -> Callable[[Snapshot], Iterable[Any]]:
-    """Return the function that yields all objects of a class."""
-    return lambda scene: scene.config.all(cls)
+def resource(
+    name: str,
+    cls: type[Entity],
+    fields: tuple[Field, ...],
+    **more: Any,  # noqa: ANN401
+) -> Resource:
+    """Return the resource of a class of objects, with the fields that all have.
+
+    They are sorted by name, or else by uuid, and found by both.
+    """
+    return Resource(
+        name=name,
+        fields=(*fields, *COMMON),
+        every=lambda scene: scene.config.all(cls),
+        order=lambda one: nice(one.name or one.uuid),
+        keys=_keys(cls),
+        absent=_absent(cls),
+        **more,
+    )
 
 
-def by_name(one: Any) -> Any:  # noqa: ANN401
-    """Return the key that sorts objects by name, or else by uuid."""
-    return nice(one.name or one.uuid)
-
-
-def keys(cls: type[Entity]) -> dict[str, Lookup]:
+def _keys(cls: type[Entity]) -> dict[str, Lookup]:
     """Return how objects of a class are found by name and by uuid."""
     kind = KIND_OF[cls]
 
@@ -39,7 +50,7 @@ def keys(cls: type[Entity]) -> dict[str, Lookup]:
     return {"name": named, "uuid": identified}
 
 
-def absent(cls: type[Entity]) -> Callable[[Snapshot, Hashable], MoorageError]:
+def _absent(cls: type[Entity]) -> Callable[[Snapshot, Hashable], MoorageError]:
     """Return the function that makes the error about a name that nothing has."""
 
     def error(scene: Snapshot, value: Hashable) -> MoorageError:

@@ -9,8 +9,8 @@ from moorage.ops.pools import groups_of
 from moorage.ops.storage.directories import place, unit_at
 from moorage.storage import Reach, template_named
 
-from .field import COMMON, Field, Missing, Resource, attribute
-from .objects import absent, by_name, every, keys
+from .field import Field, Missing, number, other, text, unit
+from .objects import resource
 from .snapshot import Snapshot
 
 
@@ -62,7 +62,7 @@ def _told(scene: Snapshot, group: NodeGroup, name: tuple[str, str]) -> Iterator[
 
 
 def _live(name: str, title: str, doc: str) -> Field:
-    return Field(name, title, "unit", doc, _room(name), live=True, room=True)
+    return unit(name, title, doc, _room(name), live=True, room=True)
 
 
 def _room(name: str) -> Callable[[Snapshot, StoragePool], Any]:
@@ -79,28 +79,24 @@ def _room(name: str) -> Callable[[Snapshot, StoragePool], Any]:
     return found
 
 
-POOL = Resource(
-    name="pool",
+POOL = resource(
+    "pool",
+    StoragePool,
     fields=(
-        attribute("name", "Pool", "text", "Name"),
-        attribute("template", "Template", "text", "How its disks are stored"),
-        attribute("provider", "Provider", "text", "ExtStorage provider"),
-        attribute("driver", "Driver", "text", "Provider, or else template"),
-        attribute("params", "Params", "other", "What its disks get"),
-        attribute("volume_name", "VolumeName", "text", "Pattern of volumes' names"),
-        attribute("longest", "Longest", "number", "Characters of such a name"),
-        Field("groups", "NodeGroups", "other", "Where it is connected", _groups),
-        Field("disk_cnt", "Disks", "number", "How many disks are in it", _count),
-        Field("disk_list", "DiskList", "other", "Their names", _labels),
-        Field("size", "Size", "unit", "What is promised to guests", _size),
+        text("name", "Pool", "Name"),
+        text("template", "Template", "How its disks are stored"),
+        text("provider", "Provider", "ExtStorage provider"),
+        text("driver", "Driver", "Provider, or else template"),
+        other("params", "Params", "What its disks get"),
+        text("volume_name", "VolumeName", "Pattern of volumes' names"),
+        number("longest", "Longest", "Characters of such a name"),
+        other("groups", "NodeGroups", "Where it is connected", _groups),
+        number("disk_cnt", "Disks", "How many disks are in it", _count),
+        other("disk_list", "DiskList", "Their names", _labels),
+        unit("size", "Size", "What is promised to guests", _size),
         _live("total", "Total", "Room of its storage"),
         _live("free", "Free", "Room to use"),
-        *COMMON,
     ),
-    every=every(StoragePool),
-    order=by_name,
-    keys=keys(StoragePool),
     nodes=_nodes,
     brief=True,
-    absent=absent(StoragePool),
 )

@@ -58,9 +58,8 @@ class Candidates:
             self.spreads(col.FA, p, -1.0, 0.0, p, 0.0, 0.0)
             return
         self.gone_s = self.tables.is_off(s) or self.tables.force
-        self.stays = (
-            self.tables.inst(i)[col.I_REAL] == 0.0
-            or self.rows.lacks(i, p, p, True) == 0
+        self.stays = self.tables.inst(i)[col.I_REAL] == 0.0 or self.rows.still_runs(
+            i, p
         )
         self.as_second = self.rows.holds(i, p, 1.0, 1.0)
         self.rest[col.RF] = base + self.bear(i, s, 0.0, -1.0, self.rows.here)
@@ -88,43 +87,29 @@ class Candidates:
         self.spreads(col.FR, p, -1.0, 0.0, s, 1.0, -1.0)
 
     def amounts(self, i):
-        """Note what an instance adds to each active metric, before scaling."""
-        t = self.tables.inst(i)
+        """Note what an instance adds to each active value, before scaling."""
         for a in range(self.tables.actives):
             k = self.tables.active[a]
-            self.main[a] = self.copies[a] = 0.0
-            if k == col.X_MEM_ALL:
-                self.main[a] = -t[col.I_MEM]
-            elif k == col.X_CPU_ALL:
-                self.main[a] = t[col.I_CPU]
-            elif k == col.X_DISK_ALL or k == col.X_SPINDLES_ALL:
-                self.main[a] = self.copies[a] = self.disk_amount(i, k == col.X_DISK_ALL)
-            elif t[col.I_REAL] == 0.0:
-                continue
-            elif k == col.X_MEM:
-                self.main[a] = -t[col.I_RUNS]
-            elif k == col.X_CPU:
-                self.main[a] = t[col.I_CPU]
-            elif k == col.X_DISK or k == col.X_SPINDLES:
-                self.main[a] = self.copies[a] = self.disk_amount(i, k == col.X_DISK)
-            elif col.X_LOAD <= k <= col.X_LOAD + 3:
-                self.main[a] = t[col.I_LOAD + k - col.X_LOAD]
-                self.copies[a] = t[col.I_LOAD + 2] if k == col.X_LOAD + 2 else 0.0
-            elif k >= col.K:
-                self.main[a] = self.copies[a] = self.unit_amount(i, k - col.K)
+            if k < self.tables.shared:
+                self.main[a] = self.amount(i, k, col.S_MAIN)
+                self.copies[a] = self.amount(i, k, col.S_COPY)
+            else:
+                self.main[a] = self.copies[a] = self.unit_amount(
+                    i, k - self.tables.shared
+                )
 
-    def disk_amount(self, i, is_space):
-        """Return what an instance adds to free space, or to spindles that are used."""
-        t = self.tables.inst(i)
-        if is_space and self.scores.exclusive:
-            return -t[col.I_WHOLE]
-        if t[col.I_LOCAL] == 0.0:
+    def amount(self, i, k, role):
+        """Return what an instance adds to a share, running there or as a copy."""
+        t, share = self.tables.inst(i), self.tables.share(k)
+        if share[role] < 0 or (t[col.I_REAL] == 0.0 and share[col.S_PLANNED] == 0):
             return 0.0
-        return -t[col.I_DISK] if is_space else t[col.I_SPINDLES]
+        return share[col.S_SIGN] * t[share[role]]
 
     def unit_amount(self, i, unit):
         """Return what an instance adds to the free room of a storage unit."""
         found = 0.0
+        if self.tables.inst(i)[col.I_REAL] == 0.0:
+            return 0.0
         for c in range(
             self.tables.first(i, col.I_WANT), self.tables.last(i, col.I_WANT)
         ):
@@ -166,7 +151,7 @@ class Candidates:
             d = (kept - r[col.KEPT]) * self.scores.scales[j * self.tables.k]
             self.kept_d += d
             self.kept_q += d * (self.scores.twice_x[j * self.tables.k] + d)
-            found += w[col.G_RESERVED] * d
+            found += self.tables.adding[0] * d
         if self.tables.tags > 0 and main > 0.0:
             found += w[col.G_TAGS] * self.tables.clashes(i, j)
         if self.tables.tags > 0 and main < 0.0:
@@ -293,6 +278,9 @@ class Candidates:
             widest[a] = d if d > widest[a] else widest[a]
             least[a] = v if v < least[a] else least[a]
             score += merged[a] * sqrt(v)
+        for a in range(self.tables.summed, self.tables.actives):
+            d = old_d[g + a] + amounts[a] * scales[o + a]
+            score += self.tables.adding[a] * d
         self.near.keep(i, verb, t, score)
         return score
 

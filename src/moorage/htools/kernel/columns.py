@@ -33,9 +33,9 @@ UNITS = 28  # 1 where the node lists its storage units
 IW = 22
 """Columns of an instance."""
 I_MEM = 0
-I_DISK = 1
+I_DISK = 1  # of its nodes, not of shared storage
 I_CPU = 2
-I_SPINDLES = 3
+I_SPINDLES = 3  # likewise
 I_RUNS = 4  # memory where it runs
 I_KEEPS = 5  # memory reserved where its second copy is
 I_LOCAL = 6  # 1 where its disks are on its nodes
@@ -52,18 +52,23 @@ I_WISHES = 19  # how many locations it desires
 I_WANT = 20  # where its wants of storage units start
 I_WANTS = 21  # how many they are
 
-K = 13
-"""Spread metrics of a node."""
-X_MEM = 0
-X_DISK = 1
-X_KEPT = 2
-X_CPU = 3
-X_LOAD = 4  # and three more
-X_SPINDLES = 8
-X_MEM_ALL = 9
-X_DISK_ALL = 10
-X_CPU_ALL = 11
-X_SPINDLES_ALL = 12
+SW = 10
+"""Columns of a share: what the value of a metric is, as the table of metrics says it.
+
+The nodes' values of the shares are followed by the free share of each storage unit.
+"""
+S_OF = 0  # column of the node
+S_PER = 1  # what divides it, -1 for nothing
+S_BY = 2  # and that again
+S_MAIN = 3  # column of an instance: what it changes where it runs, -1 for nothing
+S_COPY = 4  # and where its second copy is
+S_SIGN = 5  # -1 where it shrinks
+S_PLANNED = 6  # 1 where it counts who is only planned
+S_SPREAD = 7  # the metric that is its spread, -1 for none
+S_SUM = 8  # the metric that is its sum
+S_UNITS = 9  # 1 where the mean over storage units takes its place
+X_KEPT = 0
+"""The share that comes first: the reserve, no multiple of what comes and goes."""
 
 F, FA, R, RF, FRF, FR = range(6)
 """The verbs of `moorage.htools.moves`."""
@@ -77,8 +82,6 @@ KEEPING = 36
 THROUGH = 48
 """Verbs that first fail over to the secondary: FRF, FR."""
 
-G = 20
-"""Metrics of `moorage.htools.metrics`; where those stand that are no spread:"""
 G_UNSAFE = 2  # instances on nodes that fail N+1
 G_OFF_ALL = 4
 G_OFF_PRI = 5
@@ -86,6 +89,7 @@ G_TAGS = 11
 G_APART = 17  # location tags
 G_DOMAINS = 18  # exclusion tags by location
 G_RESERVED = 19
+"""Where those metrics stand that the kernel counts itself, but for the last."""
 
 T_PEERS = 9
 T_ROWS = 18
@@ -93,9 +97,8 @@ T_ROWS = 18
 
 ABSENT, COUNTED, BOUNDLESS = range(3)
 """What a storage unit is on a node: not there, with room of its own, or without."""
-NO_MEMORY, NO_DISK, NO_CPU = 1, 2, 3
-NO_TAGS = 5
-NO_SPINDLES = 8
+NO_MEMORY, NO_DISK, NO_CPU, NO_N1, NO_TAGS = 1, 2, 3, 4, 5
+NO_MIGRATION, NO_DISK_COUNT, NO_SPINDLES, NO_INTERNAL = 6, 7, 8, 9
 """Refusals: places in `moorage.htools.constants.Fail`, counted from 1."""
 ROOM = 4096
 """Candidates that are kept at most."""

@@ -21,7 +21,7 @@ cdef class Leaving:
     cdef double *trail
     cdef double *gain_d
     cdef double *gain_q
-    cdef double start_n1, start_kept
+    cdef double start_n1
     cdef double best_exact
     cdef int span
 

@@ -41,7 +41,7 @@ class Leaving:
         self.near.begin(col.HUGE, -col.HUGE)
         if self.scores.dirty:
             self.scores.measure_all()
-        self.start_n1, self.start_kept = self.scores.n1, self.scores.kept
+        self.start_n1 = self.scores.n1
         for primary in places:
             p = primary
             self.leave_trail(i, p)
@@ -85,8 +85,6 @@ class Leaving:
         self.gain(-1.0)
         self.measure_trail()
         self.gain(1.0)
-        # The reserve is the first of the metrics that differ.
-        self.scores.kept = self.start_kept + self.gain_d[0]
         for a in range(self.tables.actives):
             k, d, n = self.tables.active[a], self.gain_d[a], self.scores.level_n[a]
             v = n * self.gain_q[a] - d * (2.0 * self.scores.sums[k] + d)

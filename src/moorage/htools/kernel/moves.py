@@ -113,7 +113,7 @@ class Moves:
         if verb == col.FA:
             s = -1
         self.count_fixed(i, verb, p, s, t)
-        unsafe, kept = self.scores.n1, self.scores.kept
+        unsafe = self.scores.n1
         for slot in range(3):
             node = p if slot == 0 else s if slot == 1 else t
             if node < 0 or self.tables.is_off(node):
@@ -122,11 +122,9 @@ class Moves:
                 self.tables.n + slot, node, self.scores.new, slot * self.tables.k
             )
             unsafe += self.rows.unsafe(self.tables.n + slot) - self.rows.unsafe(node)
-            kept += self.scores.new[slot * self.tables.k + col.X_KEPT]
-            kept -= self.scores.x[node * self.tables.k + col.X_KEPT]
         if exact:
             return self.scores.exactly(p, s, t, unsafe)
-        return self.quickly(p, s, t, self.scores.counted(unsafe, kept))
+        return self.quickly(p, s, t, self.scores.counted(unsafe))
 
     def count_fixed(self, i, verb, p, s, t):
         """Count what is not spread as it is after a move."""
@@ -199,6 +197,7 @@ class Moves:
                 v = new[2 * stride + k] - x[t * stride + k]
                 d += v
                 q += v * (new[2 * stride + k] + x[t * stride + k])
+            rest += self.tables.adding[a] * (0.5 * self.scores.level_s[a] + d)
             v = self.scores.counts[k] * q - d * (self.scores.level_s[a] + d)
             v = max(self.scores.level_v[a] + v * self.scores.shrinks[a], 0.0)
             self.widest[a] = max(self.widest[a], d, -d)

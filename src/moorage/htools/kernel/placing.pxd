@@ -27,6 +27,7 @@ cdef class Placing:
     cdef int enter(self, int i, int p, bint force) noexcept
     cdef int why_pair(self, int i, int p, int s) noexcept
     cdef double pair(self, int i, int p, int s) noexcept
-    cdef void shift(self, int k, double total, double variance, double was, int slot) noexcept
+    cdef void shift(self, int k, int p) noexcept
     cdef double root(self, int k, int s) noexcept
-    cdef double shifted(self, int s, double unsafe, double kept) noexcept
+    cdef double sum_of(self, int k, int p, int s) noexcept
+    cdef double shifted(self, int p, int s, double unsafe) noexcept

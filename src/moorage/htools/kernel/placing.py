@@ -219,7 +219,7 @@ class Placing:
         score: cython.double
         least: cython.double = col.HUGE
         best = None
-        counts = [0] * (col.NO_SPINDLES + 1)
+        counts = [0] * (col.NO_INTERNAL + 1)
         for p, others in places:
             why = self.enter(i, p, force)
             if why != 0:
@@ -249,14 +249,8 @@ class Placing:
         else:
             for k in range(self.tables.k):
                 self.scores.new[k] = self.scores.x[p * self.tables.k + k]
-        for k in range(col.K):
-            self.shift(
-                k,
-                self.scores.sums[k],
-                self.scores.variances[k],
-                self.scores.x[p * self.tables.k + k],
-                0,
-            )
+        for k in range(self.tables.shared):
+            self.shift(k, p)
         self.scores.as_is()
         if counts and self.tables.tags > 0:
             self.scores.c_tags += self.tables.clashes(i, p)
@@ -277,25 +271,20 @@ class Placing:
         if self.tables.row(p)[col.OFFLINE] == 0.0:
             unsafe += self.rows.unsafe(n) - self.rows.unsafe(p)
         unsafe = (unsafe + self.rows.unsafe(n + 1)) - self.rows.unsafe(s)
-        kept = (self.scores.kept + self.scores.new[col.X_KEPT]) - self.scores.x[
-            p * self.tables.k + col.X_KEPT
-        ]
-        kept = (kept + self.scores.new[self.tables.k + col.X_KEPT]) - self.scores.x[
-            s * self.tables.k + col.X_KEPT
-        ]
         if self.tables.places > 0:
             self.scores.c_apart = (
                 self.scores.apart + self.tables.common(p, s) + self.tables.missed(i, p)
             )
-        return self.shifted(s, unsafe, kept)
+        return self.shifted(p, s, unsafe)
 
-    def shift(self, k, total, variance, was, slot):
-        """Write sum and variance of a metric after one node changed."""
-        now = self.scores.new[slot * self.tables.k + k]
+    def shift(self, k, p):
+        """Write sum and variance of a value after p changed."""
+        total, now = self.scores.sums[k], self.scores.new[k]
+        was = self.scores.x[p * self.tables.k + k]
         d = now - was
         dd = now * now - was * was
         dev = (self.scores.online * dd - 2.0 * total * d) - d * d
-        dev = variance + dev / (self.scores.online * self.scores.online)
+        dev = self.scores.variances[k] + dev / (self.scores.online * self.scores.online)
         # The two rows of bounds are free here; they hold the shifted sums.
         self.moves.widest[k] = total + d
         self.moves.least[k] = max(0.0, dev)
@@ -310,8 +299,20 @@ class Placing:
         dev = self.moves.least[k] + dev / (self.scores.online * self.scores.online)
         return sqrt(dev) if dev > 0.0 else 0.0
 
-    def shifted(self, s, unsafe, kept):
+    def sum_of(self, k, p, s):
+        """Return the sum of a value after p and s changed."""
+        x, new = self.scores.x, self.scores.new
+        found = (self.scores.sums[k] + new[k]) - x[p * self.tables.k + k]
+        return (found + new[self.tables.k + k]) - x[s * self.tables.k + k]
+
+    def shifted(self, p, s, unsafe):
         """Return the score after p and s changed, in the order that defines it."""
-        for k in range(col.K):
-            self.scores.put(k, self.root(k, s))
-        return self.scores.weigh(unsafe, kept)
+        measured, shares = self.scores.measured, self.tables.shares
+        for k in range(self.tables.shared):
+            spread = shares[k * col.SW + col.S_SPREAD]
+            added = shares[k * col.SW + col.S_SUM]
+            if spread >= 0:
+                measured[spread] = self.root(k, s)
+            if added >= 0:
+                measured[added] = self.sum_of(k, p, s)
+        return self.scores.weigh(unsafe)

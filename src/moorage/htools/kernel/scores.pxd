@@ -22,10 +22,10 @@ cdef class Scores:
     cdef double *level_s
     cdef double *level_v
     cdef double *measured
-    cdef double online, shrink, n1, kept, base
+    cdef double online, shrink, n1, base
     cdef double conflicts, off_all, off_pri, apart, domains
     cdef double c_tags, c_all, c_pri, c_apart, c_domains
-    cdef bint dirty, exclusive
+    cdef bint dirty
 
     cdef void as_is(self) noexcept
     cdef void take_counts(self) noexcept
@@ -35,14 +35,12 @@ cdef class Scores:
     cdef void scale(self, int j) noexcept
     cdef double per_unit(self, int j, int k) noexcept
     cdef void measure(self, int row, int node, double* into, int at) noexcept
-    cdef double share(self, double* r, double spindles, double space) noexcept
     cdef void weigh_counts(self) noexcept
-    cdef double counted(self, double unsafe, double kept) noexcept
+    cdef double counted(self, double unsafe) noexcept
     cdef double constant(self) noexcept
-    cdef void put(self, int k, double value) noexcept
-    cdef double weigh(self, double unsafe, double kept) noexcept
+    cdef double weigh(self, double unsafe) noexcept
     cdef double exactly(self, int p, int s, int t, double unsafe) noexcept
-    cdef double disks(self, int k, int p, int s, int t) noexcept
+    cdef double spread_of(self, int k, int p, int s, int t) noexcept
     cdef double value(self, int j, int k, int p, int s, int t) noexcept
     cdef double added(self, int k, int p, int s, int t) noexcept
     cdef double deviation(self, int k, int p, int s, int t) noexcept

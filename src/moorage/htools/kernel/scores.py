@@ -3,9 +3,9 @@
 # cython: initializedcheck=False, infer_types=True
 """The score of rows: `moorage.htools.metrics` once more, with sums that are kept.
 
-A node's values of the spread metrics are followed by the free share of each storage
-unit that is part of the score; the mean of their spreads stands in for the metrics of
-disk.
+What a node's values are, their table says. They are followed by the free share of each
+storage unit that is part of the score; the mean of their spreads stands in for the
+metrics of disk.
 """
 
 from cython.cimports.libc.math import sqrt
@@ -25,8 +25,8 @@ class Scores:
         self.counts, self.shrinks = self.tables.space(k), self.tables.space(k)
         self.twice_x, self.scales = self.tables.space(n * k), self.tables.space(n * k)
         self.level_n, self.level_s = self.tables.space(k), self.tables.space(k)
-        self.level_v, self.exclusive = self.tables.space(k), False
-        self.measured = self.tables.space(col.G)
+        self.level_v = self.tables.space(k)
+        self.measured = self.tables.space(self.tables.metrics)
 
     def prepare(self, fixed):
         """Compute values, sums and variances of the rows.
@@ -58,14 +58,12 @@ class Scores:
 
     def measure_all(self):
         """Compute values, sums and variances."""
-        self.n1, self.kept, self.online, self.dirty = 0.0, 0.0, 0.0, False
+        self.n1, self.online, self.dirty = 0.0, 0.0, False
         for j in range(self.tables.n):
             self.measure(j, j, self.x, j * self.tables.k)
             if not self.tables.is_off(j):
                 self.online += 1.0
-                self.exclusive = self.tables.row(j)[col.EXCLUSIVE] != 0.0
                 self.n1 += self.rows.unsafe(j)
-                self.kept += self.x[j * self.tables.k + col.X_KEPT]
         self.shrink = 1.0 / (self.online * self.online)
         for k in range(self.tables.k):
             self.spread(k)
@@ -84,7 +82,8 @@ class Scores:
         """Say whether a node is part of a spread."""
         if self.tables.is_off(j):
             return False
-        return k < col.K or self.tables.seen[j * self.tables.units + k - col.K] != 0.0
+        u = k - self.tables.shared
+        return u < 0 or self.tables.seen[j * self.tables.units + u] != 0.0
 
     def spread(self, k):
         """Compute count, sum and variance of one metric."""
@@ -116,102 +115,87 @@ class Scores:
                 )
 
     def per_unit(self, j, k):
-        """Return what one MiB, processor or spindle changes in a metric of a node."""
-        r = self.tables.row(j)
-        if k >= col.K:
-            u = j * self.tables.units + k - col.K
+        """Return what one MiB, processor or spindle changes in a value of a node."""
+        if k >= self.tables.shared:
+            u = j * self.tables.units + k - self.tables.shared
             free = self.tables.kinds[u] == col.COUNTED and self.tables.totals[u] != 0.0
             return 1.0 / self.tables.totals[u] if free else 0.0
-        if k == col.X_DISK or k == col.X_DISK_ALL:
-            whole = r[col.WHOLES] if r[col.EXCLUSIVE] != 0.0 else r[col.DISKS]
-            return 1.0 / whole if whole != 0.0 else 0.0
-        if k == col.X_CPU or k == col.X_CPU_ALL:
-            return 1.0 / (r[col.CPUS] * r[col.SPEED])
-        if k == col.X_SPINDLES or k == col.X_SPINDLES_ALL:
-            exclusive = r[col.EXCLUSIVE] != 0.0
-            return 0.0 if exclusive else 1.0 / r[col.SPINDLE_LIMIT]
-        return 1.0 if col.X_LOAD <= k <= col.X_LOAD + 3 else 1.0 / r[col.MEM]
+        found, r = 1.0, self.tables.row(j)
+        for c in range(col.S_PER, col.S_BY + 1):
+            per = self.tables.share(k)[c]
+            if per >= 0:
+                found = found / r[per] if r[per] != 0.0 else 0.0
+        return found
 
     def measure(self, row, node, into, at):
         """Write the values of a row, which is a node's as it is or as it would be."""
-        r = self.tables.row(row)
-        mem, cpus, limit = r[col.MEM], r[col.CPUS], r[col.SPINDLE_LIMIT]
-        into[at + col.X_MEM] = r[col.FREE] / mem
-        into[at + col.X_DISK] = self.share(r, r[col.WHOLE], r[col.DISK])
-        into[at + col.X_KEPT] = r[col.KEPT] / mem
-        into[at + col.X_CPU] = (r[col.CPU] / cpus) / r[col.SPEED]
-        for c in range(4):
-            into[at + col.X_LOAD + c] = r[col.LOAD + c]
-        into[at + col.X_SPINDLES] = r[col.SPINDLES] / limit
-        into[at + col.X_MEM_ALL] = r[col.FREE_ALL] / mem
-        into[at + col.X_DISK_ALL] = self.share(r, r[col.WHOLE_ALL], r[col.DISK_ALL])
-        into[at + col.X_CPU_ALL] = (r[col.CPU_ALL] / cpus) / r[col.SPEED]
-        into[at + col.X_SPINDLES_ALL] = r[col.SPINDLES_ALL] / limit
+        # The compiler keeps locals in registers, and must read fields again.
+        r, shares, count = self.tables.row(row), self.tables.shares, self.tables.shared
+        for k in range(count):
+            x = r[shares[k * col.SW + col.S_OF]]
+            per, by = shares[k * col.SW + col.S_PER], shares[k * col.SW + col.S_BY]
+            if per >= 0:
+                x = x / r[per] if r[per] != 0.0 else 1.0
+            if by >= 0:
+                x = x / r[by] if r[by] != 0.0 else 1.0
+            into[at + k] = x
         for u in range(self.tables.counted):
             total = self.tables.totals[node * self.tables.units + u]
-            into[at + col.K + u] = 1.0
+            o = at + self.tables.shared + u
+            into[o] = 1.0
             if self.tables.seen[node * self.tables.units + u] == 0.0:
-                into[at + col.K + u] = 0.0
+                into[o] = 0.0
             elif total != 0.0:
-                into[at + col.K + u] = (
-                    self.tables.stock[row * self.tables.units + u] / total
-                )
-
-    def share(self, r, spindles, space):
-        """Return the free share of disk, of spindles under exclusive storage."""
-        if r[col.EXCLUSIVE] != 0.0:
-            return spindles / r[col.WHOLES] if r[col.WHOLES] != 0.0 else 1.0
-        return space / r[col.DISKS] if r[col.DISKS] != 0.0 else 1.0
+                into[o] = self.tables.stock[row * self.tables.units + u] / total
 
     def weigh_counts(self):
-        """Weigh what is counted as it is, but for N+1 and the reserve."""
+        """Weigh what is counted as it is, but for N+1."""
         self.as_is()
-        self.base = self.counted(0.0, 0.0)
+        self.base = self.counted(0.0)
 
-    def counted(self, unsafe, kept):
-        """Return the part of a changed score that is no spread."""
+    def counted(self, unsafe):
+        """Return the part of a changed score that is counted."""
         w = self.tables.weights
         found = w[col.G_TAGS] * self.c_tags + w[col.G_OFF_ALL] * self.c_all
         found += w[col.G_OFF_PRI] * self.c_pri
         found += w[col.G_APART] * self.c_apart + w[col.G_DOMAINS] * self.c_domains
-        return found + w[col.G_UNSAFE] * unsafe + w[col.G_RESERVED] * kept
+        return found + w[col.G_UNSAFE] * unsafe
 
     def constant(self):
         """Return the part of the score that is no spread."""
-        w = self.tables.weights
-        return self.base + w[col.G_UNSAFE] * self.n1 + w[col.G_RESERVED] * self.kept
+        found = self.base + self.tables.weights[col.G_UNSAFE] * self.n1
+        for a in range(self.tables.actives):
+            found += self.tables.adding[a] * 0.5 * self.level_s[a]
+        return found
 
     def exactly(self, p, s, t, unsafe):
         """Return the score of the changed rows, in the order that defines it."""
-        for k in range(col.K):
-            if k == col.X_DISK or k == col.X_DISK_ALL:
-                self.put(k, self.disks(k, p, s, t))
-            else:
-                self.put(k, self.deviation(k, p, s, t))
-        return self.weigh(unsafe, self.added(col.X_KEPT, p, s, t))
+        for k in range(self.tables.shared):
+            share = self.tables.share(k)
+            if share[col.S_SPREAD] >= 0:
+                self.measured[share[col.S_SPREAD]] = self.spread_of(k, p, s, t)
+            if share[col.S_SUM] >= 0:
+                self.measured[share[col.S_SUM]] = self.added(k, p, s, t)
+        return self.weigh(unsafe)
 
-    def put(self, k, value):
-        """Note a spread among the metrics to be weighed."""
-        self.measured[self.tables.spreads[k]] = value
-
-    def weigh(self, unsafe, kept):
-        """Return the sum of the weighed metrics; the spreads were put before."""
+    def weigh(self, unsafe):
+        """Return the sum of the weighed metrics; spreads and sums were put before."""
         m, score = self.measured, 0.0
-        m[col.G_UNSAFE], m[col.G_RESERVED] = unsafe, kept
+        m[col.G_UNSAFE] = unsafe
         m[col.G_OFF_ALL], m[col.G_OFF_PRI] = self.c_all, self.c_pri
         m[col.G_TAGS] = self.c_tags
         m[col.G_APART], m[col.G_DOMAINS] = self.c_apart, self.c_domains
-        for g in range(col.G):
+        for g in range(self.tables.metrics):
             score += m[g] * self.tables.weights[g]
         return score
 
-    def disks(self, k, p, s, t):
-        """Return a metric of disk, or the mean over storage units in its place."""
-        if self.tables.counted == 0:
+    def spread_of(self, k, p, s, t):
+        """Return a spread after the move, or the mean over units in its place."""
+        if self.tables.counted == 0 or self.tables.share(k)[col.S_UNITS] == 0:
             return self.deviation(k, p, s, t)
         found = 0.0
         for u in range(self.tables.counted):
-            found += self.deviation(col.K + u, p, s, t)
+            found += self.deviation(self.tables.shared + u, p, s, t)
         return found / self.tables.counted
 
     def value(self, j, k, p, s, t):

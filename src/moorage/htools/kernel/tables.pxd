@@ -6,7 +6,7 @@ from moorage.htools.kernel cimport columns as col
 
 @cython.final
 cdef class Tables:
-    cdef readonly int n, m, tags, units, counted, k
+    cdef readonly int n, m, tags, units, counted, k, shared
     cdef bint force, barred, bounded, classed
     cdef list held
     cdef double *rows
@@ -17,8 +17,9 @@ cdef class Tables:
     cdef int *active
     cdef double *merged
     cdef double *weights
-    cdef int *spreads
-    cdef int actives
+    cdef double *adding
+    cdef int *shares
+    cdef int actives, summed, metrics
     cdef int *paths
     cdef int *reach
     cdef int *classes
@@ -42,6 +43,8 @@ cdef class Tables:
         return self.rows + j * col.W
     cdef inline double* inst(self, int i) noexcept:
         return self.insts + i * col.IW
+    cdef inline int* share(self, int k) noexcept:
+        return self.shares + k * col.SW
     cdef inline int home(self, int i) noexcept:
         return <int> self.insts[i * col.IW + col.I_P]
     cdef inline int second(self, int i) noexcept:

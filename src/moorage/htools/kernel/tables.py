@@ -16,7 +16,7 @@ class Tables:
     Parameters
     ----------
     arrays
-        Nine arrays:
+        Ten arrays:
 
         rows : ((n + 3) * W,)
             Columns of each node, then three rows of scratch.
@@ -28,14 +28,14 @@ class Tables:
             How many primaries of a node carry a tag.
         taglist : (any,) of int
             Tags of the instances, one after the other.
-        active, merged : (a,), the first of int
-            Spread metrics that differ, the reserve first, and the weight of each
-            with its equals.
-        weights : (G,)
-            Of the metrics, in their order; those that are no spread are named in
+        active, merged, adding : (a,), the first of int
+            Values that differ, the reserve first and those that are summed last, and
+            the weights of each with its equals: of the spread, and of the sum.
+        weights : (any,)
+            Of the metrics, in their order; those that are counted are named in
             `moorage.htools.kernel.columns`.
-        spreads : (K,) of int
-            Which metrics the spreads are.
+        shares : (any * SW,) of int
+            Columns of each share.
     sizes : tuple of int
         Nodes in view, instances that may move, exclusion tags, storage units, and how
         many of these, the first ones, are part of the score.
@@ -45,13 +45,18 @@ class Tables:
 
     def __init__(self, arrays, sizes, force):
         self.n, self.m, self.tags, self.units, self.counted = sizes
-        self.k, self.force = col.K + self.counted, force
+        self.shared = len(arrays[9]) // col.SW
+        self.k, self.force = self.shared + self.counted, force
         self.held = list(arrays)
         self.rows, self.insts = self.doubles(arrays[0]), self.doubles(arrays[1])
         self.peers, self.tagged = self.doubles(arrays[2]), self.doubles(arrays[3])
         self.taglist, self.active = self.integers(arrays[4]), self.integers(arrays[5])
         self.merged, self.actives = self.doubles(arrays[6]), len(arrays[5])
-        self.weights, self.spreads = self.doubles(arrays[7]), self.integers(arrays[8])
+        self.adding, self.summed = self.doubles(arrays[7]), self.actives
+        while self.summed > 1 and self.adding[self.summed - 1] != 0.0:
+            self.summed -= 1
+        self.weights, self.metrics = self.doubles(arrays[8]), len(arrays[8])
+        self.shares = self.integers(arrays[9])
         self.barred = self.bounded = self.classed = False
         self.places = 0
 
@@ -156,6 +161,10 @@ class Tables:
         def inst(self, i):
             """Return the columns of an instance."""
             return self.insts[i * col.IW :]
+
+        def share(self, k):
+            """Return the columns of a share."""
+            return self.shares[k * col.SW :]
 
         def home(self, i):
             """Return where an instance runs."""

@@ -19,12 +19,12 @@ from moorage.ops.disk_access import (
     ask_reach,
     candidates,
     check_reach,
+    check_sound,
     worker,
 )
 from moorage.ops.disk_names import hold_names
 from moorage.ops.instance.base import ask
 from moorage.ops.liveness import check_known, holds, runs
-from moorage.ops.quarantine import check_sound
 from moorage.protocol import Writing
 
 from . import dumps
@@ -140,9 +140,8 @@ class DiskExport(Operation, frozen=True, kw_only=True):
             return False
         return holds(view, owner)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, view: View, _results: Sequence[Any]) -> str:
         """Return the name of the export."""
-        del results
         return name_of_disk(view.config.disk(self.disk))
 
 
@@ -203,11 +202,8 @@ class DiskImport(Operation, frozen=True, kw_only=True):
         """Ask for the export, and for all that making a disk may ask for."""
         config = view.config
         yield from self.source.ask(config)
-        nodes = [
-            one for one in config.named(Node) if one.vm_capable and not one.offline
-        ]
-        yield from placement.ask_room(config, nodes)
-        for node in nodes:
+        yield from placement.ask_room(config, config.hosts())
+        for node in config.hosts():
             yield node_tasks.providers_on(node.uuid)
 
     def whole(self, view: View) -> RestoredDisk:

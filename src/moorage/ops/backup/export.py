@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Change, Disk, Instance, Node, hvparams
+from moorage.model import Disk, Instance, Node, hvparams
 from moorage.model.export import Export, Form, Moment
 from moorage.ops import guest_tasks, node_tasks, osparams
 from moorage.ops.disk.snapshot import check_takes_snapshots, copy_of, take
@@ -314,7 +314,7 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
             for copy in self._copies(view):
                 hint = f"gnt-disk remove {copy.uuid}"
                 yield node_tasks.remove(view.config, copy, home, hint=hint)
-                yield commit(f"forget snapshot {copy.label}", Change(), {})
+                yield view.record(f"forget snapshot {copy.label}")
         if self.remove_instance:
             yield from self._removal().tasks(view)
 
@@ -340,7 +340,6 @@ class BackupExport(OnInstance, frozen=True, kw_only=True):
         if self.remove_instance:
             yield from self._removal().warnings(view)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[Any]:
         """Return whether the export is whole, and each of its disks, as Ganeti does."""
-        del results
         return [True, [True] * len(self.instance(view).disks)]

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import MoorageError, NotFound
+from moorage.errors import NotFound
 from moorage.jobs import Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Node
 from moorage.model.export import HALF_MADE, REPLACED, Export, check_name
@@ -65,7 +65,7 @@ class OnExports(Operation, frozen=True, kw_only=True):
     def _nodes(self, config: Config) -> list[Node]:
         if self.node:
             return [config.node(self.node)]
-        return [node for node in config.named(Node) if not node.offline]
+        return config.online()
 
     def _silent(self, view: View) -> str:
         nodes = self._nodes(view.config)
@@ -81,10 +81,7 @@ class OnExports(Operation, frozen=True, kw_only=True):
 
 def exports_of(view: View, node: Node) -> list[Export]:
     """Return the exports of a node; none of one that gave no answer."""
-    try:
-        return view.answer(dumps.exports_on(node)) or []
-    except MoorageError:
-        return []
+    return view.told(dumps.exports_on(node)) or []
 
 
 class BackupRemove(OnExports, frozen=True, kw_only=True):

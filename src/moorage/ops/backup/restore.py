@@ -170,9 +170,8 @@ class InstanceImport(InstanceCreate, frozen=True, kw_only=True):
         yield from self.source.ask(view.config)
         for node in self.source.readers(view.config):
             yield node_tasks.oses_on(node.uuid)
-        for node in view.config.named(Node):
-            if node.vm_capable and not node.offline:
-                yield node_tasks.providers_on(node.uuid)
+        for node in view.config.hosts():
+            yield node_tasks.providers_on(node.uuid)
 
     # -- what it comes to -----------------------------------------------------------
 

@@ -40,7 +40,7 @@ class Source(Struct, frozen=True, kw_only=True):
     def _holders(self, config: Config) -> list[Node]:
         if self.node:
             return [config.node(self.node)]
-        return [one for one in config.named(Node) if not one.offline]
+        return config.online()
 
     def readers(self, config: Config) -> list[Node]:
         """Return the nodes that are asked for it."""

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import MoorageError
 from moorage.jobs import Ask, View
 from moorage.model import Node
 from moorage.ops.candidates import missing, promoted
@@ -20,11 +19,7 @@ def copies_on(view: View) -> Ask[list[CopyStatus]]:
 
 def copies(seen: Seen) -> Iterator[Finding]:
     """Find copies that are behind, and a state that has too few."""
-    try:
-        told = seen.view.answer(copies_on(seen.view)) or []
-    except MoorageError:
-        return  # the node that cannot be asked is found with the silent ones
-    for one in told:
+    for one in seen.view.told(copies_on(seen.view)) or []:
         if one.state == "behind":
             node = seen.config.node(one.node)
             lacks = "all" if one.commits is None else one.commits

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from moorage.errors import MoorageError
 from moorage.jobs import Question
 from moorage.model import Config, Disk, MirrorState, Node, Pair, pair_of
 from moorage.ops import pairs
@@ -16,9 +15,8 @@ Sides = Mapping[str, MirrorState]
 
 def ask(config: Config) -> Iterator[Question]:
     """Ask every node for its mirrored devices, where there are mirrored disks."""
-    for node in config.named(Node) if config.holdings else ():
-        if node.vm_capable and not node.offline:
-            yield pairs.mirrors_on(node.uuid)
+    for node in config.hosts() if config.holdings else ():
+        yield pairs.mirrors_on(node.uuid)
 
 
 def mirrors(seen: Seen) -> Iterator[Finding]:
@@ -55,10 +53,7 @@ def strangers(seen: Seen) -> Iterator[Finding]:
 def _told(seen: Seen) -> dict[str, dict[int, MirrorState]]:
     found = {}
     for node in seen.config.named(Node):
-        try:
-            told = seen.view.answer(pairs.mirrors_on(node.uuid))
-        except MoorageError:
-            continue
+        told = seen.view.told(pairs.mirrors_on(node.uuid))
         if told is not None:
             found[node.uuid] = {one.minor: one for one in told}
     return found

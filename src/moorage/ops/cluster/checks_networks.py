@@ -4,9 +4,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from moorage.errors import MoorageError
 from moorage.jobs import Ask
-from moorage.model import Config, Instance, Network, Node, NodeGroup
+from moorage.model import Config, Instance, Network, NodeGroup
 from moorage.model.networks import MAC, contains, outside
 from moorage.model.nicparams import NicParams
 from moorage.ops import links
@@ -64,7 +63,7 @@ def ask(config: Config) -> Iterator[Ask[dict[str, str]]]:
     Those are the next two by name, and the one farthest away: so every node is tried
     by three, and a network that fell into two halves shows, at a bounded cost.
     """
-    nodes = [one for one in config.named(Node) if not one.offline]
+    nodes = config.online()
     count = len(nodes)
     for place, node in enumerate(nodes):
         steps = sorted({1, 2, count // 2} & {*range(1, count)})
@@ -85,12 +84,8 @@ def reached(seen: Seen) -> Iterator[Finding]:
     """Find nodes that do not reach others, which answer the master."""
     silent = {seen.config.node(uuid).name for uuid in seen.silent}
     for question in ask(seen.config):
-        try:
-            told = seen.view.answer(question)
-        except MoorageError:
-            continue  # it is silent, or of a version that was not asked
         node = seen.config.node(question.node)
-        for name, why in (told or {}).items():
+        for name, why in (seen.view.told(question) or {}).items():
             if name not in silent:
                 there = seen.config.node(name)
                 yield Finding(

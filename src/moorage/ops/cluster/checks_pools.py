@@ -3,9 +3,8 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import MoorageError
 from moorage.jobs import Question
-from moorage.model import Config, Examined, Node, StoragePool
+from moorage.model import Config, Node, StoragePool
 from moorage.ops.disk_access import online
 from moorage.ops.pools import groups_of
 from moorage.ops.storage.diagnose import examined_on
@@ -45,13 +44,9 @@ def _connected(config: Config) -> Iterator[tuple[StoragePool, Node]]:
 
 def _problem(seen: Seen, pool: StoragePool, node: Node) -> str:
     """Return what is wrong on a node that answered."""
-    try:
-        told = seen.view.answer(examined_on(seen.config, node)) or []
-    except MoorageError:
-        return ""  # that the node is silent is a finding of its own
+    told = seen.view.told(examined_on(seen.config, node)) or []
     where = place(seen.config, seen.config.group(node.group), pool)
-    found = next((one for one in told if one.place == where), Examined(place=where))
-    return found.problem
+    return next((one.problem for one in told if one.place == where), "")
 
 
 def _is_used_on(config: Config, pool: StoragePool, node: Node) -> bool:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from moorage.errors import BadInput, MoorageError, WrongState
+from moorage.errors import BadInput, WrongState
 from moorage.jobs import Ask, View
 from moorage.model import Cluster, Config, Disk, Node, NodeFacts, Place
 from moorage.ops.disk_access import template
@@ -76,11 +76,8 @@ def _told(
     view: View, nodes: list[Node], given: Mapping[str, str]
 ) -> Iterator[tuple[Node, NodeFacts]]:
     for node in nodes:
-        try:
-            said = view.answer(asked_on(view.config, node, given))
-        except MoorageError:
-            continue  # verify tells of it, when it is back
-        if said:
+        said = view.told(asked_on(view.config, node, given))
+        if said:  # of a silent one verify tells, when it is back
             yield node, said
 
 
@@ -127,6 +124,3 @@ def _check_there(node: Node, facts: NodeFacts, setting: str, path: str) -> None:
             hint=hint,
             node=node.name,
         )
-
-
-__all__ = ["SETTINGS", "asked_on", "asking", "check", "check_there", "of", "tidy"]

@@ -78,9 +78,8 @@ class Seen:
 def ask_facts(config: Config) -> Iterator[Ask[NodeFacts]]:
     """Ask every node that is not marked offline for all that it knows of itself."""
     where = places_by_group(config)
-    for node in config.named(Node):
-        if not node.offline:
-            yield Ask(node.uuid, GetFacts(places=where(node.group)))
+    for node in config.online():
+        yield Ask(node.uuid, GetFacts(places=where(node.group)))
 
 
 def see(view: View) -> Seen:

@@ -58,7 +58,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
         """Ask the nodes for new keys, and how far the authority is."""
         if self.cluster_certificate:
             yield certificates.authority_on(view)
-            yield from (certificates.request_on(node) for node in _online(view))
+            yield from (certificates.request_on(node) for node in view.config.online())
 
     def check(self, view: View) -> None:
         """Refuse to shut out a node that is off for a while, or silent."""
@@ -77,7 +77,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
                 "--readd",
             )
         view.answer(certificates.authority_on(view))
-        for node in _online(view):
+        for node in view.config.online():
             view.answer(certificates.request_on(node))
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -95,11 +95,11 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
             yield certificates.on_master(view, what, RenewMaster())
             return
         yield from self._announced(view)
-        for node in _online(view):
+        for node in view.config.online():
             yield from certificates.renewal(view, node, by_next=True)
         what = "let the new authority sign"
         yield certificates.on_master(view, what, SwitchAuthority(), final=True)
-        for node in _online(view):
+        for node in view.config.online():
             yield Run(
                 what=f"let node {node.name} trust the new authority alone",
                 node=node.uuid,
@@ -124,7 +124,7 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
             PrepareAuthority(),
             undo=AbandonAuthority() if first else None,
         )
-        for node in _online(view):
+        for node in view.config.online():
             yield Run(
                 what=f"let node {node.name} trust both authorities",
                 node=node.uuid,
@@ -139,17 +139,12 @@ class ClusterRenewCrypto(Operation, frozen=True, kw_only=True):
             return []
         op: dict[str, Any] = {"OP_ID": "OP_NODE_RENEW_CRYPTO"}
         op |= {"force": True} if self.force else {}
-        return [[op | {"node_name": node.name}] for node in _online(view)]
+        return [[op | {"node_name": node.name}] for node in view.config.online()]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order."""
-        del results
-        nodes = [] if self.cluster_certificate else _online(view)
+        nodes = [] if self.cluster_certificate else view.config.online()
         return {"jobs": [], "names": [node.name for node in nodes]}
-
-
-def _online(view: View) -> list[Node]:
-    return [node for node in view.config.named(Node) if not node.offline]
 
 
 def _offline(view: View) -> list[Node]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import MoorageError
-from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Device, Disk, Instance, Node, successor
+from moorage.jobs import Ask, Lock, Operation, Question, Task, View
+from moorage.model import Config, Device, Disk, Instance, Node
 from moorage.ops import identity
 from moorage.ops.disk_access import template
 from moorage.ops.instance.base import hold
@@ -76,13 +76,11 @@ class ClusterRepairDiskSizes(Operation, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record each size that is another one."""
         for _, slot, disk, size in self._wrong(view):
-            change = Change((successor(disk, view.now, size=size),))
             what = f"record {size} MiB of disk/{slot} {disk.label}, not {disk.size}"
-            yield commit(what, change, {disk.uuid: disk}, final=True)
+            yield view.change(what, disk, final=True, size=size)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return instance, slot, ``size`` and the new size of each correction."""
-        del results
         return [
             [instance.name, slot, "size", size]
             for instance, slot, _, size in self._wrong(view)

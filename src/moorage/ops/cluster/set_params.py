@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-cluster modify``: the settings of the whole cluster."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from moorage import backend
-from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import (
     DISKLESS,
     Change,
@@ -25,14 +25,14 @@ from moorage.model import (
 )
 from moorage.model.uidpool import UidPool
 from moorage.ops import candidates, ndparams, placement, policy
-from moorage.ops.merging import check_diskparams, merged
+from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.node_tasks import facts_on, oses_on
 from moorage.ops.pool import StoragePoolAdd, StoragePoolRemove
+from moorage.ops.storage.directories import SETTINGS
 from moorage.storage import TEMPLATES
 from moorage.storage.validation import check_image_directory
 
-from . import defaults, image_directories, limits, systems, volume_groups
-from .image_directories import SETTINGS
+from . import defaults, image_directories, systems, volume_groups
 
 Nested = Mapping[str, Mapping[str, Any]]
 
@@ -127,12 +127,12 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes for hypervisors and directories, where others are wanted."""
         if self.enabled_hypervisors is not None:
-            yield from (facts_on(node) for node in _hosts(view.config))
-        yield from volume_groups.ask(_hosts(view.config), self.volume_group_name)
+            yield from (facts_on(node) for node in view.config.hosts())
+        yield from volume_groups.ask(view.config.hosts(), self.volume_group_name)
         if self._systems():
-            yield from (oses_on(node.uuid) for node in _hosts(view.config))
+            yield from (oses_on(node.uuid) for node in view.config.hosts())
         given = self._directories()
-        for node in _hosts(view.config) if given else ():
+        for node in view.config.hosts() if given else ():
             yield image_directories.asked_on(view.config, node, given)
         for one in self._pools():
             yield from one.questions(view)
@@ -140,14 +140,16 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse settings that would leave a disk or an instance behind."""
         changes = self._changes(view.config.cluster)
-        self._check_defaults(changes)
-        limits.check(successor(view.config.cluster, view.now, **changes))
+        placement.check_allocator(self.default_iallocator)
+        for name in self.enabled_hypervisors or ():
+            defaults.check_hypervisor(name)
+        defaults.check_numbers(successor(view.config.cluster, view.now, **changes))
         for one in self._pools():
             one.check(view)
         check_image_directory("gluster_storage_dir", self.gluster_storage_dir or "")
-        volume_groups.check(view, _hosts(view.config), self.volume_group_name)
-        image_directories.check(view, _hosts(view.config), self._directories())
-        systems.check_known(view, _hosts(view.config), self._systems())
+        volume_groups.check(view, view.config.hosts(), self.volume_group_name)
+        image_directories.check(view, view.config.hosts(), self._directories())
+        systems.check_known(view, view.config.hosts(), self._systems())
         if self.enabled_disk_templates is not None:
             check_templates(view.config, self.enabled_disk_templates)
         if self.enabled_hypervisors is not None:
@@ -165,16 +167,6 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
                 after = ipolicy.group_policy(below, group)
                 yield from policy.warnings(view.config, group, before, after)
 
-    def _check_defaults(self, changes: dict[str, Any]) -> None:
-        """Refuse defaults that no later disk or instance could be made with."""
-        placement.check_allocator(self.default_iallocator)
-        for name in self.enabled_hypervisors or ():
-            defaults.check_hypervisor(name)
-        for name in self.hvparams or ():
-            defaults.check_hvparams(name, changes["hvparams"][name])
-        for name in self.diskparams or ():
-            check_diskparams(name, changes["diskparams"][name])
-
     def _systems(self) -> dict[str, set[str]]:
         """Return the OS definitions that must be known, with their parameters."""
         if self.force:
@@ -189,51 +181,22 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
 
     def _changes(self, cluster: Cluster) -> dict[str, Any]:
         """Return the fields that change."""
-        names = (
-            *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
-            *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
-            *("candidate_pool_size", "max_running_jobs"),
-        )
         moved = {n: image_directories.tidy(p) for n, p in self._directories().items()}
         found: dict[str, Any] = moved
-        found |= {n: getattr(self, n) for n in names if getattr(self, n) is not None}
-        if self.hvparams:
-            found["hvparams"] = _merged_each(cluster.hvparams, self.hvparams)
-        if self.diskparams:
-            check_known_templates(self.diskparams)
-            found["diskparams"] = _merged_each(cluster.diskparams, self.diskparams)
-        found |= self._cards(cluster)
-        if self.ipolicy:
-            found["ipolicy"] = ipolicy.changed(cluster.ipolicy, self.ipolicy)
-        if self.ndparams:
-            own = ndparams.checked(self.ndparams)
-            found["ndparams"] = merged(cluster.ndparams, own)
-        if self.beparams:
-            found["beparams"] = with_backend(cluster.beparams, self.beparams)
+        found |= {n: getattr(self, n) for n in _PLAIN if getattr(self, n) is not None}
+        for name, merge in _MERGED.items():
+            given = getattr(self, name)
+            if given:
+                found[name] = merge(getattr(cluster, name), given)
+        if self.mac_prefix is not None:
+            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         if self.watcher_pause is not None:
             found["watcher_pause"] = self.watcher_pause or None
         found |= self._uids(cluster.uid_pool)
-        found |= systems.changes(
-            cluster,
-            os_hvp=self.os_hvp,
-            osparams=self.osparams,
-            osparams_private_cluster=self.osparams_private_cluster,
-            hidden_os=self.hidden_os,
-            blacklisted_os=self.blacklisted_os,
-        )
         if not found and not self._pools():
             raise BadInput(
                 "nothing to change was named", hint="gnt-cluster modify --help"
             )
-        return found
-
-    def _cards(self, cluster: Cluster) -> dict[str, Any]:
-        """Return what changes of network cards' defaults."""
-        found: dict[str, Any] = {}
-        if self.nicparams:
-            found["nicparams"] = card_defaults(cluster.nicparams, self.nicparams)
-        if self.mac_prefix is not None:
-            found["mac_prefix"] = nicparams.checked_prefix(self.mac_prefix)
         return found
 
     def _uids(self, pool: UidPool) -> dict[str, UidPool]:
@@ -252,20 +215,24 @@ class ClusterSetParams(Operation, frozen=True, kw_only=True):
         if changes:
             new = successor(cluster, view.now, **changes)
             more = candidates.promoted(apply(view.config, Change((new,))), view.now)
-            change = Change((new, *more))
-            yield commit("change the cluster", change, view.config.before(change))
+            yield view.record("change the cluster", new, *more)
         for one in self._pools():
             yield from one.tasks(view)
 
 
-def _hosts(config: Config) -> list[Node]:
-    nodes = config.named(Node)
-    return [node for node in nodes if node.vm_capable and not node.offline]
+def _hypervisors(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
+    """Return the parameters of hypervisors with changes."""
+    names = sorted(old.keys() | given.keys())
+    found = {name: merged(old.get(name, {}), given.get(name, {})) for name in names}
+    for name in given:
+        defaults.check_hvparams(name, found[name])
+    return found
 
 
-def _merged_each(old: Nested, new: Nested) -> dict[str, dict[str, Any]]:
-    names = old.keys() | new.keys()
-    return {n: merged(old.get(n, {}), new.get(n, {})) for n in sorted(names)}
+def _templates(old: Nested, given: Nested) -> dict[str, dict[str, Any]]:
+    """Return the parameters of disk templates with changes."""
+    check_known_templates(given)
+    return with_diskparams(old, given)
 
 
 def with_backend(old: Nested, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -345,17 +312,14 @@ def check_hypervisors(view: View, wanted: tuple[str, ...]) -> None:
                 f"{instance.name}",
                 hint=f"gnt-instance list 'hypervisor == \"{instance.hypervisor}\"'",
             )
-    for node in _hosts(view.config):
+    for node in view.config.hosts():
         _check_has(view, node, wanted)
 
 
 def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
     """Refuse hypervisors that a node says it lacks; a silent one says nothing."""
-    try:
-        found = view.answer(facts_on(node))
-    except MoorageError:
-        return
-    known = found.hypervisors if found else ()
+    found = view.told(facts_on(node))
+    known = found.hypervisors if found else wanted
     lacking = [name for name in wanted if name not in known]
     if lacking:
         raise WrongState(
@@ -364,3 +328,25 @@ def _check_has(view: View, node: Node, wanted: tuple[str, ...]) -> None:
             hint=f"install it on {node.name}, or name others",
             node=node.name,
         )
+
+
+_PLAIN = (
+    *("enabled_hypervisors", "enabled_disk_templates", "default_iallocator"),
+    *("gluster_storage_dir", "volume_group_name", "enabled_user_shutdown"),
+    *("candidate_pool_size", "max_running_jobs"),
+)
+"""Settings that are recorded as they are given."""
+_MERGED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "hvparams": _hypervisors,
+    "diskparams": _templates,
+    "nicparams": card_defaults,
+    "ipolicy": ipolicy.changed,
+    "ndparams": lambda old, given: merged(old, ndparams.checked(given)),
+    "beparams": with_backend,
+    "os_hvp": systems.hypervisors,
+    "osparams": systems.parameters,
+    "osparams_private_cluster": systems.parameters,
+    "hidden_os": systems.listed,
+    "blacklisted_os": systems.listed,
+}
+"""Settings of several parts: what comes of the old ones and those that are given."""

@@ -2,12 +2,11 @@
 """What a cluster says of OS definitions: parameters, and which are offered."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 
-from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.errors import BadInput, NotFound
 from moorage.jobs import View
-from moorage.model import Cluster, Node, Os
+from moorage.model import Node, Os
 from moorage.ops.merging import merged
 from moorage.ops.node_tasks import oses_on
 
@@ -17,63 +16,27 @@ Parameters = Mapping[str, Mapping[str, Any]]
 Pairs = Iterable[tuple[str, str]]
 
 
-def changes(
-    cluster: Cluster,
-    *,
-    os_hvp: Mapping[str, Parameters] | None,
-    osparams: Parameters | None,
-    osparams_private_cluster: Parameters | None,
-    hidden_os: Pairs,
-    blacklisted_os: Pairs,
-) -> dict[str, Any]:
-    """Return the fields of the cluster that change.
-
-    Parameters
-    ----------
-    os_hvp, osparams, osparams_private_cluster
-        By OS; the value ``default`` drops a parameter.
-    hidden_os, blacklisted_os
-        Pairs of ``add`` or ``remove`` and the name of an OS.
-
-    Raises
-    ------
-    BadInput
-        If a hypervisor has no such parameter, or a word is neither of the two.
-    """
-    found: dict[str, Any] = {}
-    if os_hvp:
-        found["os_hvp"] = _hypervisors(cluster.os_hvp, os_hvp)
-    if osparams:
-        found["osparams"] = _each(cluster.osparams, osparams)
-    if osparams_private_cluster:
-        old = cluster.osparams_private_cluster
-        found["osparams_private_cluster"] = _each(old, osparams_private_cluster)
-    for name, pairs in (("hidden_os", hidden_os), ("blacklisted_os", blacklisted_os)):
-        if pairs:
-            found[name] = _listed(getattr(cluster, name), pairs)
-    return found
-
-
-def _each(old: Parameters, new: Parameters) -> dict[str, dict[str, Any]]:
+def parameters(old: Parameters, new: Parameters) -> dict[str, dict[str, Any]]:
     """Return parameters by OS; one that has none left is not kept."""
     names = sorted({*old, *new})
     made = {one: merged(old.get(one, {}), new.get(one, {})) for one in names}
     return {name: given for name, given in made.items() if given}
 
 
-def _hypervisors(
+def hypervisors(
     old: Mapping[str, Parameters], new: Mapping[str, Parameters]
 ) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return parameters by OS and hypervisor; raise `BadInput` for one there is not."""
     for given in new.values():
-        for hypervisor, parameters in given.items():
-            defaults.check_hypervisor(hypervisor)
-            defaults.check_hvparams(hypervisor, dict(parameters))
+        for hypervisor, own in given.items():
+            defaults.check_hvparams(hypervisor, own)
     names = sorted({*old, *new})
-    made = {one: _each(old.get(one, {}), new.get(one, {})) for one in names}
+    made = {one: parameters(old.get(one, {}), new.get(one, {})) for one in names}
     return {name: given for name, given in made.items() if given}
 
 
-def _listed(old: tuple[str, ...], pairs: Pairs) -> tuple[str, ...]:
+def listed(old: tuple[str, ...], pairs: Pairs) -> tuple[str, ...]:
+    """Return names with changes: pairs of ``add`` or ``remove`` and a name."""
     names = list(old)
     for verb, name in pairs:
         if verb not in ("add", "remove"):
@@ -131,19 +94,16 @@ def check_known(
             )
         if not all(one.verifies for one in known):
             continue
-        parameters = {key for one in known for key in one.parameters}
-        unknown = sorted(set(keys) - parameters)
+        offered = {key for one in known for key in one.parameters}
+        unknown = sorted(set(keys) - offered)
         if unknown:
             raise BadInput(
                 f"OS '{name}' has no parameter '{unknown[0]}': there is "
-                f"{', '.join(sorted(parameters)) or 'none'}",
+                f"{', '.join(sorted(offered)) or 'none'}",
                 hint=f"gnt-os info {name}",
             )
 
 
 def _there(view: View, nodes: Iterable[Node]) -> list[Os]:
-    found = []
-    for node in nodes:
-        with suppress(MoorageError):  # it is silent: others may know
-            found += [one for one in view.answer(oses_on(node.uuid)) or () if one.valid]
-    return found
+    told = (view.told(oses_on(node.uuid)) or () for node in nodes)
+    return [one for here in told for one in here if one.valid]

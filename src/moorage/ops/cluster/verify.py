@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput
-from moorage.jobs import FailedHook, Lock, Operation, Question, View
+from moorage.jobs import FailedHook, Operation, Question, View
 from moorage.model import Disk, Instance, Node
 from moorage.ops.certificates import authority_on
 from moorage.ops.node_tasks import providers_on
@@ -13,16 +13,14 @@ from moorage.ops.node_tasks import providers_on
 from . import (
     checks_certificates,
     checks_copies,
-    checks_defaults,
     checks_devices,
     checks_disks,
     checks_guests,
     checks_mirrors,
-    checks_names,
     checks_networks,
     checks_nodes,
-    checks_policy,
     checks_pools,
+    checks_records,
     checks_storage,
     checks_survival,
     verify_codes,
@@ -30,7 +28,7 @@ from . import (
 from .observation import Finding, Seen, ask_facts, see
 
 CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
-    checks_defaults.presets,
+    checks_records.presets,
     checks_nodes.silent,
     checks_nodes.masters,
     checks_nodes.versions,
@@ -46,11 +44,11 @@ CHECKS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
     checks_disks.missing,
     checks_mirrors.mirrors,
     checks_mirrors.strangers,
-    checks_names.disks,
+    checks_records.disks,
     checks_networks.reached,
     checks_networks.bridges,
     checks_networks.addresses,
-    checks_policy.sizes,
+    checks_records.sizes,
     checks_storage.directories,
     checks_storage.units,
     checks_storage.allowed,
@@ -91,11 +89,6 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
         """Return the opcode."""
         return "CLUSTER_VERIFY"
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing."""
-        del view
-        return iter(())
-
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is not marked offline for all that it knows."""
         config = view.config
@@ -125,10 +118,9 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
 
     def _looked(self, seen: Seen) -> dict[str, Any]:
         found = list(self._findings(seen))
-        mild = [one for one in found if one["warning"]]
         return {
-            "errors": [_told(one) for one in found if one not in mild],
-            "warnings": [_told(one) for one in mild],
+            "errors": [_told(one) for one in found if not one["warning"]],
+            "warnings": [_told(one) for one in found if one["warning"]],
             "checked": _counted(seen),
         }
 
@@ -145,9 +137,8 @@ class ClusterVerify(Operation, frozen=True, kw_only=True):
                 mild = one.warning or ecode in self.ignore_errors
                 yield {**one.to_json(), "ecode": ecode, "warning": mild}
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return what :meth:`found` does."""
-        del results
         return self.found(view)
 
     def judged(self, result: Any, failed: Sequence[FailedHook]) -> Any:  # noqa: ANN401

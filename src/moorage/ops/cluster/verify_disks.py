@@ -4,17 +4,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import MoorageError
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import Operation, Question, View
 from moorage.model import Instance, Node, pair_of
 from moorage.ops import behind, copies, pairs
 from moorage.ops.node_tasks import facts_on
+from moorage.ops.silence import unanswered
 
 from . import checks_mirrors
 
 
 class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
     """Find instances whose disks are not attached, or not mirrored, as they should be.
+
+    It holds no locks: the jobs that follow look again.
 
     Attributes
     ----------
@@ -30,13 +32,7 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
         """Return the nodes that are asked."""
         config = view.config
         wanted = config.group(self.group_name).uuid if self.group_name else ""
-        nodes = config.named(Node)
-        return [n for n in nodes if not n.offline and wanted in ("", n.group)]
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: the jobs that follow look again."""
-        del view
-        return iter(())
+        return [node for node in config.online() if wanted in ("", node.group)]
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask each node once what it holds."""
@@ -51,12 +47,9 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
     def _lacking(self, view: View) -> list[Instance]:
         found: list[Instance] = []
         for node in self.nodes(view):
-            try:
-                facts = view.answer(facts_on(node))
-            except MoorageError:
-                continue
+            facts = view.told(facts_on(node))
             held = {one.disk for one in facts.held} if facts else set()
-            here = view.config.instances_on(node)
+            here = view.config.instances_on(node) if facts else ()
             active = [one for one in here if one.disks_active]
             found += [
                 one
@@ -84,15 +77,9 @@ class ClusterVerifyDisks(Operation, frozen=True, kw_only=True):
             for one in self._lacking(view)
         ]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, and why nodes did not answer."""
-        del results
-        silent: dict[str, str] = {}
-        for node in self.nodes(view):
-            try:
-                view.answer(facts_on(node))
-            except MoorageError as error:
-                silent[node.name] = error.message
+        silent = unanswered(view, map(facts_on, self.nodes(view)))
         names = [one.name for one in self._lacking(view)]
         degraded = self._told(view)
         return {"jobs": [], "names": names, "silent": silent, "degraded": degraded}

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from moorage.errors import MoorageError, WrongState
+from moorage.errors import WrongState
 from moorage.jobs import Ask, View
 from moorage.model import Config, Disk, Node, NodeFacts, Place
 from moorage.ops.disk_access import template
@@ -41,11 +41,8 @@ def check(view: View, nodes: Iterable[Node], wanted: str | None) -> None:
         return
     check_name("volume group", wanted)
     for node in nodes:
-        try:
-            told = view.answer(Ask(node.uuid, asking(wanted)))
-        except MoorageError:
-            continue  # verify tells of it, when it is back
-        if told:
+        told = view.told(Ask(node.uuid, asking(wanted)))
+        if told:  # of a silent one verify tells, when it is back
             check_there(node, told, wanted)
 
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Instance, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Disk, Instance, successor
 from moorage.ops import copies, guest_tasks, node_tasks, pairs, pools
-from moorage.ops.disk_access import ask_reach, check_reach
+from moorage.ops.disk_access import ask_reach, check_reach, check_sound
 from moorage.ops.liveness import check_known, runs
-from moorage.ops.quarantine import check_sound
 
 MOST = 16
 """Disks that an instance can have, as in Ganeti."""
@@ -21,7 +20,7 @@ def check_free(view: View, disk: Disk, instance: Instance) -> None:
     check_sound(disk)
     owner = view.config.owner(disk)
     if owner:
-        where = view.config.node(owner.primary_node).name
+        where = view.config.home(owner).name
         raise WrongState(
             f"disk {disk.label} is attached to instance {owner.name} on node {where}: "
             f"it cannot be attached to {instance.name} too",
@@ -29,7 +28,7 @@ def check_free(view: View, disk: Disk, instance: Instance) -> None:
             disk=disk.uuid,
             instance=owner.name,
         )
-    node = view.config.node(instance.primary_node)
+    node = view.config.home(instance)
     check_reach(view, disk, node)
     copies.check_alone(view.config, disk, node)
     pairs.check_alike(view.config, instance, disk)
@@ -54,7 +53,7 @@ def inserted(instance: Instance, disk: str, index: int) -> tuple[str, ...]:
 
 def claimed(disk: Disk, instance: Instance, view: View) -> Disk:
     """Return the disk in its next epoch, in the group of its new owner."""
-    group = view.config.node(instance.primary_node).group
+    group = view.config.home(instance).group
     return successor(disk, view.now, epoch=disk.epoch + 1, group=group)
 
 
@@ -67,13 +66,12 @@ def attach_tasks(
     steps of the new epoch can touch it.
     """
     config = view.config
-    node = config.node(instance.primary_node)
+    node = config.home(instance)
     mine = claimed(disk, instance, view)
     disks = inserted(instance, disk.uuid, index)
     owner = successor(instance, view.now, disks=disks)
-    change = Change((mine, owner))
     what = f"give disk {disk.label} to {instance.name}, epoch {mine.epoch}"
-    yield commit(what, change, config.before(change))
+    yield view.record(what, mine, owner)
     if hot or instance.disks_active:
         yield from copies.attach(config, mine, node)
     if hot:
@@ -109,7 +107,7 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs, and whether its node reaches the disk."""
         instance = view.config.instance(self.instance_name)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         yield node_tasks.guest_on(node.uuid, instance)
         yield from ask_reach(view.config, [view.config.disk(self.disk)], node)
 
@@ -127,9 +125,8 @@ class DiskAttach(Operation, frozen=True, kw_only=True):
         hot = runs(view, instance)
         yield from attach_tasks(view, instance, disk, self.index, hot=hot)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
-        del results
         instance = view.config.instance(self.instance_name)
         disk = view.config.disk(self.disk)
         slot = inserted(instance, disk.uuid, self.index).index(disk.uuid)

@@ -4,9 +4,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, Instance, Node, successor
+from moorage.errors import BadInput, WrongState
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Config, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, node_tasks
 from moorage.ops.liveness import check_known, holds, last_holder, runs
 
@@ -28,7 +28,7 @@ def detach_tasks(
     config = view.config
     if disk.uuid not in instance.disks:
         raise BadInput(f"disk {disk.label} is taken from {instance.name} twice")
-    node = config.node(instance.primary_node)
+    node = config.home(instance)
     slot = instance.disks.index(disk.uuid)
     if hot:
         yield guest_tasks.unplug(instance, disk, node, slot)
@@ -38,9 +38,8 @@ def detach_tasks(
     last = last_holder(view, instance, disk)
     lags = behind.freed(view, disk, node, active=holds(view, instance))
     free = successor(disk, view.now, last_node=last, group=node.group, behind=lags)
-    change = Change((free, successor(instance, view.now, disks=left)))
-    what = f"take disk {disk.label} from {instance.name}"
-    yield commit(what, change, config.before(change))
+    rest = successor(instance, view.now, disks=left)
+    yield view.record(f"take disk {disk.label} from {instance.name}", free, rest)
 
 
 class DiskDetach(Operation, frozen=True, kw_only=True):
@@ -55,14 +54,8 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
     disk: str
 
     def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the disk and its instance; share the node."""
-        disk = view.config.disk(self.disk)
-        instance = view.config.owner(disk)
-        yield Lock("disk", disk.uuid)
-        yield from copies.hold(view.config, [disk])
-        if instance:
-            yield Lock("node", instance.primary_node, shared=True)
-            yield Lock("instance", instance.uuid)
+        """Hold the disk and its instance; share the nodes."""
+        yield from hold_owned(view.config, view.config.disk(self.disk))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether the instance runs; without one, who holds the disk."""
@@ -71,9 +64,7 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
             yield node_tasks.guest_on(instance.primary_node, instance)
             yield from behind.ask(view.config, instance)
             return
-        for node in view.config.named(Node):
-            if not node.offline:
-                yield node_tasks.facts_on(node)
+        yield from ask_holders(view.config)
 
     def check(self, view: View) -> None:
         """Refuse while nobody can tell whether the instance runs."""
@@ -92,23 +83,37 @@ class DiskDetach(Operation, frozen=True, kw_only=True):
         for node in holders(view, disk):
             yield node_tasks.detach(view.config, disk, node, held=False)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return the change in the words of ``gnt-instance modify``."""
-        del results
         disk = view.config.disk(self.disk)
         instance = view.config.owner(disk)
         slot = f"/{instance.disks.index(disk.uuid)}" if instance else ""
         return [[f"disk{slot}", "detach"]]
 
 
+def hold_owned(config: Config, disk: Disk) -> Iterator[Lock]:
+    """Hold a disk and the instance that has it; share the nodes of both."""
+    yield Lock("disk", disk.uuid)
+    yield from copies.hold(config, [disk])
+    owner = config.owner(disk)
+    if owner:
+        yield Lock("instance", owner.uuid)
+        yield Lock("node", owner.primary_node, shared=True)
+
+
+def ask_holders(config: Config) -> Iterator[Question]:
+    """Ask all nodes what they hold."""
+    for node in config.named(Node):
+        if not node.offline:
+            yield node_tasks.facts_on(node)
+
+
 def holders(view: View, disk: Disk) -> list[Node]:
     """Return the nodes that say that they hold a disk; one that is silent does not."""
-    found = []
-    for node in view.config.named(Node):
-        try:
-            told = view.answer(node_tasks.facts_on(node))
-        except MoorageError:
-            continue
-        if told and any(held.disk == disk.uuid for held in told.held):
-            found.append(node)
-    return found
+    nodes = view.config.named(Node)
+    told = ((node, view.told(node_tasks.facts_on(node))) for node in nodes)
+    return [
+        node
+        for node, facts in told
+        if facts and any(held.disk == disk.uuid for held in facts.held)
+    ]

@@ -4,10 +4,10 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Entity, Node, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Disk, Entity, successor
 from moorage.ops import copies, node_tasks
-from moorage.ops.disk.detach import holders
+from moorage.ops.disk.detach import ask_holders, hold_owned, holders
 from moorage.ops.liveness import check_known, holds, runs
 
 
@@ -30,21 +30,14 @@ class DiskForget(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk and its instance."""
-        disk = view.config.disk(self.disk)
-        yield Lock("disk", disk.uuid)
-        owner = view.config.owner(disk)
-        if owner:
-            yield Lock("instance", owner.uuid)
-            yield Lock("node", owner.primary_node, shared=True)
+        yield from hold_owned(view.config, view.config.disk(self.disk))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether its instance runs, and who holds it."""
         owner = view.config.owner(view.config.disk(self.disk))
         if owner:
             yield node_tasks.guest_on(owner.primary_node, owner)
-        for node in view.config.named(Node):
-            if not node.offline:
-                yield node_tasks.facts_on(node)
+        yield from ask_holders(view.config)
 
     def check(self, view: View) -> None:
         """Refuse without a reason, and while a guest may have the disk."""
@@ -70,14 +63,13 @@ class DiskForget(Operation, frozen=True, kw_only=True):
         owner = config.owner(disk)
         left: tuple[Entity, ...] = ()
         if owner:
-            node = config.node(owner.primary_node)
+            node = config.home(owner)
             if holds(view, owner) and not node.offline:
                 yield from copies.detach(config, disk, node, tolerant=True)
             disks = tuple(uuid for uuid in owner.disks if uuid != disk.uuid)
             left = (successor(owner, view.now, disks=disks),)
-        change = Change(left, (disk,))
         what = f"forget disk {disk.label}: {self.why.strip()}"
-        yield commit(what, change, config.before(change))
+        yield view.record(what, *left, drop=(disk,))
         for node in holders(view, disk):
             yield node_tasks.forget(config, disk, node)
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import copies, node_tasks, pairs, placement, policy
-from moorage.ops.disk_access import ask_candidates, can, candidates, worker
+from moorage.ops.disk.detach import hold_owned
+from moorage.ops.disk_access import ask_candidates, can, candidates, check_sound, worker
 from moorage.ops.disk_spec import LARGEST
-from moorage.ops.liveness import check_known, runs
-from moorage.ops.quarantine import check_sound
+from moorage.ops.liveness import check_known, holds, runs
 from moorage.ops.storage.units import has_room, unit_of
 from moorage.protocol import GrowDisk, ResizeDisk
 from moorage.storage import Can
@@ -89,16 +89,12 @@ class Growing(Operation, frozen=True, kw_only=True):
         if owner and not self.ignore_ipolicy:
             _check_policy(view, owner, disk, to)
         if not self.ignore_capacity:
-            more = [(unit_of(view.config, disk), to - disk.size)]
-            what = f"disk {disk.label}"
-            for node in _growing(view, disk):
-                placement.check_room_for(view, what, node, more)
+            placement.check_rooms(view, f"disk {disk.label}", self.claims(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim what it grows by, on both nodes of a mirrored one."""
         disk = self.target(view)
-        unit = unit_of(view.config, disk)
-        more = (unit, self.size(view) - disk.size)
+        more = unit_of(view.config, disk), self.size(view) - disk.size
         for node in _growing(view, disk):
             yield Claim(node=node.uuid, rooms=(more,))
 
@@ -109,19 +105,18 @@ class Growing(Operation, frozen=True, kw_only=True):
 
 def _check_policy(view: View, owner: Instance, disk: Disk, to: Mib) -> None:
     config = view.config
-    group = config.group(config.node(owner.primary_node).group)
-    before = policy.sizes_of(config, owner)
+    group = config.group_of(owner)
     others = [one for one in config.disks_of(owner) if one.uuid != disk.uuid]
     after = policy.sizes_of(config, owner, others, [(disk.dev_type, to)])
-    policy.check_change(config, group, owner.name, before, after)
+    policy.check_change(config, group, owner, after)
 
 
 def worker_of(view: View, disk: Disk) -> Node:
     """Return the node that is to work on a disk: where it is used, or any that can."""
     owner = view.config.owner(disk)
-    if owner is None or view.config.node(owner.primary_node).offline:
+    if owner is None or view.config.home(owner).offline:
         return worker(view, disk)
-    return view.config.node(owner.primary_node)
+    return view.config.home(owner)
 
 
 def _growing(view: View, disk: Disk) -> list[Node]:
@@ -163,9 +158,9 @@ def _check_both(view: View, disk: Disk, node: Node) -> None:
 def is_active(view: View, disk: Disk) -> bool:
     """Whether a disk is in use on the node of its instance."""
     owner = view.config.owner(disk)
-    if owner is None or view.config.node(owner.primary_node).offline:
+    if owner is None or view.config.home(owner).offline:
         return False
-    return owner.disks_active or runs(view, owner)
+    return holds(view, owner)
 
 
 def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
@@ -190,13 +185,14 @@ def grow_tasks(view: View, disk: Disk, to: Mib) -> Iterator[Task]:
     parts = tuple(replace(data, size=to) for data in disk.children[:1])
     parts += disk.children[1:]
     grown = successor(disk, view.now, size=to, children=parts)
-    change = Change((grown,))
-    yield commit(f"record {to} MiB of {disk.label}", change, config.before(change))
+    yield view.record(f"record {to} MiB of {disk.label}", grown)
     if not active:
         yield from copies.detach(config, grown, node, tolerant=True)
         return
     # A grown volume may answer elsewhere, and may not have grown as it was told to.
-    yield node_tasks.attach_again(config, grown, node)
+    look = node_tasks.attach(config, grown, node, held=True)
+    what = f"look at disk {disk.label} on {node.name}"
+    yield replace(look, what=what, tolerant=True)
     if owner and runs(view, owner):
         yield tell_guest(owner, grown, node)
 
@@ -214,12 +210,7 @@ def tell_guest(instance: Instance, disk: Disk, node: Node) -> Run:
 
 def grow_locks(view: View, disk: Disk) -> Iterator[Lock]:
     """Hold the disk and its instance; share the nodes that do the work."""
-    owner = view.config.owner(disk)
-    yield Lock("disk", disk.uuid)
-    yield from copies.hold(view.config, [disk])
-    if owner:
-        yield Lock("instance", owner.uuid)
-        yield Lock("node", owner.primary_node, shared=True)
+    yield from hold_owned(view.config, disk)
     for node in candidates(view.config, disk):
         yield Lock("node", node.uuid, shared=True)
 
@@ -228,7 +219,7 @@ def ask_growth_room(view: View, disk: Disk) -> Iterator[Question]:
     """Ask those who work on a disk, or may, for their room, if they can measure it."""
     if has_room(disk.dev_type):
         owner = view.config.owner(disk)
-        homes = [view.config.node(owner.primary_node)] if owner else []
+        homes = [view.config.home(owner)] if owner else []
         workers = [*homes, *candidates(view.config, disk)]
         peers = copies.peers(view.config, disk, workers[0]) if workers else []
         asked = {node.uuid: node for node in (*workers, *peers)}

@@ -4,17 +4,11 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change
+from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.ops import copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
-from moorage.ops.disk_access import (
-    ask_candidates,
-    candidates,
-    elsewhere,
-    forgetting,
-    worker,
-)
+from moorage.ops.disk.grow import grow_locks
+from moorage.ops.disk_access import ask_candidates, elsewhere, worker
 
 
 class DiskRemove(Operation, frozen=True, kw_only=True):
@@ -26,11 +20,7 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the disk; share the nodes that may do the work."""
-        disk = view.config.disk(self.disk)
-        yield Lock("disk", disk.uuid)
-        yield from copies.hold(view.config, [disk])
-        for node in candidates(view.config, disk):
-            yield Lock("node", node.uuid, shared=True)
+        yield from grow_locks(view, view.config.disk(self.disk))
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who can do it."""
@@ -61,9 +51,6 @@ class DiskRemove(Operation, frozen=True, kw_only=True):
         """Detach what may be left, destroy the volume, forget the disk."""
         disk = view.config.disk(self.disk)
         node = worker(view, disk, old=True)
-        sought = elsewhere(disk, node)
-        if not sought:
+        if not elsewhere(disk, node):
             yield from copies.detach(view.config, disk, node, tolerant=True)
-        hint = forgetting(disk)
-        yield from copies.remove(view.config, disk, node, sought=sought, hint=hint)
-        yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
+        yield from copies.destroy(view, disk, node)

@@ -7,31 +7,21 @@ from typing import Any
 from msgspec import UNSET, UnsetType, field
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, Disk, Node, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Config, Disk, Node, successor
 from moorage.ops import disk_spec, node_tasks
 from moorage.ops.disk_access import able, can, candidates
 from moorage.ops.disk_names import check_unused, hold_names
-from moorage.ops.disk_params import (
-    ask_listed,
-    check_listed,
-    reparametrised,
-    verified,
-)
+from moorage.ops.disk_params import ask_listed, check_listed, reparametrised, verified
 from moorage.storage import Can
-from moorage.storage.templates.ext import plain
 
 
 def renamed(config: Config, disk: Disk, name: object) -> dict[str, Any]:
     """Return the changes of a new name; ``none`` and None take it away.
 
     To its storage the volume stays what it was: a provider that knows volumes by the
-    names of disks would take another one for it.
-
-    Raises
-    ------
-    Refused
-        If no disk can be called so, or another one is.
+    names of disks would take another one for it. Raise `Refused` for a name that no
+    disk can have, or another one has.
     """
     new = disk_spec.checked_name(name)
     if new:
@@ -69,7 +59,7 @@ def _noted(config: Config, disk: Disk) -> Iterator[Task]:
     """Yield what writes the name of a disk beside its volume; nobody fails for it."""
     node = _noting(config, disk)
     if node:
-        yield node_tasks.setinfo(config, disk, node, plain(f"disk+{disk.label}"))
+        yield node_tasks.setinfo(config, disk, node)
 
 
 class DiskRename(Operation, frozen=True, kw_only=True):
@@ -95,9 +85,7 @@ class DiskRename(Operation, frozen=True, kw_only=True):
         """Record the name, and note it beside the volume of a detached disk."""
         disk = view.config.disk(self.disk)
         after = successor(disk, view.now, **renamed(view.config, disk, self.new_name))
-        change = Change((after,))
-        what = f"rename disk {disk.label} to {self.new_name}"
-        yield commit(what, change, view.config.before(change))
+        yield view.record(f"rename disk {disk.label} to {self.new_name}", after)
         yield from _noted(view.config, after)
 
 
@@ -172,7 +160,6 @@ class DiskSetParams(Operation, frozen=True, kw_only=True):
         changed = successor(disk, view.now, **new)
         if self.params:
             yield from verified(view, changed)
-        change = Change((changed,))
-        yield commit(f"change disk {disk.label}", change, view.config.before(change))
+        yield view.record(f"change disk {disk.label}", changed)
         if self.name is not UNSET:
             yield from _noted(view.config, changed)

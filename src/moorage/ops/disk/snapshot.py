@@ -7,15 +7,26 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import NotSupported
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Config, Disk, Node
+from moorage.jobs import Lock, Operation, Question, Run, Task, View
+from moorage.model import Claim, Config, Disk, Node
 from moorage.ops import copies, node_tasks, placement, pools
-from moorage.ops.disk.grow import ask_growth_room, grow_locks, grow_questions
-from moorage.ops.disk_access import can, check_provider, providers, template, worker
+from moorage.ops.disk.grow import (
+    ask_growth_room,
+    grow_locks,
+    grow_questions,
+    is_active,
+    worker_of,
+)
+from moorage.ops.disk_access import (
+    can,
+    check_provider,
+    check_sound,
+    providers,
+    template,
+)
 from moorage.ops.disk_names import check_disk_name, check_unused, hold_names
-from moorage.ops.liveness import check_known, runs
-from moorage.ops.quarantine import check_sound
-from moorage.ops.storage.units import Named, unit_of
+from moorage.ops.liveness import check_known
+from moorage.ops.storage.units import unit_of
 from moorage.protocol import SnapshotDisk, UnmakeDisk
 from moorage.storage import Can
 from moorage.storage.provider import usable
@@ -63,58 +74,36 @@ class DiskSnapshot(Operation, frozen=True, kw_only=True):
         owner = view.config.owner(disk)
         if owner:
             check_known(view, owner)
-        check_takes_snapshots(view, disk, self._where(view, disk)[0])
+        check_takes_snapshots(view, disk, worker_of(view, disk))
         if not self.ignore_capacity:
-            node, _ = self._where(view, disk)
-            made = [_room(view, disk)]
             what = f"a snapshot of disk {disk.label}"
-            placement.check_room_for(view, what, node, made)
+            placement.check_rooms(view, what, self.claims(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room of the copy, which may come to be as large as the disk."""
         disk = view.config.disk(self.disk)
-        node, _ = self._where(view, disk)
-        yield Claim(node=node.uuid, rooms=(_room(view, disk),))
+        room = unit_of(view.config, disk), disk.size
+        yield Claim(node=worker_of(view, disk).uuid, rooms=(room,))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copy, then let the cluster know it."""
         config, disk = view.config, view.config.disk(self.disk)
-        node, active = self._where(view, disk)
+        node, active = worker_of(view, disk), is_active(view, disk)
         copy = replace(copy_of(view, disk, node), name=self.new_name)
         if not active:
             yield from copies.attach(config, disk, node)
         yield take(config, disk, copy, node)
         if not active:
             yield from copies.detach(config, disk, node)
-        yield commit(f"record disk {copy.label}", Change((copy,)), {})
+        yield view.record(f"record disk {copy.label}", copy)
 
-    def _where(self, view: View, disk: Disk) -> tuple[Node, bool]:
-        """Return the node that does it, and whether the disk is attached there."""
-        owner = view.config.owner(disk)
-        if owner is None or view.config.node(owner.primary_node).offline:
-            return worker(view, disk), False
-        node = view.config.node(owner.primary_node)
-        return node, owner.disks_active or runs(view, owner)
-
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid of the new disk."""
-        del view
         return str(results[-1][0])
 
 
-def _room(view: View, disk: Disk) -> tuple[Named, int]:
-    """Return what the copy takes: the unit of its disk, and as much."""
-    return unit_of(view.config, disk), disk.size
-
-
 def check_takes_snapshots(view: View, disk: Disk, node: Node) -> None:
-    """Raise `Refused` unless the disk's template, and its provider on a node, do.
-
-    Raises
-    ------
-    NotSupported
-        If there are no snapshots of such a disk.
-    """
+    """Raise `NotSupported` unless a disk's template, and its provider on a node, do."""
     if not can(disk, Can.SNAPSHOT):
         raise NotSupported(
             f"disk {disk.label} takes no snapshots: template '{disk.dev_type}' has "

@@ -6,24 +6,15 @@ from typing import Any
 
 from msgspec import field
 
-from moorage.errors import BadInput, Exists
-from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, NodeGroup, ipolicy
+from moorage.errors import BadInput
+from moorage.jobs import Lock, Operation, Task, View
+from moorage.model import NodeGroup, ipolicy
 from moorage.ops.merging import with_diskparams
 from moorage.ops.ndparams import checked
-from moorage.storage.validation import check_name
+from moorage.ops.new_names import check_new_name
 
 POLICIES = ("preferred", "last_resort", "unallocable")
 """Whether new instances go to a group: gladly, if there is no other, or not."""
-
-
-def check_new_name(config: Config, name: str) -> None:
-    """Raise `Refused` unless a group can be called `name`."""
-    check_name("node group", name)
-    if config.knows(NodeGroup, name):
-        raise Exists(
-            f"there is a node group '{name}' already", hint=f"gnt-group info {name}"
-        )
 
 
 def check_policy(policy: str) -> str:
@@ -53,14 +44,13 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
     ipolicy: dict[str, Any] = field(default_factory=dict)
     diskparams: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterator[Lock]:
         """Hold the name."""
-        del view
         yield Lock("group", self.group_name)
 
     def check(self, view: View) -> None:
         """Refuse a name that is taken."""
-        check_new_name(view.config, self.group_name)
+        check_new_name(view.config, NodeGroup, self.group_name)
         check_policy(self.alloc_policy)
         checked(self.ndparams)
         with_diskparams({}, self.diskparams)
@@ -82,4 +72,4 @@ class GroupAdd(Operation, frozen=True, kw_only=True):
             ctime=view.now,
             mtime=view.now,
         )
-        yield commit(f"record node group {group.name}", Change((group,)), {})
+        yield view.record(f"record node group {group.name}", group)

@@ -9,11 +9,13 @@ warns and goes on; here the node is emptied of such instances first.
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, Disk, Node, successor
+from moorage.jobs import Lock, Task, View
+from moorage.model import Config, Disk, Node, successor
 from moorage.ops import cabling, pools
 from moorage.ops.disk_access import able
 from moorage.storage import Reach
+
+from .base import OnGroup
 
 
 def check_leaves_nothing(config: Config, node: Node) -> None:
@@ -48,7 +50,7 @@ def taken_along(config: Config, nodes: list[Node]) -> list[Disk]:
     return list(found.values())
 
 
-class GroupAssignNodes(Operation, frozen=True, kw_only=True):
+class GroupAssignNodes(OnGroup, frozen=True, kw_only=True):
     """Put nodes into a group.
 
     Attributes
@@ -60,7 +62,6 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_GROUP_ASSIGN_NODES"
 
-    group_name: str
     nodes: tuple[str, ...]
     force: bool = False
 
@@ -73,7 +74,7 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the groups and the nodes, with what would move along."""
         config, nodes = view.config, self.moving(view.config)
-        yield Lock("group", config.group(self.group_name).uuid)
+        yield from OnGroup.locks(self, view)
         for node in nodes:
             yield Lock("group", node.group)
             yield Lock("node", node.uuid)
@@ -91,7 +92,7 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
         for node in self.moving(view.config):
             if not self.force:
                 check_leaves_nothing(view.config, node)
-        group = view.config.group(self.group_name)
+        group = self.group(view)
         for node in self.moving(view.config):
             for instance in view.config.instances_on(node):
                 cabling.check_connected(view.config, group, instance.nics)
@@ -100,13 +101,11 @@ class GroupAssignNodes(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the group in the nodes, and in the disks that they hold."""
-        config, group = view.config, view.config.group(self.group_name)
+        config, group = view.config, self.group(view)
         nodes = self.moving(config)
         if not nodes:
             return
         objects: list[Node | Disk] = [*nodes, *taken_along(config, nodes)]
         moved = (successor(one, view.now, group=group.uuid) for one in objects)
-        change = Change(tuple(moved))
         names = ", ".join(node.name for node in nodes)
-        what = f"put {names} into node group {group.name}"
-        yield commit(what, change, config.before(change))
+        yield view.record(f"put {names} into node group {group.name}", *moved)

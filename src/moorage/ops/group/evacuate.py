@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, View
+from moorage.jobs import Lock, View
 from moorage.jobs.unread import Moot
 from moorage.model import Instance, NodeGroup
 from moorage.ops import placement
 
+from .base import OnGroup
 
-class GroupEvacuate(Operation, frozen=True, kw_only=True):
+
+class GroupEvacuate(OnGroup, frozen=True, kw_only=True):
     """Let every instance of a node group go to another one, in a job of its own.
 
     Attributes
@@ -25,17 +27,12 @@ class GroupEvacuate(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_GROUP_EVACUATE"
 
-    group_name: str
     target_groups: tuple[str, ...] = ()
     iallocator: str | None = None
     early_release: Annotated[bool, Moot("locks are released as early as can be")] = (
         False
     )
     sequential: bool = False
-
-    def group(self, view: View) -> NodeGroup:
-        """Return the group that is emptied."""
-        return view.config.group(self.group_name)
 
     def leaving(self, view: View) -> list[Instance]:
         """Return its instances, node by node."""
@@ -70,9 +67,8 @@ class GroupEvacuate(Operation, frozen=True, kw_only=True):
         ]
         return [moves] if self.sequential and moves else [[one] for one in moves]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order."""
-        del results
         names = [one.name for one in self.leaving(view)]
         if self.sequential and names:
             names = [", ".join(names)]

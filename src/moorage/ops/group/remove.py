@@ -4,8 +4,10 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, NodeGroup, StoragePool
+from moorage.jobs import Task, View
+from moorage.model import Config, NodeGroup, StoragePool
+
+from .base import OnGroup
 
 
 def check_empty(config: Config, group: NodeGroup) -> None:
@@ -36,22 +38,16 @@ def check_empty(config: Config, group: NodeGroup) -> None:
         )
 
 
-class GroupRemove(Operation, frozen=True, kw_only=True):
+class GroupRemove(OnGroup, frozen=True, kw_only=True):
     """Remove a node group that nothing belongs to."""
 
     op_id = "OP_GROUP_REMOVE"
 
-    group_name: str
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the group."""
-        yield Lock("group", view.config.group(self.group_name).uuid)
-
     def check(self, view: View) -> None:
         """Refuse while it is in use."""
-        check_empty(view.config, view.config.group(self.group_name))
+        check_empty(view.config, self.group(view))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Forget it."""
-        group = view.config.group(self.group_name)
-        yield commit(f"forget node group {group.name}", Change((), (group,)), {})
+        group = self.group(view)
+        yield view.record(f"forget node group {group.name}", drop=(group,))

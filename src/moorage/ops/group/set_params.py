@@ -7,16 +7,17 @@ from typing import Any
 from msgspec import field
 
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, NodeGroup, ipolicy, successor
+from moorage.jobs import Task, View
+from moorage.model import Config, NodeGroup, ipolicy, successor
 from moorage.ops import policy
 from moorage.ops.merging import merged, with_diskparams
 from moorage.ops.ndparams import checked
 
 from .add import check_policy
+from .base import OnGroup
 
 
-class GroupSetParams(Operation, frozen=True, kw_only=True):
+class GroupSetParams(OnGroup, frozen=True, kw_only=True):
     """Change a node group.
 
     Attributes
@@ -29,7 +30,6 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_GROUP_SET_PARAMS"
 
-    group_name: str
     alloc_policy: str | None = None
     ndparams: dict[str, Any] = field(default_factory=dict)
     ipolicy: dict[str, Any] = field(default_factory=dict)
@@ -55,17 +55,13 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
             )
         return found
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold the group."""
-        yield Lock("group", view.config.group(self.group_name).uuid)
-
     def check(self, view: View) -> None:
         """Refuse values that a group cannot have."""
-        self.changes(view.config, view.config.group(self.group_name))
+        self.changes(view.config, self.group(view))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Name the instances that do not fit into the new policy."""
-        cluster, group = view.config.cluster, view.config.group(self.group_name)
+        cluster, group = view.config.cluster, self.group(view)
         if self.ipolicy:
             new = successor(group, view.now, **self.changes(view.config, group))
             before = ipolicy.group_policy(cluster, group)
@@ -74,15 +70,12 @@ class GroupSetParams(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
-        group = view.config.group(self.group_name)
-        new = successor(group, view.now, **self.changes(view.config, group))
-        change = Change((new,))
-        what = f"change node group {group.name}"
-        yield commit(what, change, view.config.before(change))
+        group = self.group(view)
+        changes = self.changes(view.config, group)
+        yield view.change(f"change node group {group.name}", group, **changes)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
-        del results
-        group = view.config.group(self.group_name)
+        group = self.group(view)
         changes = self.changes(view.config, group)
         return [[name, value] for name, value in changes.items()]

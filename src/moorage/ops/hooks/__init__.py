@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which hooks an operation has: directories, nodes and variables, as Ganeti has them.
+"""Which hooks an operation has: their directories, nodes and variables, as Ganeti's."""
 
-An operation without hooks of its own stands in the table all the same, with the reason.
-"""
+from .table import OWN, of
 
-from .table import OWN, WITHOUT, of
-
-__all__ = ["OWN", "WITHOUT", "of"]
+__all__ = ["OWN", "of"]

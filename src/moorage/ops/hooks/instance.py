@@ -13,10 +13,11 @@ from .scene import Scene
 
 def variables(scene: Scene) -> dict[str, str]:
     """Return what every hook of an instance is told."""
-    return {name: _text(value) for name, value in _variables(scene, scene.instance)}
+    return {name: text(value) for name, value in _variables(scene, scene.instance)}
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """Return a value as a variable has it; empty for none."""
     return "" if value is None else str(value)
 
 

@@ -50,13 +50,13 @@ class Scene:
             If it is gone.
         """
         name = str(self.field("instance_name"))
+        made = (one for one in self.coming.values() if isinstance(one, Instance))
+        for one in made:
+            if one.name == name and one.uuid not in self.config.objects:
+                return one
         try:
             return self.config.instance(name)
         except NotFound:
-            made = (one for one in self.coming.values() if isinstance(one, Instance))
-            found = next((one for one in made if one.name == name), None)
-            if found:
-                return found
             if self.field("new_name"):
                 return self.config.instance(str(self.field("new_name")))
             raise

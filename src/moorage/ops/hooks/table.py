@@ -48,10 +48,6 @@ def _everywhere(scene: Scene) -> list[str]:
     return [node.uuid for node in scene.config.named(Node)]
 
 
-def _everywhere_after(scene: Scene) -> Nodes:
-    return [], _everywhere(scene)
-
-
 def _others(scene: Scene) -> Nodes:
     """Return all nodes but the one that comes or goes."""
     name = scene.field("node_name")
@@ -175,7 +171,10 @@ OWN: dict[str, Own] = {
         "cluster-modify", "CLUSTER", {"NEW_VG_NAME": "volume_group_name"}, more=_cluster
     ),
     "OP_CLUSTER_VERIFY": Own(
-        "cluster-verify", "CLUSTER", nodes=_everywhere_after, more=_tags
+        "cluster-verify",
+        "CLUSTER",
+        nodes=lambda scene: ([], _everywhere(scene)),
+        more=_tags,
     ),
     "OP_GROUP_ADD": Own("group-add", "GROUP", {"GROUP_NAME": "group_name"}),
     "OP_GROUP_EVACUATE": Own(
@@ -276,45 +275,6 @@ OWN: dict[str, Own] = {
 }
 """The operations that have hooks in Ganeti."""
 
-_LOOKS = "it only looks"
-_AS_GANETI = "Ganeti has none for it"
-WITHOUT: dict[str, str] = {
-    "OP_BACKUP_REMOVE": _AS_GANETI,
-    "OP_BACKUP_VERIFY": _LOOKS,
-    "OP_CLUSTER_REDIST_CONF": _AS_GANETI,
-    "OP_CLUSTER_RENEW_CRYPTO": _AS_GANETI,
-    "OP_CLUSTER_VERIFY_DISKS": _AS_GANETI,
-    "OP_CLUSTER_REPAIR_DISK_SIZES": _AS_GANETI,
-    "OP_EXT_STORAGE_CERTIFY": _LOOKS,
-    "OP_EXT_STORAGE_DIAGNOSE": _LOOKS,
-    "OP_GROUP_ASSIGN_NODES": _AS_GANETI,
-    "OP_INSTANCE_ACTIVATE_DISKS": _AS_GANETI,
-    "OP_INSTANCE_CONSOLE": _LOOKS,
-    "OP_INSTANCE_DEACTIVATE_DISKS": _AS_GANETI,
-    "OP_INSTANCE_QUERY_DATA": _LOOKS,
-    "OP_NODE_EVACUATE": _AS_GANETI,
-    "OP_NODE_FAILOVER": _AS_GANETI,
-    "OP_NODE_MODIFY_STORAGE": _AS_GANETI,
-    "OP_NODE_POWERCYCLE": _AS_GANETI,
-    "OP_NODE_QUERYVOLS": _LOOKS,
-    "OP_NODE_QUERY_STORAGE": _LOOKS,
-    "OP_NODE_RENEW_CRYPTO": _AS_GANETI,
-    "OP_NODE_TRY_ACCELERATOR": _LOOKS,
-    "OP_OOB_COMMAND": _AS_GANETI,
-    "OP_OS_DIAGNOSE": _LOOKS,
-    "OP_REPAIR_NODE_STORAGE": _AS_GANETI,
-    "OP_RESTRICTED_COMMAND": _AS_GANETI,
-    "OP_STORAGE_DIAGNOSE": _LOOKS,
-    "OP_TAGS_DEL": _AS_GANETI,
-    "OP_TAGS_GET": _LOOKS,
-    "OP_TAGS_SEARCH": _LOOKS,
-    "OP_TAGS_SET": _AS_GANETI,
-    "OP_TEST_DELAY": _AS_GANETI,
-}
-"""Why the others have none of their own."""
-APART = ("OP_DISK_", "OP_STORAGE_")
-"""What the names of operations begin with that Ganeti does not know."""
-
 
 def of(operation: Operation, view: View, tasks: Sequence[Task]) -> Hooked:
     """Return the hooks of an operation that is about to do some tasks."""
@@ -323,11 +283,7 @@ def of(operation: Operation, view: View, tasks: Sequence[Task]) -> Hooked:
         return Hooked()
     scene = Scene(operation, view.config, tasks)
     before, after = own.nodes(scene)
-    env = {name: _text(scene.field(one)) for name, one in own.fields.items()}
+    env = {name: instance.text(scene.field(one)) for name, one in own.fields.items()}
     return Hooked(
         own.path, own.kind, tuple(before), tuple(after), own.more(scene) | env
     )
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)

@@ -39,14 +39,14 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
         OnInstance.check(self, view)
         instance = self.instance(view)
         check_nowhere_else(view, instance)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         for disk in view.config.disks_of(instance):
             copies.check_alone(view.config, disk, node)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Attach, and record it."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         held, disks = holds(view, instance), view.config.disks_of(instance)
         for disk in disks:
             for peer in copies.peers(view.config, disk, node):
@@ -62,7 +62,7 @@ class InstanceActivateDisks(OnInstance, frozen=True, kw_only=True):
     def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
         """Return node, slot and device or URI of each disk."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         found, at = [], 0
         for slot, disk in enumerate(view.config.disks_of(instance)):
             at += len(copies.peers(view.config, disk, node))  # they came first
@@ -95,7 +95,7 @@ class InstanceDeactivateDisks(OnInstance, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Detach, and record it."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         for disk in view.config.disks_of(instance):
             yield from copies.let_go(view.config, disk, node)
         yield from recorded(view, instance, instance.admin_state, active=False)

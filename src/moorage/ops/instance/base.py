@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What operations on instances share: who to lock, whom to ask, how to find a disk."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from moorage.errors import BadInput, NotFound, WrongState
 from moorage.jobs import Lock, Operation, Question, Task, View
 from moorage.model import Config, Disk, Instance, Node
 from moorage.ops import behind, copies, guest_tasks, node_tasks
+from moorage.ops.disk_access import check_sound
 from moorage.ops.liveness import check_known, holds, runs
-from moorage.ops.quarantine import check_sound
 from moorage.ops.silence import rescue
 from moorage.units import is_whole
 
@@ -32,7 +32,7 @@ def ask(instance: Instance) -> Iterator[Question]:
 
 def home(config: Config, instance: Instance) -> Node:
     """Return the instance's node; raise `WrongState` if it is marked offline."""
-    node = config.node(instance.primary_node)
+    node = config.home(instance)
     if node.offline:
         raise WrongState(
             f"node {node.name} of instance {instance.name} is marked offline",
@@ -61,25 +61,11 @@ def attach_all(
     node: Node,
     *,
     held: bool = False,
-    ignore_size: bool = False,
     alone: bool = False,
 ) -> Iterator[Task]:
-    """Attach disks on a node, each open for it alone.
-
-    Parameters
-    ----------
-    held, ignore_size, alone
-        See :func:`moorage.ops.copies.attach`.
-    """
+    """Attach disks on a node, each open for it alone (:func:`copies.attach`)."""
     for disk in disks:
-        yield from copies.attach(
-            view.config,
-            disk,
-            node,
-            held=held,
-            ignore_size=ignore_size,
-            alone=alone,
-        )
+        yield from copies.attach(view.config, disk, node, held=held, alone=alone)
 
 
 def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
@@ -87,6 +73,43 @@ def detach_all(view: View, instance: Instance, node: Node) -> Iterator[Task]:
     held = holds(view, instance)
     for disk in view.config.disks_of(instance):
         yield from copies.detach(view.config, disk, node, held=held)
+
+
+def check_at_rest(view: View, instance: Instance, verb: str) -> None:
+    """Raise `WrongState` if the guest runs, or should; a verb is as "renamed"."""
+    if runs(view, instance) or instance.admin_state == "up":
+        raise WrongState(
+            f"instance {instance.name} is running, or should be: it can be {verb} "
+            "while it is down",
+            hint=f"gnt-instance shutdown {instance.name}",
+            instance=instance.name,
+        )
+
+
+def check_detached(view: View, instance: Instance) -> None:
+    """Raise `WrongState` if the instance's disks are attached."""
+    if holds(view, instance):
+        raise WrongState(
+            f"the disks of instance {instance.name} are attached",
+            hint=f"gnt-instance deactivate-disks {instance.name}",
+        )
+
+
+def with_disks(
+    view: View, instance: Instance, node: Node, work: Iterable[Task]
+) -> Iterator[Task]:
+    """Yield work on the instance's disks, attached for it if they are not so already.
+
+    They are let go of at the end, come what may.
+    """
+    held, disks = holds(view, instance), view.config.disks_of(instance)
+    for disk in disks:
+        copies.check_alone(view.config, disk, node)
+    yield from behind.recorded(view, disks, node)
+    yield from attach_all(view, disks, node, held=held)
+    yield from work
+    for disk in () if held else disks:
+        yield from copies.let_go(view.config, disk, node)
 
 
 def put_down(
@@ -101,13 +124,7 @@ def put_down(
 
 
 def find_disk(config: Config, instance: Instance, ref: str | int) -> Disk:
-    """Return a disk of an instance by slot, name or uuid.
-
-    Raises
-    ------
-    NotFound
-        If the instance has no such disk; the sentence names those that it has.
-    """
+    """Return a disk of an instance by slot, name or uuid; raise `NotFound` for none."""
     disks = config.disks_of(instance)
     text = str(ref)
     if text == "-1" and disks:

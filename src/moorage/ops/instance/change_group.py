@@ -8,8 +8,8 @@ from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Question, View
 from moorage.jobs.unread import Moot
 from moorage.model import Node, NodeGroup
-from moorage.ops import copies, node_tasks, placement, policy
-from moorage.ops.fleet import Newcomer
+from moorage.ops import copies, placement, policy
+from moorage.ops.fleet import on_record
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile
 from moorage.ops.liveness import runs
 
@@ -36,7 +36,7 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
     def groups(self, view: View) -> list[NodeGroup]:
         """Return the groups that it may go to."""
         config = view.config
-        home = config.group(config.node(self.instance(view).primary_node).group)
+        home = config.group_of(self.instance(view))
         if self.target_groups:
             found = [config.group(name) for name in self.target_groups]
         else:
@@ -44,7 +44,8 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
             found = [one for one in others if one.alloc_policy != "unallocable"]
         if home in found:
             raise BadInput(
-                f"instance {self.instance_name} is in node group {home.name} already",
+                f"instance {self.instance(view).name} is in node group {home.name} "
+                "already",
                 hint="name another group: --to GROUP",
             )
         return found
@@ -79,15 +80,7 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
     def _chosen(self, view: View) -> Node:
         """Return the best node; its group is another, so to it this is a newcomer."""
         instance = self.instance(view)
-        full = node_tasks.beparams(view.config, instance)
-        wanted = Newcomer(
-            instance.name,
-            memory=int(full["maxmem"]),
-            vcpus=int(full["vcpus"]),
-            tags=instance.tags,
-            spindle_use=int(full.get("spindle_use", 1)),
-        )
-        able = self._able(view)
+        wanted, able = on_record(view.config, instance), self._able(view)
         return placement.place(view, wanted, able, any_size=True, survival=False)[0]
 
     def _check_reach(self, view: View, node: Node) -> None:
@@ -95,7 +88,7 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
         if not self.ignore_ipolicy:
             sizes = policy.sizes_of(view.config, self.instance(view))
             group = view.config.group(node.group)
-            policy.check(view.config, group, self.instance_name, sizes)
+            policy.check(view.config, group, self.instance(view).name, sizes)
 
     def jobs(self, view: View) -> list[list[dict[str, Any]]]:
         """Return the job that moves it."""
@@ -112,7 +105,6 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
             ]
         ]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return where it goes."""
-        del results
         return {"target_node": self.target(view).name}

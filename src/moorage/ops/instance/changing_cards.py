@@ -13,8 +13,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotFound, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Instance, Nic, Node, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Claim, Instance, Nic
 from moorage.ops import cabling, links, nics, node_tasks, placement
 from moorage.ops.instance.base import check_usable
 from moorage.ops.instance.changing_disks import ChangingDisks
@@ -42,13 +42,7 @@ class Mod:
 
 
 def parsed(given: Sequence[Sequence[Any]]) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return action, card and parameters of each change, also of Ganeti's old form.
-
-    Raises
-    ------
-    BadInput
-        If one is none.
-    """
+    """Return action, card and parameters of each change, also of Ganeti's old form."""
     return [_parsed(one) for one in given]
 
 
@@ -117,7 +111,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the node for its bridges."""
         yield from ChangingDisks.questions(self, view)
-        home = self._home(view)
+        home = view.config.home(self.instance(view))
         if self.nics and not home.offline:
             yield placement.room_on(view.config, home)
 
@@ -127,7 +121,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
         if not self.nics:
             return
         check_usable(view, instance)
-        links.check(view, self._home(view), self.cards(view))
+        links.check(view, view.config.home(self.instance(view)), self.cards(view))
         found = guest(view, instance)
         wired = any(self._rewires(view, mod) for mod in self.card_mods(view))
         if found and found.cards is None and wired:
@@ -146,13 +140,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
             yield Claim(node=home, instance=instance.name, addresses=new)
 
     def card_tasks(self, view: View, then: View) -> Iterator[Task]:
-        """Yield what plugs and records the cards.
-
-        Parameters
-        ----------
-        then
-            The view when what comes before is done.
-        """
+        """Yield what plugs and records the cards; `then` is the view before that."""
         if not self.nics:
             return
         instance = self.instance(then)
@@ -160,12 +148,8 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
             for mod in self.card_mods(view):
                 if self._rewires(view, mod):
                     yield from self._plugged(view, mod)
-        change = Change((successor(instance, view.now, nics=self.cards(view)),))
         what = f"change the network cards of {instance.name}"
-        yield commit(what, change, then.config.before(change))
-
-    def _home(self, view: View) -> Node:
-        return view.config.node(self.instance(view).primary_node)
+        yield then.change(what, instance, nics=self.cards(view))
 
     def _rewires(self, view: View, mod: Mod) -> bool:
         """Whether a running guest must let go of a card, or gets one."""
@@ -179,7 +163,7 @@ class ChangingCards(ChangingDisks, frozen=True, kw_only=True):
         return old != new
 
     def _plugged(self, view: View, mod: Mod) -> Iterator[Task]:
-        instance, node = self.instance(view), self._home(view)
+        instance, node = self.instance(view), view.config.home(self.instance(view))
         if mod.old:
             yield Run(
                 what=f"unplug {mod.what} from {instance.name} on {node.name}",

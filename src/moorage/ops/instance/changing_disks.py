@@ -13,16 +13,8 @@ from typing import Any
 from msgspec.structs import replace as with_fields
 
 from moorage.errors import BadInput, Conflict, WrongState
-from moorage.jobs import Commit, Lock, Question, Run, Task, View, commit
-from moorage.model import (
-    Change,
-    Disk,
-    Instance,
-    Node,
-    Pair,
-    apply,
-    successor,
-)
+from moorage.jobs import Commit, Lock, Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, Pair, apply, successor
 from moorage.model import change as changes
 from moorage.ops import (
     copies,
@@ -43,7 +35,6 @@ from moorage.ops.disk_access import (
     ask_reach,
     candidates,
     elsewhere,
-    forgetting,
     remover,
 )
 from moorage.ops.disk_names import hold_names, sought
@@ -58,9 +49,8 @@ from moorage.ops.instance.disk_mods import (
     parse_mods,
 )
 from moorage.ops.liveness import check_known, runs
-from moorage.ops.storage.units import Named, has_room
+from moorage.ops.storage.units import has_room
 from moorage.protocol import VerifyDisk
-from moorage.storage.templates.ext import metadata
 
 
 class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
@@ -108,13 +98,14 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, what its node reaches, and what new disks need."""
         yield from ConvertingDisks.questions(self, view)
-        node = view.config.node(self.instance(view).primary_node)
+        node = view.config.home(self.instance(view))
         group = view.config.group(node.group)
         for wanted in self._wishes(view):
             yield from disk_spec.ask(view.config, wanted, group)
             if has_room(wanted.template):
                 yield placement.room_on(view.config, node)
-        for peer in self._peers(view):
+        peer = self._peer(view)
+        if peer:
             yield placement.room_on(view.config, peer)
         mods = self.mods(view)
         coming = [disk for mod, disk in mods if mod.action == "attach" and disk]
@@ -136,7 +127,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
 
     def _elsewhere(self, view: View) -> Iterator[Disk]:
         """Yield the disks that another node than the instance's may have to remove."""
-        node = view.config.node(self.instance(view).primary_node)
+        node = view.config.home(self.instance(view))
         for mod, disk in self.mods(view):
             if mod.action == "remove" and disk and elsewhere(disk, node):
                 yield disk
@@ -152,24 +143,19 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
                 hint="leave --file-storage-dir out",
             )
 
-    def _peers(self, view: View) -> list[Node]:
+    def _peer(self, view: View) -> Node | None:
         """Return the node that gets second copies of disks that are added, if it can.
 
         One that is marked offline can not: it is refused when the disks are looked at.
         """
         peer = copies.secondary(view.config, self.instance(view))
         mirrored = any(pairs.is_mirrored(one.template) for one in self._wishes(view))
-        return [peer] if peer and mirrored and not peer.offline else []
+        return peer if peer and mirrored and not peer.offline else None
 
-    def rooms(self, view: View) -> Iterator[tuple[Node, tuple[tuple[Named, int], ...]]]:
-        """Yield each node that disks are added on, with storage units and sizes."""
-        home = view.config.node(self.instance(view).primary_node)
-        made = [wanted for wanted in self._wishes(view) if not wanted.adopt]
-        if made:
-            yield home, tuple(disk_spec.room(view, one, home) for one in made)
-        mirrored = [one for one in made if pairs.is_mirrored(one.template)]
-        for peer in self._peers(view):
-            yield peer, tuple(disk_spec.room(view, one, peer) for one in mirrored)
+    def rooms(self, view: View) -> Iterator[Claim]:
+        """Claim the room of disks that are added."""
+        home = view.config.home(self.instance(view))
+        return disk_spec.rooms(view, self._wishes(view), home, self._peer(view))
 
     def check_disks(self, view: View) -> None:
         """Raise `Refused` unless the changes of disks can be made, and together."""
@@ -179,7 +165,7 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
         else:
             OnInstance.check(self, view)
         check_no_dependents(view, self._destroyed(view))
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         for mod, disk in self.mods(view):
             if disk is None:
                 disk_checks.check(view, self._wish(view, mod), node)
@@ -222,14 +208,13 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             new = successor(now, view.now, **modified(view.config, now, mod))
             if parameters(mod):
                 yield from verified(view, new)
-            what = f"change disk {disk.label}"
-            yield commit(what, Change((new,)), {now.uuid: now})
+            yield view.record(f"change disk {disk.label}", new)
 
     def _added(
         self, view: View, instance: Instance, mod: Mod, *, hot: bool
     ) -> Iterator[Task]:
         config = view.config
-        node, slot = config.node(instance.primary_node), int(mod.ident)
+        node, slot = config.home(instance), int(mod.ident)
         check_index(instance, slot)
         wanted = self._wish(view, mod)
         index = len(instance.disks) if slot == -1 else slot
@@ -246,13 +231,12 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             yield from node_tasks.verify(config, disk, node)
             yield from copies.create(config, disk, node)
         yield from copies.attach(config, disk, node)
-        yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
+        yield node_tasks.setinfo(config, disk, node, instance.name)
         if not (hot or instance.disks_active):
             yield from copies.detach(config, disk, node)
         disks = inserted(instance, disk.uuid, slot)
-        change = Change((disk, successor(instance, view.now, disks=disks)))
-        what = f"give disk {disk.label} to {instance.name}"
-        yield commit(what, change, config.before(change))
+        owner = successor(instance, view.now, disks=disks)
+        yield view.record(f"give disk {disk.label} to {instance.name}", disk, owner)
         if hot:
             yield guest_tasks.plug(instance, disk, node, index)
         if self.wait_for_sync and (hot or instance.disks_active):
@@ -266,13 +250,13 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             raise WrongState(
                 f"node {peer.name} is marked offline: it gets no copy of a new disk",
                 hint="give the instance another secondary node: "
-                f"gnt-instance replace-disks -n NODE {self.instance_name}",
+                f"gnt-instance replace-disks -n NODE {self.instance(view).name}",
                 node=peer.name,
             )
         if peer is None and mirrored:
             raise BadInput(
-                f"instance {self.instance_name} has no secondary node for a mirrored "
-                "disk",
+                f"instance {self.instance(view).name} has no secondary node for a "
+                "mirrored disk",
                 hint=f"gnt-disk add -t {wanted.template} -n {node.name}:OTHER ..., and "
                 "attach it",
             )
@@ -287,12 +271,11 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
     def destroyed(self, view: View, disk: Disk) -> Iterator[Task]:
         """Yield what destroys a disk that was let go, and forgets it."""
         last = view.config.disk(disk.uuid)
-        if not self.keep_disks:
-            home = view.config.node(self.instance(view).primary_node)
-            node, hint = remover(view, last, home), forgetting(last)
-            away = elsewhere(last, node)
-            yield from copies.remove(view.config, last, node, sought=away, hint=hint)
-        yield commit(f"forget disk {disk.label}", Change((), (last,)), {}, final=True)
+        if self.keep_disks:
+            yield view.record(f"forget disk {disk.label}", drop=(last,), final=True)
+        else:
+            home = view.config.home(self.instance(view))
+            yield from copies.destroy(view, last, remover(view, last, home))
 
 
 def _meant(view: View, instance: Instance, mod: Mod) -> Disk | None:
@@ -320,16 +303,14 @@ def after(view: View, tasks: Iterable[Task]) -> View:
 
 def told_of(view: View, instance: Instance, mod: Mod, disk: Disk | None) -> list[Any]:
     """Return a change of a disk in Ganeti's words."""
-    if disk is None:
-        wanted = disk_spec.wish(view.config, mod.params)
+    if disk is None or mod.action == "attach":
         slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
-        size = disk_spec.born_size(
-            view, wanted, view.config.node(instance.primary_node)
-        )
-        return [f"disk/{slot}", f"add:size={size},mode={wanted.mode}"]
-    if mod.action == "attach":
-        slot = len(instance.disks) if mod.ident == "-1" else int(mod.ident)
-        return [f"disk/{slot}", f"attach:size={disk.size},mode={disk.mode}"]
+        came = disk or disk_spec.wish(view.config, mod.params)
+        size = came.size
+        if isinstance(came, disk_spec.DiskSpec):
+            home = view.config.home(instance)
+            size = disk_spec.born_size(view, came, home)
+        return [f"disk/{slot}", f"{mod.action}:size={size},mode={came.mode}"]
     slot = instance.disks.index(disk.uuid)
     if mod.action == "modify":
         changed = ",".join(f"{name}={value}" for name, value in mod.params.items())

@@ -39,7 +39,7 @@ class InstanceConsole(OnInstance, frozen=True, kw_only=True):
     def result(self, view: View, results: Sequence[Any]) -> dict[str, str]:
         """Return the instance, its node, and the path of a Unix socket on it."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         return {
             "instance": instance.name,
             "node": node.name,

@@ -6,17 +6,8 @@ from typing import Any
 
 from moorage import backend
 from moorage.errors import BadInput
-from moorage.jobs import Lock, Question, Task, View, commit
-from moorage.model import (
-    DISKLESS,
-    Change,
-    Claim,
-    Disk,
-    Instance,
-    Node,
-    hvparams,
-    pair_of,
-)
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import DISKLESS, Claim, Disk, Instance, Node, hvparams, pair_of
 from moorage.ops import (
     cabling,
     copies,
@@ -33,7 +24,6 @@ from moorage.ops import (
 from moorage.ops.disk.attach import MOST
 from moorage.ops.instance import names
 from moorage.ops.instance.new_instance import NewInstance
-from moorage.storage.templates.ext import metadata
 from moorage.storage.validation import check_tags
 from moorage.units import Mib
 
@@ -75,12 +65,11 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
                 self.check_node(view, one)
             self.check_disks(view, node, self.peer(view))
             if not self.ignore_capacity:
-                newcomer = self.newcomer(view, node)
-                placement.check_arrival(view, newcomer, node)
+                placement.check_arrival(view, self.newcomer(view, node), node)
                 # A pool that nodes share is none of a node's own room.
+                rooms = disk_spec.rooms(view, wishes, node, self.peer(view))
                 what = f"instance {self.instance_name}"
-                placement.check_room_for(view, what, node, self.made(view, node))
-                self._check_peer_room(view)
+                placement.check_rooms(view, what, rooms)
 
     def _check_pair(self, view: View) -> None:
         """Raise unless a secondary node is named where one is needed."""
@@ -103,25 +92,20 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             pairs.check_apart(self.node(view), peer)
 
     def _second_node(self) -> str:
-        """Return what to type for mirrored disks with one node: a hint."""
+        """Return what to type for mirrored disks with one node; imports say another."""
         return f"-n {self.pnode}:OTHER, or leave -n out: the planner chooses"
-
-    def _check_peer_room(self, view: View) -> None:
-        peer, what = self.peer(view), f"instance {self.instance_name}"
-        if peer:
-            rooms = self.mirrored(view, peer)
-            placement.check_room_for(view, what, peer, rooms)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the memory, and the room of disks that are made."""
         node, peer = self.node(view), self.peer(view)
         wanted = self.newcomer(view, node)
+        rooms = list(disk_spec.rooms(view, self.wishes(view), node, peer))
         yield Claim(
             node=node.uuid,
             instance=self.instance_name,
             memory=Mib(wanted.memory if self.start else 0),
             vcpus=wanted.vcpus,
-            rooms=self.made(view, node),
+            rooms=disk_spec.taken(view, self.wishes(view), node),
             units=wanted.units,
             templates=tuple(name for name, _ in wanted.disks),
             tags=self.tags,
@@ -129,8 +113,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             peer=peer.uuid if peer else "",
             addresses=nics.claimed(self.cards(view)),
         )
-        if peer:
-            yield Claim(node=peer.uuid, rooms=self.mirrored(view, peer))
+        yield from (one for one in rooms if one.node != node.uuid)
         yield from pairs.claims(map(pair_of, self.born(view)))
 
     def _check_words(self, view: View) -> None:
@@ -188,7 +171,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             if not wanted.adopt:
                 yield from copies.create(config, disk, node)
             yield from copies.attach(config, disk, node)
-            yield node_tasks.setinfo(config, disk, node, metadata(instance.name))
+            yield node_tasks.setinfo(config, disk, node, instance.name)
         yield from self.put_on(view, instance, disks, node)
         yield from self._done(view, instance, disks)
 
@@ -207,7 +190,7 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
             yield from waits if self.wait_for_sync else ()
             for disk in disks:
                 yield from copies.detach(config, disk, node)
-        yield commit(f"record {instance.name}", Change((*disks, instance)), {})
+        yield view.record(f"record {instance.name}", *disks, instance)
         if self.start and self.wait_for_sync:
             yield from waits
 
@@ -218,7 +201,6 @@ class InstanceCreate(NewInstance, frozen=True, kw_only=True):
         if self.installs():
             yield osparams.install(view, self.with_secrets(instance), disks, node)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[str]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[str]:
         """Return the nodes, as Ganeti does."""
-        del results
         return [node.name for node in self.nodes(view)]

@@ -6,12 +6,11 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from moorage.errors import MoorageError
-from moorage.jobs import Question, Run, Task, View, commit
+from moorage.jobs import Question, Run, Task, View
 from moorage.jobs.unread import Unsupported
 from moorage.model import Disk, Node
-from moorage.ops import behind, copies, guest_tasks, node_tasks
-from moorage.ops.disk_access import can
+from moorage.ops import copies, guest_tasks, node_tasks
+from moorage.ops.disk_access import can, check_sound
 from moorage.ops.instance.base import PATIENCE, detach_all
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
 from moorage.ops.liveness import (
@@ -21,9 +20,8 @@ from moorage.ops.liveness import (
     holds,
     runs,
 )
-from moorage.ops.quarantine import check_sound
 from moorage.ops.silence import rescue
-from moorage.protocol import AbortGuest, CloseDisk, OpenDisk
+from moorage.protocol import AbortGuest, OpenDisk
 from moorage.storage import Can
 
 
@@ -65,35 +63,32 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
             check_sound(disk)
         self.check_target(view)
         if not self.ignore_consistency:
-            behind.check_current(
-                view,
-                view.config.disks_of(instance),
-                self.target(view),
-                view.config.node(instance.primary_node),
-                active=instance.disks_active,
-            )
+            self.check_current(view)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop and detach at the old node; record; attach and start at the new one."""
         config, instance = view.config, self.instance(view)
-        source, target = config.node(instance.primary_node), self.target(view)
+        source, target = config.home(instance), self.target(view)
         disks = config.disks_of(instance)
         if not source.offline:
             if runs(view, instance):
                 patience = self.shutdown_timeout
                 yield guest_tasks.stop(config, instance, disks, source, patience)
+                # The line may have broken since it was looked at: then what the guest
+                # wrote on its way down is here alone, and it starts here again.
+                for disk in () if self.ignore_consistency else disks:
+                    yield from copies.wait(config, disk, source, firm=True)
             if holds(view, instance):
                 yield from _closed(view, disks, source)
             yield from detach_all(view, instance, source)
         starts = self.start and instance.admin_state == "up"
         lost = self.ignore_consistency or (source.offline and starts)
-        change = moved(view, instance, target, active=starts, lost=lost)
-        what = f"record {instance.name} on {target.name}"
-        yield commit(what, change, config.before(change))
+        there = moved(view, instance, target, active=starts, lost=lost)
+        yield view.record(f"record {instance.name} on {target.name}", *there)
         if starts:
             # Undone, it is on its node again, and starts there if that is on.
             again = rescue(config, instance) if source.offline else ""
-            for task in self._started(view, disks_in(change), target):
+            for task in self._started(view, disks_in(there), target):
                 yield replace(task, hint=again)
 
     def _started(self, view: View, disks: list[Disk], target: Node) -> Iterator[Run]:
@@ -111,20 +106,12 @@ class InstanceFailover(ToAnotherNode, frozen=True, kw_only=True):
 
     def _waits(self, view: View, target: Node) -> bool:
         """Whether a migration that broke left a guest waiting on the target."""
-        try:
-            found = view.answer(node_tasks.guest_on(target.uuid, self.instance(view)))
-        except MoorageError:
-            return False
+        found = view.told(node_tasks.guest_on(target.uuid, self.instance(view)))
         return found is not None and found.state == "incoming"
 
 
 def _closed(view: View, disks: list[Disk], node: Node) -> Iterator[Task]:
     for disk in disks:
         if can(disk, Can.OPEN):
-            yield Run(
-                what=f"close disk {disk.label} on {node.name}",
-                node=node.uuid,
-                do=CloseDisk(**node_tasks.of_disk(view.config, disk)),
-                undo=OpenDisk(**node_tasks.of_disk(view.config, disk), alone=True),
-                tolerant=True,
-            )
+            again = OpenDisk(**node_tasks.of_disk(view.config, disk), alone=True)
+            yield replace(copies.close(view.config, disk, node), undo=again)

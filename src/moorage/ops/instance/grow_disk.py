@@ -36,7 +36,7 @@ class InstanceGrowDisk(Growing, frozen=True, kw_only=True):
         """Grow the volume, record it, tell the guest; wait for the other copy."""
         yield from Growing.tasks(self, view)
         instance, disk = view.config.instance(self.instance_name), self.target(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         if self.wait_for_sync and not node.offline and holds(view, instance):
             yield from copies.wait(view.config, disk, node)
 

@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Task, View, Witness, commit
+from moorage.jobs import Question, Run, Task, View, Witness
 from moorage.jobs.unread import Moot
 from moorage.model import Claim, Disk, Instance, Node
-from moorage.ops import behind, copies, node_tasks, pairs
+from moorage.ops import copies, node_tasks, pairs
 from moorage.ops.disk_access import can
+from moorage.ops.fleet import on_record
 from moorage.ops.instance.base import OnInstance
 from moorage.ops.instance.failover import InstanceFailover
 from moorage.ops.instance.relocation import ToAnotherNode, check_mobile, disks_in, moved
@@ -33,16 +34,6 @@ from moorage.storage import Can
 
 PATIENCE = 60.0
 """Seconds that a guest may take from its last byte to its first step elsewhere."""
-
-
-def share(view: View, disk: Disk, node: Node) -> Run:
-    """Return the task that lets another node open a disk, too."""
-    return Run(
-        what=f"share disk {disk.label} on {node.name}",
-        node=node.uuid,
-        do=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=False),
-        undo=OpenDisk(**node_tasks.of_disk(view.config, disk), exclusive=True),
-    )
 
 
 class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
@@ -86,12 +77,9 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         instance = self.instance(view)
         if not runs(view, instance) or self._fails_over(view):
             return 0
-        running, recorded = (
-            guest(view, instance),
-            node_tasks.beparams(view.config, instance),
-        )
+        running = guest(view, instance)
         has = running.memory if running else 0
-        return has if has > int(recorded["maxmem"]) else 0
+        return has if has > on_record(view.config, instance).memory else 0
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs; what room there is, or (`cleanup`) what is left there."""
@@ -113,17 +101,11 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         check_mobile(view, instance, "migrations")
         self.check_target(view)
         if runs(view, instance):
-            home = view.config.node(instance.primary_node)
+            home = view.config.home(instance)
             pairs.check_in_sync(view, view.config.disks_of(instance), home)
         elif self.allow_failover:
-            behind.check_current(
-                view,
-                view.config.disks_of(instance),
-                self.target(view),
-                view.config.node(instance.primary_node),
-                active=instance.disks_active,
-            )
-        if not runs(view, instance) and not self.allow_failover:
+            self.check_current(view)
+        else:
             raise WrongState(
                 f"instance {instance.name} is not running: there is nothing to migrate",
                 hint=f"gnt-instance failover {instance.name}",
@@ -167,13 +149,13 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Say that it is stopped and started, if it is never to migrate."""
         if not self.cleanup and self._fails_over(view):
             yield (
-                f"instance {self.instance_name} has always_failover: it is stopped, "
-                "and started on the other node"
+                f"instance {self.instance(view).name} has always_failover: it is "
+                "stopped, and started on the other node"
             )
 
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:
         running = self._running_at(view)
-        source = view.config.node(instance.primary_node)
+        source = view.config.home(instance)
         for node in self.candidates(view):
             if node in running:
                 continue
@@ -189,10 +171,10 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         if running:
             yield _arrival(instance, running[0], disks=())
         if running and running[0] != source:
-            change = moved(view, instance, running[0])
+            there = moved(view, instance, running[0])
             what = f"record {instance.name} on {running[0].name}"
-            yield commit(what, change, view.config.before(change), final=True)
-            for disk in disks_in(change):
+            yield view.record(what, *there, final=True)
+            for disk in disks_in(there):
                 alone = node_tasks.attach(view.config, disk, running[0], held=True)
                 yield replace(alone, tolerant=True)
 
@@ -204,9 +186,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
             if disk.uuid in held:
                 yield from copies.leave(view.config, disk, node)
 
-    def result(self, view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
+    def result(self, _view: View, results: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return times in ms and MiB transferred, where there was a transfer."""
-        del view
         told = [one for one in results if isinstance(one, dict) and "total_ms" in one]
         return told[0] if told else None
 
@@ -220,11 +201,17 @@ def migration(
     left the guest where it was.
     """
     config = view.config
-    source = config.node(instance.primary_node)
+    source = config.home(instance)
     disks = config.disks_of(instance)
     told = [disk for disk in disks if can(disk, Can.OPEN)]
     for disk in told:
-        yield share(view, disk, source)
+        both = node_tasks.of_disk(config, disk)
+        yield Run(
+            what=f"share disk {disk.label} on {source.name}",
+            node=source.uuid,
+            do=OpenDisk(**both, exclusive=False),
+            undo=OpenDisk(**both, exclusive=True),
+        )
     for disk in disks:
         yield copies.arrive(config, disk, target)
     prepared = len(told) + len(disks)
@@ -234,6 +221,7 @@ def migration(
     whole = node_tasks.of_whole(config, instance, target)
     if running:  # what was changed since counts from its next start
         whole["memory"], whole["vcpus"] = running.memory, running.vcpus
+    apart = target.secondary_ip != target.primary_ip  # a network for migrations alone
     yield Run(
         what=f"prepare {instance.name} on {target.name}",
         node=target.uuid,
@@ -242,7 +230,7 @@ def migration(
             disks=tuple(disks),
             ports=ports,
             cards=cards,
-            address=target.secondary_ip if _apart(target) else "",
+            address=target.secondary_ip if apart else "",
         ),
         undo=AbortGuest(**node_tasks.of_guest(instance), disks=tuple(disks)),
     )
@@ -260,15 +248,9 @@ def migration(
         use={"door": prepared},
         witness=Witness(target.uuid, AwaitGuest(**node_tasks.of_guest(instance))),
     )
-    change = moved(view, instance, target)
-    what = f"record {instance.name} on {target.name}"
-    yield commit(what, change, config.before(change), final=True)
-    yield from _tidied(view, instance, disks_in(change), source, target)
-
-
-def _apart(node: Node) -> bool:
-    """Whether a node has a network for migrations besides the one of its agent."""
-    return node.secondary_ip != node.primary_ip
+    there = moved(view, instance, target)
+    yield view.record(f"record {instance.name} on {target.name}", *there, final=True)
+    yield from _tidied(view, instance, disks_in(there), source, target)
 
 
 def _arrival(instance: Instance, node: Node, disks: Sequence[Disk]) -> Run:

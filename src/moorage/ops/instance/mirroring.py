@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Instance, Node, pair_of, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, pair_of, successor
 from moorage.model.pair import META_SIZE
 from moorage.ops import behind, copies, node_tasks, pairs, placement
 from moorage.ops.disk_spec import DiskSpec, parameters
 from moorage.ops.instance.base import home
 from moorage.ops.liveness import holds, runs
 from moorage.ops.node_tasks import of_disk
-from moorage.ops.storage.units import Named, occupied, unit_of
 from moorage.protocol import AwaitSync, BeginMirror, RemoveDisk
 from moorage.storage.templates import template_named
 from moorage.units import Mib
@@ -61,9 +60,6 @@ class Mirroring:
             raise BadInput("mirrored disks need a second node", hint="name it: -n NODE")
         return view.config.node(self.peer)
 
-    def _home(self, view: View) -> Node:
-        return view.config.node(self.instance.primary_node)
-
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the second node."""
         if self.gains:
@@ -88,23 +84,21 @@ class Mirroring:
             return
         peer = self._peer(view)
         pairs.check_apart(node, peer)
-        if peer.offline or peer.drained or not peer.vm_capable:
-            raise WrongState(f"node {peer.name} is offline, drained or not vm_capable")
+        placement.check_takes(peer)
         view.answer(placement.room_on(view.config, peer))
         if not ignore_capacity:
             what = f"the second copies of instance {name}'s disks"
-            placement.check_room_for(view, what, peer, self._rooms(view))
+            placement.check_rooms(view, what, [self._room(view)])
 
-    def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
-        return tuple(
-            (unit_of(view.config, disk), occupied(wanted.template, disk.size))
-            for disk, wanted in self.wishes
-        )
+    def _room(self, view: View) -> Claim:
+        disks = [disk for disk, _ in self.wishes]
+        template = self.wishes[0][1].template
+        return copies.room(view.config, disks, template, self._peer(view))
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room and the numbers of second copies."""
         if self.gains:
-            yield Claim(node=self._peer(view).uuid, rooms=self._rooms(view))
+            yield self._room(view)
             yield from pairs.claims(map(pair_of, self._made(view)))
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -116,18 +110,16 @@ class Mirroring:
         """Make second copies, or remove them."""
         return self._doubled(view) if self.gains else self._halved(view)
 
-    # -- second copies come ------------------------------------------------------------
-
     def _made(self, view: View) -> list[Disk]:
         made: list[Disk] = []
+        config = view.config
+        node, peer = config.home(self.instance), self._peer(view)
         for disk, wanted in self.wishes:
-            pair = pairs.chosen(view, self._home(view), self._peer(view), made)
-            group, name = disk.logical_id
-            given = parameters(
-                view.config, wanted, view.config.group(self._home(view).group)
-            )
-            params = wanted.kind.parameters(given)
-            where = (str(params.get("metavg") or group), f"{name}_meta")
+            pair = pairs.chosen(view, node, peer, made)
+            vg, name = disk.logical_id
+            group = config.group_of(self.instance)
+            params = wanted.kind.parameters(parameters(config, wanted, group))
+            where = (str(params.get("metavg") or vg), f"{name}_meta")
             data = Disk(
                 uuid=f"{disk.uuid}-data",
                 dev_type=disk.dev_type,
@@ -151,7 +143,11 @@ class Mirroring:
         return made
 
     def _doubled(self, view: View) -> Iterator[Task]:
-        config, node, peer = view.config, self._home(view), self._peer(view)
+        config, node, peer = (
+            view.config,
+            view.config.home(self.instance),
+            self._peer(view),
+        )
         made = self._made(view)
         for new in made:
             yield node_tasks.create(config, new, peer)
@@ -161,23 +157,20 @@ class Mirroring:
                 node=node.uuid,
                 do=BeginMirror(**of_disk(config, new)),
             )
-        change = Change(tuple(made))
         what = f"record {peer.name} as the secondary node of {self.instance.name}"
-        yield commit(what, change, config.before(change))
+        yield view.record(what, *made)
         for new in made if self.waits else ():
             yield copies.follow(config, new, peer)
             yield copies.follow(config, new, node)
             yield from copies.wait(config, new, node, firm=True)
             yield from copies.detach(config, new, node)
 
-    # -- second copies go --------------------------------------------------------------
-
     def _halved(self, view: View) -> Iterator[Task]:
         """Yield the end of second copies, once DRBD has said that the first is good.
 
         That it can be opened says little: what it lacks, it then reads from the other.
         """
-        config, node = view.config, self._home(view)
+        config, node = view.config, view.config.home(self.instance)
         disks = [disk for disk, _ in self.wishes]
         for disk in disks:
             yield from copies.attach(config, disk, node, alone=True)
@@ -187,9 +180,9 @@ class Mirroring:
                 do=AwaitSync(**of_disk(config, disk), alone=True),
             )
             yield from copies.detach(config, disk, node)
-        change = Change(tuple(self._single(view, *one) for one in self.wishes))
         what = f"record that the disks of {self.instance.name} have one copy"
-        yield commit(what, change, config.before(change), final=True)
+        single = (self._single(view, *one) for one in self.wishes)
+        yield view.record(what, *single, final=True)
         for disk in disks:
             left = replace(disk, epoch=disk.epoch + 1)
             for peer in copies.peers(config, disk, node):
@@ -197,7 +190,7 @@ class Mirroring:
             yield _removed(view, disk.children[1], node)
 
     def _single(self, view: View, disk: Disk, wanted: DiskSpec) -> Disk:
-        group = view.config.group(self._home(view).group)
+        group = view.config.group_of(self.instance)
         return successor(
             disk,
             view.now,

@@ -8,16 +8,9 @@ from msgspec.structs import replace as with_fields
 
 from moorage import backend
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import (
-    Change,
-    Claim,
-    Instance,
-    hvparams,
-    pair_of,
-    successor,
-)
+from moorage.model import Claim, Disk, Instance, hvparams, pair_of, successor
 from moorage.ops import (
     conversion,
     conversion_tasks,
@@ -31,7 +24,9 @@ from moorage.ops import (
 from moorage.ops.instance import memory, new_primary
 from moorage.ops.instance.changing_cards import ChangingCards
 from moorage.ops.instance.changing_disks import ChangingDisks, after, told_of
+from moorage.ops.instance.relocation import disks_in, moved
 from moorage.ops.liveness import runs
+from moorage.ops.merging import merged
 
 
 class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
@@ -75,7 +70,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         """Hold the instance and its disks; share another primary node."""
         yield from ChangingDisks.locks(self, view)
         if self.pnode:
-            yield from new_primary.lock(view.config.node(self.pnode))
+            yield Lock("node", view.config.node(self.pnode).uuid, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether it runs, and what its node reaches."""
@@ -97,7 +92,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         backend.check(self.beparams)
         hvparams.check(instance.hypervisor, self.hvparams)
         if self.hvparams:
-            own = _merged(instance.hvparams, self.hvparams)
+            own = merged(instance.hvparams, self.hvparams)
             screens.check(view.config, instance.hypervisor, own)
         for question in self._about_os(view):
             new = self._with_os(view)
@@ -123,20 +118,17 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
 
     def _check_size(self, view: View, instance: Instance) -> None:
         """Raise unless policy and storage take it as it will be."""
-        node = view.config.node(instance.primary_node)
         if not self.ignore_capacity:
             what = f"instance {instance.name}"
-            for place, made in self.rooms(view):
-                placement.check_room_for(view, what, place, made)
+            placement.check_rooms(view, what, self.rooms(view))
             conversion.check_room(view, self.conversions(view))
             if self._gets_memory(view):
                 memory.check_size(view, self._with_memory(view))
         if not self.ignore_ipolicy:
             then = after(view, self.tasks(view)).config
-            group = view.config.group(node.group)
-            before = policy.sizes_of(view.config, instance)
+            group = view.config.group_of(instance)
             wanted = policy.sizes_of(then, then.instance(instance.uuid))
-            policy.check_change(view.config, group, instance.name, before, wanted)
+            policy.check_change(view.config, group, instance, wanted)
 
     def _with_memory(self, view: View) -> Instance:
         """Return the instance with the back-end parameters that it is to have."""
@@ -147,13 +139,12 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
     def _gets_memory(self, view: View) -> bool:
         """Whether it should run; one that sleeps is looked at when it starts."""
         instance = self.instance(view)
-        off = view.config.node(instance.primary_node).offline
+        off = view.config.home(instance).offline
         return bool(self.beparams) and instance.admin_state == "up" and not off
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room of new disks, and the memory."""
-        for node, made in self.rooms(view):
-            yield Claim(node=node.uuid, rooms=made)
+        yield from self.rooms(view)
         if self.disks:
             yield from pairs.claims(map(pair_of, self.new_disks(view)))
         yield from conversion.claims(view, self.conversions(view))
@@ -175,14 +166,14 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         return with_fields(
             old,
             os=self.os_name or old.os,
-            osparams=_merged(old.osparams, self.osparams),
-            osparams_private=_merged(old.osparams_private, self.osparams_private),
+            osparams=merged(old.osparams, self.osparams),
+            osparams_private=merged(old.osparams_private, self.osparams_private),
         )
 
     def _about_os(self, view: View) -> Iterator[Question]:
         """Ask for OS definitions, if the OS changes and its node can be asked."""
         new = self._with_os(view)
-        node = view.config.node(new.primary_node)
+        node = view.config.home(new)
         given = self.osparams or self.osparams_private or self.os_name
         if given and new.os and not node.offline:
             yield node_tasks.oses_on(node.uuid)
@@ -218,7 +209,7 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         new: dict[str, Any] = {}
         for name in ("hvparams", "osparams", "osparams_private"):
             if getattr(self, name):
-                new[name] = _merged(getattr(instance, name), getattr(self, name))
+                new[name] = merged(getattr(instance, name), getattr(self, name))
         if self.beparams:
             new["beparams"] = self._with_memory(view).beparams
         if self.os_name:
@@ -236,14 +227,17 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
             yield osparams.verify(view, self._with_os(view), node)
         if new:
             changed = successor(instance, view.now, **new)
-            disks = new_primary.taken_along(view, instance, self.pnode)
-            change = Change((*disks, screens.with_port(view.config, changed)))
-            what = f"change {instance.name}"
-            yield commit(what, change, view.config.before(change))
+            disks = self._taken_along(view) if self.pnode else ()
+            new_one = screens.with_port(view.config, changed)
+            yield view.record(f"change {instance.name}", *disks, new_one)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def _taken_along(self, view: View) -> list[Disk]:
+        """Return the disks one epoch on: late steps of the old node are refused."""
+        node = view.config.node(str(self.pnode))
+        return disks_in(moved(view, self.instance(view), node, active=False))
+
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what was changed, in Ganeti's words."""
-        del results
         told = [told_of(view, self.instance(view), *one) for one in self.mods(view)]
         told += self.told_of_cards(view)
         rest = (("be", self.beparams), ("hv", self.hvparams), ("os", self.osparams))
@@ -264,9 +258,3 @@ class InstanceSetParams(ChangingCards, frozen=True, kw_only=True):
         if self.offline is not None:
             told.append(["admin_state", "offline" if self.offline else "down"])
         return told
-
-
-def _merged(old: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters with some changed; the value ``default`` drops one."""
-    new = {**old, **given}
-    return {name: value for name, value in new.items() if value != "default"}

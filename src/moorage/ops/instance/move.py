@@ -16,13 +16,12 @@ from moorage.jobs import Question, View
 from moorage.jobs.job import FINISHED
 from moorage.jobs.unread import Moot
 from moorage.model import Disk, Node
-from moorage.ops import disk_spec, links, placement
+from moorage.ops import copies, disk_spec, links, pairs, placement
 from moorage.ops.disk_access import able
 from moorage.ops.instance.base import PATIENCE, OnInstance
 from moorage.ops.instance.mirroring import is_in_place
 from moorage.ops.liveness import runs
-from moorage.ops.storage.units import occupied, unit_of
-from moorage.storage import TEMPLATES, Mirror, Reach
+from moorage.storage import TEMPLATES, Reach
 
 Opcode = dict[str, Any]
 
@@ -64,8 +63,7 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         instance, node = self.instance(view), self.target(view)
         if node.uuid == instance.primary_node:
             raise WrongState(f"instance {instance.name} is on node {node.name} already")
-        if node.offline or node.drained or not node.vm_capable:
-            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+        placement.check_takes(node)
         if self._ways(view):
             self._check_room(view)
 
@@ -73,13 +71,9 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
         """Refuse before the guest is shut down what would not fit on the other node."""
         instance, node, config = self.instance(view), self.target(view), view.config
         view.answer(placement.room_on(config, node))
-        made = mirrored_template()
-        rooms = [
-            (unit_of(config, one), occupied(made, one.size))
-            for one in config.disks_of(instance)
-        ]
-        what = f"the disks of instance {instance.name}"
-        placement.check_room_for(view, what, node, rooms)
+        disks = config.disks_of(instance)
+        room = copies.room(config, disks, mirrored_template(), node)
+        placement.check_rooms(view, f"the disks of instance {instance.name}", [room])
         placement.check_move(view, instance, node)
         links.check(view, node, instance.nics)
 
@@ -140,9 +134,8 @@ class InstanceMove(OnInstance, frozen=True, kw_only=True):
             "ignore_consistency": self.ignore_consistency,
         }
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return where it goes."""
-        del results
         return {"target_node": self.target(view).name}
 
 
@@ -153,15 +146,10 @@ def _afterwards(opcode: Opcode) -> Opcode:
 
 def mirrored_template() -> str:
     """Return the template whose disks have a copy on two nodes."""
-    kept = (name for name, one in TEMPLATES.items() if _is_internal(one))
-    found = next(kept, "")
+    found = next(filter(pairs.is_mirrored, TEMPLATES), "")
     if not found:
         raise BadInput("no disk template keeps two copies")
     return found
-
-
-def _is_internal(template: Any) -> bool:  # noqa: ANN401 - a class of templates
-    return bool(template.capabilities.mirror is Mirror.INTERNAL)
 
 
 def _can_be_mirrored(view: View, disk: Disk) -> bool:

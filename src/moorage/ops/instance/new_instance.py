@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An instance that is to be made: what is wanted, and the nodes that it goes to."""
 
+from dataclasses import replace as with_fields
 from typing import Annotated, Any
 
 from msgspec import field
@@ -18,16 +19,13 @@ from moorage.ops import (
     identity,
     links,
     nics,
-    node_tasks,
     osparams,
     pairs,
     placement,
     policy,
     screens,
 )
-from moorage.ops.birth import bear_all
-from moorage.ops.fleet import Newcomer
-from moorage.ops.storage.units import Named
+from moorage.ops.fleet import Newcomer, on_record
 
 
 class NewInstance(Operation, frozen=True, kw_only=True):
@@ -183,26 +181,15 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     def newcomer(self, view: View, node: Node) -> Newcomer:
         """Return what is to be placed; devices are as large as `node` says."""
-        full = node_tasks.beparams(view.config, self.instance_on(view, "", []))
         wishes, group = self.wishes(view), view.config.group(node.group)
-        return Newcomer(
-            self.instance_name,
-            memory=int(full["maxmem"]),
-            vcpus=int(full["vcpus"]),
+        return with_fields(
+            on_record(view.config, self.instance_on(view, "", [])),
             disks=tuple(_sized(view, wanted, node) for wanted in wishes),
             units=tuple(disk_spec.unit(view.config, one, group) for one in wishes),
-            tags=self.tags,
-            spindle_use=int(full.get("spindle_use", 1)),
         )
 
     def _able(self, view: View) -> list[Node]:
-        """Return the nodes that answer and offer what it needs.
-
-        Raises
-        ------
-        MoorageError
-            Why the last one does not, when none does.
-        """
+        """Return the nodes that offer what it needs; else raise the last reason."""
         nobody = WrongState("no node takes new instances")
         able = placement.able(
             self.hosts(view), lambda node: self.check_node(view, node), nobody
@@ -222,22 +209,12 @@ class NewInstance(Operation, frozen=True, kw_only=True):
         fit = {node.group for node in groups}
         return [node for node in able if node.group in fit]
 
-    def mirrored(self, view: View, peer: Node) -> tuple[tuple[Named, int], ...]:
-        """Return what room second copies take."""
-        wishes = self.wishes(view)
-        made = [one for one in wishes if pairs.is_mirrored(one.template)]
-        return tuple(disk_spec.room(view, wanted, peer) for wanted in made)
-
     def born(self, view: View) -> list[Disk]:
-        """Return its disks, each in the epoch of its first attach."""
+        """Return its disks; that they are made attached is their first epoch."""
         home, peer = self.node(view), self.peer(view)
-        made = bear_all(view, self.wishes(view), home, peer, self.instance_name)
-        return [_first_epoch(disk) for disk in made]
-
-    def made(self, view: View, node: Node) -> tuple[tuple[Named, int], ...]:
-        """Return storage unit and size of the disks that are made."""
-        made = [wanted for wanted in self.wishes(view) if not wanted.adopt]
-        return tuple(disk_spec.room(view, wanted, node) for wanted in made)
+        name, wishes = self.instance_name, self.wishes(view)
+        made = disk_spec.bear_all(view, wishes, home, peer, name)
+        return [replace(disk, epoch=1) for disk in made]
 
     def instance_on(self, view: View, node: str, disks: list[Disk]) -> Instance:
         """Return the instance, on the node of a uuid, with disks."""
@@ -274,7 +251,7 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
     def check_node(self, view: View, node: Node) -> None:
         """Raise unless a node takes instances, answers, and has the system."""
-        if node.offline or node.drained or not node.vm_capable:
+        if not placement.takes(node):
             raise WrongState(f"node {node.name} takes no new instances: {_why(node)}")
         placement.check_told(view, node)
         links.check(view, node, self.cards(view))
@@ -313,11 +290,6 @@ class NewInstance(Operation, frozen=True, kw_only=True):
 
 def _sized(view: View, wanted: disk_spec.DiskSpec, node: Node) -> tuple[str, int]:
     return wanted.template, disk_spec.born_size(view, wanted, node)
-
-
-def _first_epoch(disk: Disk) -> Disk:
-    """Return a disk that was born attached: that was its first attach."""
-    return replace(disk, epoch=1)
 
 
 def _why(node: Node) -> str:

@@ -4,31 +4,12 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Question, View
-from moorage.model import Disk, Instance, Node
+from moorage.jobs import Question, View
+from moorage.model import Instance, Node
 from moorage.ops import behind, pairs
 from moorage.ops.disk_access import ask_reach, check_reach
-from moorage.ops.instance.at_rest import check_at_rest
-from moorage.ops.instance.relocation import disks_in, moved
-from moorage.ops.liveness import ask_elsewhere, check_known, check_nowhere_else, holds
-
-
-def taken_along(view: View, instance: Instance, name: str | None) -> list[Disk]:
-    """Return an instance's disks, one epoch on: late steps of its old node are refused.
-
-    Parameters
-    ----------
-    name
-        Of its new node; None if it stays, and they do.
-    """
-    if name is None:
-        return []
-    return disks_in(moved(view, instance, view.config.node(name), active=False))
-
-
-def lock(node: Node) -> Iterator[Lock]:
-    """Share the node."""
-    yield Lock("node", node.uuid, shared=True)
+from moorage.ops.instance.base import check_at_rest, check_detached
+from moorage.ops.liveness import ask_elsewhere, check_known, check_nowhere_else
 
 
 def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:
@@ -40,22 +21,12 @@ def ask(view: View, instance: Instance, node: Node) -> Iterator[Question]:
 
 
 def check(view: View, instance: Instance, node: Node) -> None:
-    """Raise unless an instance that is down can begin on another node.
-
-    Raises
-    ------
-    WrongState
-        If it runs anywhere or may, its disks are attached, or the node cannot have it.
-    """
+    """Raise unless an instance that is down can begin on another node."""
     check_known(view, instance)
     check_at_rest(view, instance, "given another primary node")
     check_nowhere_else(view, instance)
-    if holds(view, instance):
-        raise WrongState(
-            f"the disks of instance {instance.name} are attached",
-            hint=f"gnt-instance deactivate-disks {instance.name}",
-        )
-    home = view.config.node(instance.primary_node)
+    check_detached(view, instance)
+    home = view.config.home(instance)
     if node.offline or not node.vm_capable:
         raise WrongState(f"node {node.name} is marked offline or not vm_capable")
     if node.group != home.group:

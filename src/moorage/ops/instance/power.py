@@ -104,7 +104,7 @@ class InstanceStartup(Starting, frozen=True, kw_only=True):
         instance = self.instance(view)
         if self._is_idle(view):
             return
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         if node.offline:
             yield from recorded(view, instance, "up", active=instance.disks_active)
         elif runs(view, instance):
@@ -175,7 +175,7 @@ class InstanceShutdown(OnInstance, frozen=True, kw_only=True):
         if self.if_ended and runs(view, instance):
             return
         if not is_off(view, instance):
-            node = view.config.node(instance.primary_node)
+            node = view.config.home(instance)
             yield from put_down(view, instance, node, self.timeout)
         kept = self.no_remember or instance.admin_state == "offline"
         state = instance.admin_state if kept else "down"
@@ -205,17 +205,16 @@ class InstanceReboot(Starting, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Reset the guest, or stop and start it."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         disks = view.config.disks_of(instance)
+        alone = self.ignore_secondaries
         if not runs(view, instance):
-            alone = self.ignore_secondaries
             yield from start_tasks(view, instance, node, alone=alone)
         elif self.reboot_type == "full":
             yield guest_tasks.stop(
                 view.config, instance, disks, node, self.shutdown_timeout
             )
             yield from detach_all(view, instance, node)
-            alone = self.ignore_secondaries
             yield from attach_all(view, disks, node, alone=alone)
             yield guest_tasks.start(view.config, instance, disks, node)
         else:

@@ -7,18 +7,22 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Change, Claim, Disk, Instance, Node, Pair, pair_of, successor
+from moorage.model import Claim, Disk, Instance, Node, Pair, pair_of, successor
 from moorage.ops import copies, disk_checks, disk_spec, pairs, placement, policy
 from moorage.ops.conversion_tasks import Step
 from moorage.ops.disk_access import able, check_within
 from moorage.ops.disk_spec import DiskSpec
-from moorage.ops.instance.at_rest import check_at_rest
-from moorage.ops.instance.base import OnInstance, find_disk
+from moorage.ops.instance.base import (
+    OnInstance,
+    check_at_rest,
+    check_detached,
+    find_disk,
+)
 from moorage.ops.instance.relocation import disks_in, moved
-from moorage.ops.liveness import check_known, holds
-from moorage.ops.storage.units import Named, has_room
+from moorage.ops.liveness import check_known
+from moorage.ops.storage.units import has_room
 from moorage.storage import Reach
 
 Given = dict[str, Any]
@@ -68,7 +72,7 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         """Return the instance's node, and the one of second copies."""
         config, instance = view.config, self.instance(view)
         if not self.nodes:
-            home = config.node(instance.primary_node)
+            home = config.home(instance)
             return home, copies.secondary(config, instance)
         found = [config.node(name) for name in self.nodes]
         return found[0], found[1] if len(found) > 1 else None
@@ -109,10 +113,8 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             check_within(view.config, home, disk.group)
         self._check_policy(view, instance, home)
         if not self.ignore_capacity:
-            for claim in self._rooms(view):
-                node = view.config.node(claim.node)
-                what = f"new volumes of instance {instance.name}"
-                placement.check_room_for(view, what, node, claim.rooms)
+            what = f"new volumes of instance {instance.name}"
+            placement.check_rooms(view, what, self._rooms(view))
 
     def _check_policy(self, view: View, instance: Instance, home: Node) -> None:
         """Raise `BadInput` where new sizes are not what the group's policy takes."""
@@ -121,20 +123,12 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         new = {disk.uuid: wanted for disk, wanted in self.chosen(view)}
         kept = [one for one in view.config.disks_of(instance) if one.uuid not in new]
         made = [(one.template, int(one.size or 0)) for one in new.values()]
-        policy.check_change(
-            view.config,
-            view.config.group(home.group),
-            instance.name,
-            policy.sizes_of(view.config, instance),
-            policy.sizes_of(view.config, instance, kept, made),
-        )
+        group = view.config.group(home.group)
+        after = policy.sizes_of(view.config, instance, kept, made)
+        policy.check_change(view.config, group, instance, after)
 
     def _check_words(self, view: View, instance: Instance) -> None:
-        if holds(view, instance):
-            raise WrongState(
-                f"the disks of instance {instance.name} are attached",
-                hint=f"gnt-instance deactivate-disks {instance.name}",
-            )
+        check_detached(view, instance)
         found = [disk.uuid for disk, _ in self.chosen(view)]
         if not found:
             raise WrongState(f"instance {instance.name} has no disks")
@@ -200,12 +194,8 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         yield from pairs.claims(pair_of(step.target) for step in self.steps(view))
 
     def _rooms(self, view: View) -> Iterator[Claim]:
-        home, peer = self.homes(view)
         wishes = [wanted for _, wanted in self.chosen(view)]
-        yield Claim(node=home.uuid, rooms=_taken(view, wishes, home))
-        mirrored = [one for one in wishes if pairs.is_mirrored(one.template)]
-        if peer and mirrored:
-            yield Claim(node=peer.uuid, rooms=_taken(view, mirrored, peer))
+        return disk_spec.rooms(view, wishes, *self.homes(view))
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say that nothing is installed, and what becomes of the old volumes."""
@@ -228,10 +218,9 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
             replace(old, last_node=step.disk.last_node)
             for step, (_, old) in zip(steps, both, strict=True)
         ]
-        put = (*(new for new, _ in both), *kept, *self._taken_along(view))
-        change = Change(put)
-        what = f"record new volumes of {instance.name}"
-        yield commit(what, change, view.config.before(change))
+        new = (one for one, _ in both)
+        rest = self._taken_along(view)
+        yield view.record(f"record new volumes of {instance.name}", *new, *kept, *rest)
 
     def _taken_along(self, view: View) -> list[Disk | Instance]:
         """Return the instance on another node, and its other disks one epoch on."""
@@ -239,8 +228,8 @@ class InstanceRecreateDisks(OnInstance, frozen=True, kw_only=True):
         if home.uuid == instance.primary_node:
             return []
         new = {disk.uuid for disk, _ in self.chosen(view)}
-        change = moved(view, instance, home, active=False)
-        others = [one for one in disks_in(change) if one.uuid not in new]
+        there = moved(view, instance, home, active=False)
+        others = [one for one in disks_in(there) if one.uuid not in new]
         return [*others, successor(instance, view.now, primary_node=home.uuid)]
 
 
@@ -257,9 +246,3 @@ def _wanted(view: View, disk: Disk, changes: Given) -> DiskSpec:
     return disk_spec.specified(
         view.config, given, template=disk.dev_type, params=disk.params
     )
-
-
-def _taken(
-    view: View, wishes: list[DiskSpec], node: Node
-) -> tuple[tuple[Named, int], ...]:
-    return tuple(disk_spec.room(view, wanted, node) for wanted in wishes)

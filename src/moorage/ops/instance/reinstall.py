@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Question, Task, View, commit
+from moorage.jobs import Question, Task, View
 from moorage.jobs.unread import Unsupported
-from moorage.model import Change, Instance, successor
+from moorage.model import Instance
 from moorage.ops import node_tasks, osparams
-from moorage.ops.instance.at_rest import check_at_rest, with_disks
-from moorage.ops.instance.base import OnInstance
+from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
+from moorage.ops.merging import merged
 
 
 class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
@@ -88,43 +88,34 @@ class InstanceReinstall(OnInstance, frozen=True, kw_only=True):
             )
         if self.os_type:
             osparams.check_offered(view.config, self.os_type)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         osparams.check(view, node, new.os, osparams.of_instance(new))
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Install, with the disks attached for it; then record what is there."""
         old, new = self.instance(view), self._with_secrets(view)
-        node = view.config.node(old.primary_node)
+        node = view.config.home(old)
         yield osparams.verify(view, new, node)
         yield from with_disks(view, old, node, self._installed(view, new))
 
     def _installed(self, view: View, new: Instance) -> Iterator[Task]:
         old, kept = self.instance(view), self.as_installed(view)
-        node, disks = view.config.node(old.primary_node), view.config.disks_of(old)
+        node, disks = view.config.home(old), view.config.disks_of(old)
         yield osparams.install(view, new, disks, node, again=True)
         if kept != old:
             what = {
                 name: getattr(kept, name)
                 for name in ("os", "osparams", "osparams_private")
             }
-            change = Change((successor(old, view.now, **what),))
-            yield commit(
-                f"record what is on {old.name}", change, view.config.before(change)
-            )
+            yield view.change(f"record what is on {old.name}", old, **what)
 
 
 def changed(
     old: Mapping[str, Any], given: Mapping[str, Any], gone: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return OS parameters with changes.
+    """Return OS parameters with changes, and without those that are gone.
 
-    Parameters
-    ----------
-    given
-        New values; ``default`` and null take a parameter away.
-    gone
-        Names of parameters that are taken away.
+    In `given`, ``default`` and null take a parameter away.
     """
     kept = {name: value for name, value in old.items() if name not in gone}
-    found = kept | dict(given)
-    return {k: v for k, v in found.items() if v not in (None, "default")}
+    return merged(kept, given)

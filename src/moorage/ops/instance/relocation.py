@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from moorage.errors import BadInput, NotSupported, WrongState
 from moorage.jobs import Lock, Question, View
-from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import (
     behind,
     copies,
@@ -74,9 +74,8 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
             raise placement.nowhere(instance.name, stuck[instance.uuid])
         return to[instance.uuid]
 
-    def beyond(self, view: View) -> int:
+    def beyond(self, _view: View) -> int:
         """Return the MiB that it comes with, where those are more than on record."""
-        del view
         return 0
 
     def claims(self, view: View) -> Iterator[Claim]:
@@ -89,18 +88,12 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         placement.check_allocator(self.iallocator)
         if self._named(view):
             return [self.target(view)]
-        home = view.config.node(self.instance(view).primary_node)
+        home = view.config.home(self.instance(view))
         hosts = placement.hosts(view.config, [view.config.group(home.group)])
         return [node for node in hosts if node != home]
 
     def _able(self, view: View) -> list[Node]:
-        """Return the nodes that answer and reach its disks.
-
-        Raises
-        ------
-        MoorageError
-            Why the last one does not, when none does.
-        """
+        """Return the nodes that reach its disks; else raise the last reason."""
         name = self.instance(view).name
         return placement.able(
             self.candidates(view),
@@ -137,11 +130,8 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         if self._named(view):
             yield placement.room_on(view.config, self.target(view))
         else:
-            yield from placement.ask_room(view.config, self._group_nodes(view))
-
-    def _group_nodes(self, view: View) -> list[Node]:
-        home = view.config.node(self.instance(view).primary_node)
-        return view.config.nodes_in(view.config.group(home.group))
+            group = view.config.group_of(instance)
+            yield from placement.ask_room(view.config, view.config.nodes_in(group))
 
     def check_target(self, view: View) -> None:
         """Raise unless the target answers, reaches every disk, and takes the guest."""
@@ -149,13 +139,20 @@ class ToAnotherNode(OnInstance, frozen=True, kw_only=True):
         self._check_reach(view, node)
         if not self._named(view):
             return
-        home = view.config.node(instance.primary_node)
+        home = view.config.home(instance)
         if node.group != home.group and not self.ignore_ipolicy:
             group = view.config.group(node.group)
             sizes = policy.sizes_of(view.config, instance)
             policy.check(view.config, group, instance.name, sizes)
         if not self.ignore_capacity:
             placement.check_move(view, instance, node, self.beyond(view))
+
+    def check_current(self, view: View) -> None:
+        """Raise unless the copies on the target are known to be up to date."""
+        instance = self.instance(view)
+        disks, active = view.config.disks_of(instance), instance.disks_active
+        home = view.config.home(instance)
+        behind.check_current(view, disks, self.target(view), home, active=active)
 
     def _check_reach(self, view: View, node: Node) -> None:
         view.answer(node_tasks.providers_on(node.uuid))
@@ -175,14 +172,13 @@ def _checked(view: View, instance: Instance, node: Node) -> Node:
             f"node {secondary.name}, and not to {node.name}",
             hint=f"first: gnt-instance replace-disks -n {node.name} {instance.name}",
         )
-    if node.offline or node.drained or not node.vm_capable:
-        raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+    placement.check_takes(node)
     return node
 
 
 def check_mobile(view: View, instance: Instance, verb: str) -> None:
     """Raise `NotSupported` if an attached disk keeps its instance on one node."""
-    off = view.config.node(instance.primary_node).offline
+    off = view.config.home(instance).offline
     for disk in view.config.disks_of(instance):
         if disk.dev_type not in mirrored():
             raise NotSupported(
@@ -201,8 +197,8 @@ def moved(
     *,
     active: bool = True,
     lost: bool = False,
-) -> Change:
-    """Return the change that puts an instance on a node, its disks one epoch on.
+) -> tuple[Disk | Instance, ...]:
+    """Return an instance as it is on a node, after its disks, which are one epoch on.
 
     Parameters
     ----------
@@ -211,7 +207,7 @@ def moved(
     lost
         Whether copies on the node that it leaves miss what is written from now on.
     """
-    home = view.config.node(instance.primary_node)
+    home = view.config.home(instance)
     disks = tuple(
         successor(
             disk,
@@ -225,9 +221,9 @@ def moved(
         for disk in view.config.disks_of(instance)
     )
     there = {"primary_node": node.uuid, "disks_active": active}
-    return Change((*disks, successor(instance, view.now, **there)))
+    return *disks, successor(instance, view.now, **there)
 
 
-def disks_in(change: Change) -> list[Disk]:
-    """Return the disks of a change."""
-    return [one for one in change.put if isinstance(one, Disk)]
+def disks_in(moved: tuple[Disk | Instance, ...]) -> list[Disk]:
+    """Return the disks of an instance that moved."""
+    return [one for one in moved if isinstance(one, Disk)]

@@ -5,18 +5,12 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import Change, Disk, Instance, Node, successor
+from moorage.model import Disk, Instance, Node, successor
 from moorage.ops import behind, copies
 from moorage.ops.dependents import ask_dependents, check_no_dependents
-from moorage.ops.disk_access import (
-    ask_candidates,
-    candidates,
-    elsewhere,
-    forgetting,
-    remover,
-)
+from moorage.ops.disk_access import ask_candidates, candidates, elsewhere, remover
 from moorage.ops.instance.base import PATIENCE, OnInstance, put_down
 from moorage.ops.liveness import check_known, holds, last_holder
 
@@ -75,7 +69,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             if any(disk.quarantine for disk in disks):
                 labels = " ".join(disk.uuid for disk in disks if disk.quarantine)
                 refusal.with_hint(f"first: gnt-disk detach {labels}")
-            elif view.config.node(instance.primary_node).offline:
+            elif view.config.home(instance).offline:
                 again = f"gnt-instance remove --ignore-failures {instance.name}"
                 if again not in refusal.hint:
                     refusal.with_hint(f"{refusal.hint}, or: {again}")
@@ -85,7 +79,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def warnings(self, view: View) -> Iterator[str]:
         """Say which disks stay behind, for no node can remove them."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         for disk in self._destroyed(view):
             yield from copies.left_behind(view.config, disk)
         for disk in self._elsewhere(view):
@@ -97,14 +91,14 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Stop, detach, forget; then remove the disks, one after the other."""
         config, instance = view.config, self.instance(view)
-        node = config.node(instance.primary_node)
+        node = config.home(instance)
         disks = config.disks_of(instance)
         if not node.offline:
             yield from put_down(view, instance, node, self.shutdown_timeout)
         left = tuple(_freed(view, instance, disk) for disk in disks)
-        change = Change(left, (instance,))
-        what = f"forget {instance.name}"
-        yield commit(what, change, config.before(change), final=True)
+        yield view.record(
+            f"forget {instance.name}", *left, drop=(instance,), final=True
+        )
         for disk in () if self.keep_disks else left:
             yield from self._removed(view, disk, node)
 
@@ -114,15 +108,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
             node = remover(view, disk, node)
         except MoorageError:
             return  # the warnings tell it
-        yield from copies.remove(
-            view.config,
-            disk,
-            node,
-            sought=elsewhere(disk, node),
-            tolerant=self.ignore_failures,
-            hint=forgetting(disk),
-        )
-        yield commit(f"forget disk {disk.label}", Change((), (disk,)), {})
+        yield from copies.destroy(view, disk, node, tolerant=self.ignore_failures)
 
     def _elsewhere(self, view: View) -> list[Disk]:
         """Return the disks that another node may have to remove.
@@ -132,7 +118,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
         if self.keep_disks:
             return []
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         disks = view.config.disks_of(instance)
         if not node.offline:
             return [disk for disk in disks if elsewhere(disk, node)]
@@ -142,7 +128,7 @@ class InstanceRemove(OnInstance, frozen=True, kw_only=True):
 
 def _freed(view: View, instance: Instance, disk: Disk) -> Disk:
     """Return a disk that the instance leaves, in an epoch of its own."""
-    node = view.config.node(instance.primary_node)
+    node = view.config.home(instance)
     return successor(
         disk,
         view.now,

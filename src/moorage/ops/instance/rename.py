@@ -7,14 +7,12 @@ from typing import Annotated, Any
 from msgspec.structs import force_setattr
 
 from moorage.errors import MoorageError
-from moorage.jobs import Lock, Question, Task, View, commit
+from moorage.jobs import Lock, Question, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import Change, successor
+from moorage.model import successor
 from moorage.ops import node_tasks, osparams
 from moorage.ops.instance import names
-from moorage.ops.instance.at_rest import check_at_rest, with_disks
-from moorage.ops.instance.base import OnInstance
-from moorage.storage.templates.ext import metadata
+from moorage.ops.instance.base import OnInstance, check_at_rest, with_disks
 
 
 class InstanceRename(OnInstance, frozen=True, kw_only=True):
@@ -63,7 +61,7 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
     def _why_untold(self, view: View) -> str:
         """Return why the OS's script cannot run; empty if it can."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         own = osparams.of_instance(instance)
         try:
             osparams.check(view, node, instance.os, own)
@@ -80,18 +78,14 @@ class InstanceRename(OnInstance, frozen=True, kw_only=True):
         """Record the name; then tell the OS, and the storage."""
         old = self.instance(view)
         new = successor(old, view.now, name=self.new_name)
-        change = Change((new,))
-        what = f"record {old.name} as {new.name}"
-        yield commit(what, change, view.config.before(change))
-        node = view.config.node(old.primary_node)
+        yield view.record(f"record {old.name} as {new.name}", new)
+        node = view.config.home(old)
         if self._has_system(view) and not self._why_untold(view):
             told = osparams.rename(view, new, old.name, node)
             yield from with_disks(view, old, node, [told])
         for disk in view.config.disks_of(old):
-            note = metadata(new.name)
-            yield node_tasks.setinfo(view.config, disk, node, note)
+            yield node_tasks.setinfo(view.config, disk, node, new.name)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, _results: Sequence[Any]) -> str:
         """Return the new name, as Ganeti does."""
-        del view, results
         return self.new_name

@@ -6,22 +6,23 @@ same, unless somebody is in a hurry (``early_release``).
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, NotSupported, WrongState
-from moorage.jobs import Lock, Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Node, pair_of, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Claim, Config, Disk, Node, pair_of, successor
 from moorage.model.facts import UP_TO_DATE
 from moorage.ops import behind, copies, node_tasks, pairs, placement
 from moorage.ops.instance.base import OnInstance, find_disk, home
 from moorage.ops.liveness import holds
-from moorage.ops.node_tasks import of_disk
-from moorage.ops.storage.units import Named, occupied, unit_of
+from moorage.ops.node_tasks import How, of_disk, on_disk
 from moorage.protocol import (
     AttachDisk,
     DetachDisk,
+    OnDisk,
     ReleaseCopy,
     RemoveDisk,
     RenewCopy,
@@ -67,8 +68,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     early_release: bool = False
     ignore_capacity: bool = False
 
-    # -- what is meant -----------------------------------------------------------------
-
     def wanted(self, view: View) -> list[Disk]:
         """Return the disks."""
         config, instance = view.config, self.instance(view)
@@ -99,7 +98,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
 
     def place(self, view: View) -> Node:
         """Return the node whose copy is made anew; of a new secondary, that node."""
-        primary = view.config.node(self.instance(view).primary_node)
+        primary = view.config.home(self.instance(view))
         if self.mode == PRIMARY:
             return primary
         if self.mode == SECONDARY:
@@ -111,10 +110,9 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     def _new(self, view: View) -> Node:
         if self.remote_node:
             return view.config.node(self.remote_node)
-        return view.once("secondary", lambda: self._chosen(view))
-
-    def _chosen(self, view: View) -> Node:
-        return placement.new_secondary(view, self.instance(view), self.hosts(view))
+        instance, hosts = self.instance(view), self.hosts(view)
+        choose = partial(placement.new_secondary, view, instance, hosts)
+        return view.once("secondary", choose)
 
     def _bad(self, view: View, *nodes: Node) -> Node:
         """Return the node whose copy of some disk is not good."""
@@ -140,30 +138,24 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     def hosts(self, view: View) -> list[Node]:
         """Return the nodes that may become the secondary one."""
         config, instance = view.config, self.instance(view)
-        primary = config.node(instance.primary_node)
+        primary = config.home(instance)
         hosts = placement.hosts(config, [config.group(primary.group)])
         return [n for n in hosts if n not in (primary, self._secondary(view))]
-
-    # -- what is asked and refused -----------------------------------------------------
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share the nodes that may be concerned."""
         yield from OnInstance.locks(self, view)
-        for node in self._candidates(view):
-            yield Lock("node", node.uuid, shared=True)
-
-    def _candidates(self, view: View) -> list[Node]:
-        if self.mode != NEW:
-            return []
-        return [self._new(view)] if self.remote_node else self.hosts(view)
+        if self.mode == NEW:
+            nodes = [self._new(view)] if self.remote_node else self.hosts(view)
+            for node in nodes:
+                yield Lock("node", node.uuid, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask how the copies are, and what room the others have."""
         yield from OnInstance.questions(self, view)
         yield from pairs.ask(view.config, self.wanted(view))
         if self.mode == NEW:
-            primary = view.config.node(self.instance(view).primary_node)
-            group = view.config.group(primary.group)
+            group = view.config.group_of(self.instance(view))
             yield from placement.ask_room(view.config, view.config.nodes_in(group))
 
     def check(self, view: View) -> None:
@@ -178,13 +170,15 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             raise WrongState(
                 f"node {secondary.name} is marked offline: its copies cannot be made "
                 "anew, nor be a source",
-                hint=f"gnt-instance replace-disks -I hail {self.instance_name}",
+                hint=f"gnt-instance replace-disks -I hail {self.instance(view).name}",
             )
         source = secondary if place == primary else primary
         if holds(view, self.instance(view)):
             self._check_source(view, source, primary)
         else:
-            behind.check_source(view, self.wanted(view), source, self.instance_name)
+            behind.check_source(
+                view, self.wanted(view), source, self.instance(view).name
+            )
 
     def _check_source(self, view: View, source: Node, primary: Node) -> None:
         """Raise `WrongState` unless the copy that is to be copied is a good one."""
@@ -215,36 +209,31 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 "already",
                 hint="-s makes the copies there anew",
             )
-        pairs.check_apart(view.config.node(instance.primary_node), node)
-        if node.offline or node.drained or not node.vm_capable:
-            raise WrongState(f"node {node.name} is offline, drained or not vm_capable")
+        pairs.check_apart(view.config.home(instance), node)
+        placement.check_takes(node)
         view.answer(placement.room_on(view.config, node))
         if not self.ignore_capacity:
             what = f"the copies of instance {instance.name}'s disks"
-            placement.check_room_for(view, what, node, self._rooms(view))
+            placement.check_rooms(view, what, [self._room(view, node)])
 
-    def _rooms(self, view: View) -> tuple[tuple[Named, int], ...]:
-        return tuple(
-            (unit_of(view.config, disk), occupied(disk.dev_type, disk.size))
-            for disk in self.wanted(view)
-        )
+    def _room(self, view: View, node: Node) -> Claim:
+        disks = self.wanted(view)
+        return copies.room(view.config, disks, disks[0].dev_type, node)
 
     def claims(self, view: View) -> Iterator[Claim]:
         """Claim the room and the numbers of the new copies."""
-        yield Claim(node=self.place(view).uuid, rooms=self._rooms(view))
+        node = self.place(view)
+        yield self._room(view, node)
         if self.mode == NEW:
-            node = self.place(view).uuid
             found = (pair_of(new) for _, new in self._repaired(view))
-            minors = tuple(pair.minor(node) for pair in found if pair)
-            yield Claim(node=node, minors=minors)
+            minors = tuple(pair.minor(node.uuid) for pair in found if pair)
+            yield Claim(node=node.uuid, minors=minors)
 
     def warnings(self, view: View) -> Iterator[str]:
         """Say which copies stay where they are, for their node is off."""
         if self.mode == NEW:
             for disk in self.wanted(view):
                 yield from copies.left_behind(view.config, disk)
-
-    # -- what is done ------------------------------------------------------------------
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copies, wait until they are the same, and remove the old ones."""
@@ -255,16 +244,17 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
 
     def _renewed(self, view: View) -> Iterator[Task]:
         """Yield new volumes on a node, in the place of its old ones."""
-        config, instance, place = view.config, self.instance(view), self.place(view)
-        primary = config.node(instance.primary_node)
-        active, disks = holds(view, instance), self.wanted(view)
+        config, place, disks = view.config, self.place(view), self.wanted(view)
+        active = holds(view, self.instance(view))
         for disk in disks:
             source = next(iter(copies.others(config, disk, place)))
             if not active:
                 yield copies.follow(config, disk, source)
                 # Where its volumes are lost, it cannot; what takes it back is for both.
                 yield copies.follow(config, disk, place, tolerant=True)
-            yield self._tidied(view, disk, place)
+            # What an earlier job left must not come back.
+            left = "remove what is left of older copies of"
+            yield on_disk(config, disk, place, left, ReleaseCopy)
             yield Run(
                 what=f"make the copy of disk {disk.label} on {place.name} anew",
                 node=place.uuid,
@@ -272,39 +262,23 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
                 undo=RestoreCopy(**of_disk(config, disk)),
                 lasting=True,
             )
-        waits = [
-            one
-            for disk in disks
-            for one in copies.wait(config, disk, primary, firm=not self.early_release)
-        ]
-        gone = [self._released(view, disk, place) for disk in disks]
+        gone = [_dropped(config, disk, place, ReleaseCopy) for disk in disks]
+        yield from self._ended(view, disks, gone)
+
+    def _ended(self, view: View, disks: list[Disk], gone: list[Run]) -> Iterator[Task]:
+        """Yield the wait for the new copies and the end of the old ones."""
+        config, instance = view.config, self.instance(view)
+        primary, firm = config.home(instance), not self.early_release
+        told = (copies.wait(config, disk, primary, firm=firm) for disk in disks)
+        waits = [one for each in told for one in each]
         yield from (*gone, *waits) if self.early_release else (*waits, *gone)
-        if not active:
-            for disk in disks:
-                yield from copies.detach(config, disk, primary, tolerant=True)
-
-    def _tidied(self, view: View, disk: Disk, node: Node) -> Run:
-        """Return the end of a copy that an earlier job left: it must not come back."""
-        return Run(
-            what=f"remove what is left of older copies of disk {disk.label} on "
-            f"{node.name}",
-            node=node.uuid,
-            do=ReleaseCopy(**of_disk(view.config, disk)),
-        )
-
-    def _released(self, view: View, disk: Disk, node: Node) -> Run:
-        return Run(
-            what=f"remove the old copy of disk {disk.label} on {node.name}",
-            node=node.uuid,
-            do=ReleaseCopy(**of_disk(view.config, disk)),
-            tolerant=True,
-            final=True,
-        )
+        for disk in () if holds(view, instance) else disks:
+            yield from copies.detach(config, disk, primary, tolerant=True)
 
     def _repaired(self, view: View) -> list[tuple[Disk, Disk]]:
         """Return each disk as it is, and with its second copy on the new node."""
         config, made = view.config, list[tuple[Disk, Disk]]()
-        primary = config.node(self.instance(view).primary_node)
+        primary = config.home(self.instance(view))
         for disk in self.wanted(view):
             beside = [new for _, new in made]
             pair = pairs.moved(view, disk, primary, self.place(view), beside)
@@ -322,41 +296,28 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     def _moved(self, view: View) -> Iterator[Task]:
         """Yield second copies on another node; the first ones turn to them."""
         config, instance, to = view.config, self.instance(view), self.place(view)
-        primary, active = config.node(instance.primary_node), holds(view, instance)
-        found = self._repaired(view)
+        active, found = holds(view, instance), self._repaired(view)
         for _, new in found:
             yield node_tasks.create(config, new, to)
-        change = Change(tuple(new for _, new in found))
         what = f"record {to.name} as the secondary node of {instance.name}"
-        yield commit(what, change, config.before(change))
+        yield view.record(what, *(new for _, new in found))
         for old, new in found:
             yield from self._turned(view, old, new, active=active)
-        waits = [
-            one
-            for _, new in found
-            for one in copies.wait(config, new, primary, firm=not self.early_release)
-        ]
-        gone = [one for old, _ in found for one in self._dropped(view, old)]
-        yield from (*gone, *waits) if self.early_release else (*waits, *gone)
-        if not active:
-            for _, new in found:
-                yield from copies.detach(config, new, primary, tolerant=True)
+        left = self._secondary(view)
+        olds = () if left.offline else (old for old, _ in found)
+        gone = [_dropped(config, old, left, RemoveDisk) for old in olds]
+        yield from self._ended(view, [new for _, new in found], gone)
 
     def _turned(
         self, view: View, old: Disk, new: Disk, *, active: bool
     ) -> Iterator[Task]:
         """Yield what lets a first copy be followed by the new second one."""
         config, to = view.config, self.place(view)
-        primary = config.node(self.instance(view).primary_node)
+        primary = config.home(self.instance(view))
         secondary = self._secondary(view)
         if active and not secondary.offline:
-            yield Run(
-                what=f"detach the old copy of disk {old.label} on {secondary.name}",
-                node=secondary.uuid,
-                do=DetachDisk(**of_disk(config, old)),
-                undo=AttachDisk(**of_disk(config, old)),
-                tolerant=True,
-            )
+            what, verbs = "detach the old copy of", (DetachDisk, AttachDisk)
+            yield on_disk(config, old, secondary, what, *verbs, tolerant=True)
         yield copies.follow(config, new, to)
         if not active:
             yield copies.follow(config, new, primary)
@@ -368,14 +329,7 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             undo=AttachDisk(**of_disk(config, old)),
         )
 
-    def _dropped(self, view: View, old: Disk) -> Iterator[Run]:
-        """Yield the removal of an old second copy, if its node is there."""
-        secondary = self._secondary(view)
-        if not secondary.offline:
-            yield Run(
-                what=f"remove the old copy of disk {old.label} on {secondary.name}",
-                node=secondary.uuid,
-                do=RemoveDisk(**of_disk(view.config, old)),
-                tolerant=True,
-                final=True,
-            )
+
+def _dropped(config: Config, disk: Disk, node: Node, verb: type[OnDisk[Any]]) -> Run:
+    how = How(tolerant=True, final=True)
+    return on_disk(config, disk, node, "remove the old copy of", verb, **how)

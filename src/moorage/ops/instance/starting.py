@@ -4,19 +4,13 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Question, Run, Task, View, commit
-from moorage.model import Change, Claim, Disk, Instance, Node, successor
+from moorage.jobs import Question, Run, Task, View
+from moorage.model import Claim, Disk, Instance, Node, successor
 from moorage.ops import behind, copies, guest_tasks, links, node_tasks
 from moorage.ops.disk_access import ask_reach, check_reach
 from moorage.ops.instance import memory
 from moorage.ops.instance.base import OnInstance, attach_all
-from moorage.ops.liveness import (
-    ask_elsewhere,
-    check_nowhere_else,
-    guest,
-    holds,
-    runs,
-)
+from moorage.ops.liveness import ask_elsewhere, check_nowhere_else, guest, holds, runs
 from moorage.protocol import StartGuest
 
 
@@ -50,9 +44,7 @@ def recorded(
         disks_active=active,
         admin_state_source=source,
     )
-    change = Change((*disks, new))
-    what = f"record {instance.name} as {state}"
-    return [commit(what, change, view.config.before(change))]
+    return [view.record(f"record {instance.name} as {state}", *disks, new)]
 
 
 def _seen(
@@ -62,7 +54,7 @@ def _seen(
 
     And the mirrored ones of which another copy is behind than was known.
     """
-    home = view.config.node(instance.primary_node)
+    home = view.config.home(instance)
     if home.offline:
         return
     held = active != instance.disks_active
@@ -140,7 +132,7 @@ def check_online(instance: Instance) -> None:
 
 def is_off(view: View, instance: Instance) -> bool:
     """Whether the instance's node is marked offline."""
-    return view.config.node(instance.primary_node).offline
+    return view.config.home(instance).offline
 
 
 class Starting(OnInstance, frozen=True, kw_only=True):
@@ -167,7 +159,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
     def questions(self, view: View) -> Iterator[Question]:
         """Ask where it runs, and whether its node has the memory and its disks."""
         instance = self.instance(view)
-        node = view.config.node(instance.primary_node)
+        node = view.config.home(instance)
         yield from OnInstance.questions(self, view)
         yield from ask_elsewhere(view.config, instance)
         yield from ask_reach(view.config, view.config.disks_of(instance), node)
@@ -180,7 +172,7 @@ class Starting(OnInstance, frozen=True, kw_only=True):
         check_online(instance)
         check_nowhere_else(view, instance)
         if not runs(view, instance):
-            node = view.config.node(instance.primary_node)
+            node = view.config.home(instance)
             for disk in view.config.disks_of(instance):
                 check_reach(view, disk, node)
                 if not self.goes_alone():

@@ -4,8 +4,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.jobs import Lock, Operation, Task, View, commit
-from moorage.model import Change, Config, Network, Node
+from moorage.jobs import Lock, Operation, Task, View
+from moorage.model import Config, Network, Node
 from moorage.model.networks import (
     check,
     checked_addresses,
@@ -14,9 +14,8 @@ from moorage.model.networks import (
     in_order,
 )
 from moorage.model.nicparams import checked_prefix
+from moorage.ops.new_names import check_new_name
 from moorage.storage.validation import check_tags
-
-from .base import check_new_name
 
 
 class NetworkAdd(Operation, frozen=True, kw_only=True):
@@ -50,9 +49,8 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
     conflicts_check: bool = True
     tags: tuple[str, ...] = ()
 
-    def locks(self, view: View) -> Iterator[Lock]:
+    def locks(self, _view: View) -> Iterator[Lock]:
         """Hold the name."""
-        del view
         yield Lock("network", self.network_name)
 
     def made(self, view: View) -> Network:
@@ -92,7 +90,7 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse a name that is taken, and addresses that do not fit together."""
-        check_new_name(view.config, self.network_name)
+        check_new_name(view.config, Network, self.network_name)
         self.made(view)
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -102,10 +100,8 @@ class NetworkAdd(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record it."""
-        change = Change((self.made(view),))
-        yield commit(f"record network {self.network_name}", change, {})
+        yield view.record(f"record network {self.network_name}", self.made(view))
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[-1][0])

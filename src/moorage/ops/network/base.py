@@ -3,10 +3,9 @@
 
 from collections.abc import Iterator
 
-from moorage.errors import Exists, WrongState
+from moorage.errors import WrongState
 from moorage.jobs import Lock, Operation, View
 from moorage.model import Config, Instance, Network, NodeGroup
-from moorage.storage.validation import check_name
 
 _SHOWN = 10
 """Instances that a sentence names."""
@@ -24,15 +23,6 @@ class OnNetwork(Operation, frozen=True, kw_only=True):
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the network, so that no card comes into it meanwhile."""
         yield Lock("network", self.known(view).uuid)
-
-
-def check_new_name(config: Config, name: str) -> None:
-    """Raise `Refused` unless a network can be called `name`."""
-    check_name("network", name)
-    if config.knows(Network, name):
-        raise Exists(
-            f"there is a network '{name}' already", hint=f"gnt-network info {name}"
-        )
 
 
 def check_unused(why: str, instances: list[Instance]) -> None:

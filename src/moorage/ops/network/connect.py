@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
-from moorage.model import Change, Instance, NodeGroup, nicparams, successor
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import Instance, NodeGroup, nicparams
 from moorage.model.networks import contains, subnet
 from moorage.model.nicparams import NicParams
 from moorage.ops import links, placement
@@ -132,9 +132,8 @@ class NetworkConnect(OfGroup, frozen=True, kw_only=True):
         if network.uuid in group.networks:
             return
         networks = {**group.networks, network.uuid: self._told(view)}
-        change = Change((successor(group, view.now, networks=networks),))
         what = f"connect network {network.name} to node group {group.name}"
-        yield commit(what, change, view.config.before(change))
+        yield view.change(what, group, networks=networks)
 
 
 class NetworkDisconnect(OfGroup, frozen=True, kw_only=True):
@@ -165,6 +164,5 @@ class NetworkDisconnect(OfGroup, frozen=True, kw_only=True):
         """Record it."""
         network, group = self.known(view), self.group(view)
         left = {u: one for u, one in group.networks.items() if u != network.uuid}
-        change = Change((successor(group, view.now, networks=left),))
         what = f"disconnect network {network.name} from node group {group.name}"
-        yield commit(what, change, view.config.before(change))
+        yield view.change(what, group, networks=left)

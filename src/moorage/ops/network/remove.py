@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Task, View, commit
+from moorage.jobs import Lock, Task, View
 from moorage.jobs.unread import Moot
-from moorage.model import Change, successor
+from moorage.model import Network
+from moorage.ops.new_names import check_new_name
 
-from .base import OnNetwork, check_new_name, check_unused, groups_of
+from .base import OnNetwork, check_unused, groups_of
 
 
 class NetworkRemove(OnNetwork, frozen=True, kw_only=True):
@@ -34,7 +35,7 @@ class NetworkRemove(OnNetwork, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Forget it."""
         network = self.known(view)
-        yield commit(f"forget network {network.name}", Change((), (network,)), {})
+        yield view.record(f"forget network {network.name}", drop=(network,))
 
 
 class NetworkRename(OnNetwork, frozen=True, kw_only=True):
@@ -52,16 +53,14 @@ class NetworkRename(OnNetwork, frozen=True, kw_only=True):
     def check(self, view: View) -> None:
         """Refuse a name that is taken."""
         self.known(view)
-        check_new_name(view.config, self.new_name)
+        check_new_name(view.config, Network, self.new_name)
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the name."""
         network = self.known(view)
-        change = Change((successor(network, view.now, name=self.new_name),))
         what = f"rename network {network.name} to {self.new_name}"
-        yield commit(what, change, view.config.before(change))
+        yield view.change(what, network, name=self.new_name)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, _results: Sequence[Any]) -> str:
         """Return the new name."""
-        del view, results
         return self.new_name

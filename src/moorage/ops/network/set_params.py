@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, Exists
-from moorage.jobs import Task, View, commit
-from moorage.model import Change, Network, successor
+from moorage.jobs import Task, View
+from moorage.model import Network
 from moorage.model.networks import check, checked_addresses, in_order, subnet
 from moorage.model.nicparams import checked_prefix
 
@@ -90,8 +90,5 @@ class NetworkSetParams(OnNetwork, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the changes."""
         old, new = self.known(view), self.after(view)
-        names = (*_WORDS, "reserved")
-        change = Change(
-            (successor(old, view.now, **{name: getattr(new, name) for name in names}),)
-        )
-        yield commit(f"change network {old.name}", change, view.config.before(change))
+        fields = {name: getattr(new, name) for name in (*_WORDS, "reserved")}
+        yield view.change(f"change network {old.name}", old, **fields)

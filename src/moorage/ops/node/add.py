@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gnt-node add``: a machine becomes a node of the cluster."""
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import force_setattr, replace
 
 from moorage.errors import BadInput, Exists, NotFound
-from moorage.jobs import Commit, Lock, Operation, Run, Task, View, commit
-from moorage.model import Change, Node, successor
+from moorage.jobs import Lock, Operation, Run, Task, View
+from moorage.model import Node, successor
 from moorage.model.hostnames import lowered
 from moorage.model.token import Token, from_text, to_text
 from moorage.ops import addresses
 from moorage.ops.candidates import room_for_one
 from moorage.ops.disk_access import only_group
 from moorage.ops.ndparams import checked
+from moorage.ops.new_names import is_machine_name
 from moorage.protocol import EnrolNode, ExpelNode
 
-_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _ANEW = "; it makes one when its directory keys is emptied and it is started anew"
 
 
@@ -77,7 +76,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         """Refuse names that are taken, or that no certificate could carry."""
         token = self._token()
         addresses.check(self._primary(token), "primary", "--primary-ip")
-        if not _NAME.fullmatch(self.node_name):
+        if not is_machine_name(self.node_name):
             raise BadInput(
                 f"'{self.node_name}' is not a node name: lower-case letters, digits, "
                 "dots and dashes"
@@ -94,10 +93,7 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         checked(self.ndparams)
         if self.secondary_ip:
             addresses.check(self.secondary_ip, "secondary", "--secondary-ip")
-        mine = [
-            self._primary(token),
-            *([self.secondary_ip] if self.secondary_ip else []),
-        ]
+        mine = filter(None, (self._primary(token), self.secondary_ip))
         addresses.check_unused(view.config, self.node_name, *mine)
 
     def warnings(self, view: View) -> Iterator[str]:
@@ -120,21 +116,15 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         else it would have a key that the cluster does not know, and no door. One that
         was to be added again stood behind its door before, too.
         """
-        node, token = (
-            self._again(view) if self.readd else self._new(view),
-            self._token(),
-        )
-        yield self._recorded(view, node)
+        node = self._again(view) if self.readd else self._new(view)
+        token = replace(self._token(), address=node.primary_ip)
+        yield view.record(f"record node {node.name}", node)
         yield Run(
             what=f"let {node.name} in",
             node=node.uuid,
-            do=EnrolNode(token=to_text(replace(token, address=node.primary_ip))),
+            do=EnrolNode(token=to_text(token)),
             undo=ExpelNode(),
         )
-
-    def _recorded(self, view: View, node: Node) -> Commit:
-        change = Change((node,))
-        return commit(f"record node {node.name}", change, view.config.before(change))
 
     def _new(self, view: View) -> Node:
         token = self._token()
@@ -167,7 +157,6 @@ class NodeAdd(Operation, frozen=True, kw_only=True):
         new = successor(old, view.now, pins=(token.fingerprint,), **where)
         return replace(new, offline=False, powered=True)
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[0][0])

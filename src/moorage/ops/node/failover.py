@@ -29,8 +29,7 @@ class NodeFailover(Moving, frozen=True, kw_only=True):
         """Return everybody."""
         return view.config.instances_on(self.node(view))
 
-    def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
+    def move(self, _view: View, instance: Instance, to: Node) -> list[Opcode]:
         """Return the failover of one."""
-        del view
         more = {"ignore_consistency": True} if self.ignore_consistency else {}
         return [one | more for one in failover(instance, to)]

@@ -46,9 +46,8 @@ class NodeMigrate(Moving, frozen=True, kw_only=True):
         alive = running(view, node)
         return [one for one in view.config.instances_on(node) if one.uuid in alive]
 
-    def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
+    def move(self, _view: View, instance: Instance, to: Node) -> list[Opcode]:
         """Return the migration of one."""
-        del view
         more: Opcode = {"mode": self.mode} if self.mode else {}
         more |= {"ignore_ipolicy": True} if self.ignore_ipolicy else {}
         return [one | more for one in migrate(instance, to)]

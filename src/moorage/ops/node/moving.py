@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Question, View
+from moorage.jobs import Lock, Question, View
 from moorage.model import Config, Instance, Node
 from moorage.ops import placement
 from moorage.ops.pools import check_used_in
 from moorage.storage import mirrored
 
+from .base import OnNode
 from .residents import guests_on, running
 
 Opcode = dict[str, Any]
@@ -67,7 +68,7 @@ class Departure:
     staying: dict[str, str]
 
 
-class Moving(Operation, frozen=True, kw_only=True):
+class Moving(OnNode, frozen=True, kw_only=True):
     """What all operations that empty a node have in common.
 
     Each instance gets a job of its own, so that one which cannot leave does not keep
@@ -81,7 +82,6 @@ class Moving(Operation, frozen=True, kw_only=True):
 
     plans = True
 
-    node_name: str
     iallocator: str | None = None
 
     @abstractmethod
@@ -95,10 +95,6 @@ class Moving(Operation, frozen=True, kw_only=True):
     @abstractmethod
     def move(self, view: View, instance: Instance, to: Node) -> list[Opcode]:
         """Return the job that takes one of them to another node."""
-
-    def node(self, view: View) -> Node:
-        """Return the node to empty."""
-        return view.config.node(self.node_name)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the node: the jobs take what they need."""
@@ -175,9 +171,8 @@ class Moving(Operation, frozen=True, kw_only=True):
         """Return a job for each instance that can leave."""
         return [self.move(view, *one) for one in self._going(view)]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return whom the jobs are for, in their order, and why the others stay."""
-        del results
         names = [one.name for one, _ in self._going(view)]
         return {"jobs": [], "names": names, "stayed": self.departure(view).staying}
 

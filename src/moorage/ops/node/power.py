@@ -7,18 +7,22 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Operation, Run, Task, View, commit
-from moorage.model import Change, Config, Node, successor
+from moorage.jobs import Lock, Operation, Run, Task, View
+from moorage.model import Config, Node
 from moorage.ops.ndparams import filled
 from moorage.protocol import PowerCycle, RunScript
+
+from .base import OnNode
 
 COMMANDS = ("health", "power-on", "power-off", "power-cycle", "power-status")
 """What a program that switches power is asked, as Ganeti's are."""
 OOB = "/etc/ganeti/oob"
 
 
-class NodePowercycle(Operation, frozen=True, kw_only=True):
+class NodePowercycle(OnNode, frozen=True, kw_only=True):
     """Reboot a node at once; its guests die with it.
+
+    It holds no locks: it is for nodes that hang.
 
     Attributes
     ----------
@@ -28,17 +32,11 @@ class NodePowercycle(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_NODE_POWERCYCLE"
 
-    node_name: str
     force: bool = False
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: it is for nodes that hang."""
-        del view
-        return iter(())
 
     def check(self, view: View) -> None:
         """Refuse for the master's node, unless somebody insists."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         if node.uuid == view.config.cluster.master_node and not self.force:
             raise WrongState(
                 f"node {node.name} is the master's: this job would die with it",
@@ -47,7 +45,7 @@ class NodePowercycle(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Ask for it once: a second time would be a second reboot."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         yield Run(what=f"reboot node {node.name}", node=node.uuid, do=PowerCycle())
 
 
@@ -55,7 +53,8 @@ class OobCommand(Operation, frozen=True, kw_only=True):
     """Switch or ask the power of nodes, by their out-of-band program.
 
     The node parameter ``oob_program`` names a program in a directory of the master's
-    node. It gets the command and the node's name.
+    node. It gets the command and the node's name. No locks are held: it is for nodes
+    that hang.
 
     Attributes
     ----------
@@ -73,14 +72,9 @@ class OobCommand(Operation, frozen=True, kw_only=True):
 
     def nodes(self, view: View) -> list[Node]:
         """Return the nodes; all that have a program if none is named."""
-        if self.node_names:
-            return [view.config.node(name) for name in self.node_names]
-        return [n for n in view.config.named(Node) if program(view.config, n)]
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: it is for nodes that hang."""
-        del view
-        return iter(())
+        config = view.config
+        named = [config.node(name) for name in self.node_names]
+        return named or [one for one in config.named(Node) if program(config, one)]
 
     def check(self, view: View) -> None:
         """Refuse without a program, and for what is in use."""
@@ -122,9 +116,8 @@ class OobCommand(Operation, frozen=True, kw_only=True):
             )
             powered = self.command != "power-off"
             if self.command.startswith("power-o") and node.powered != powered:
-                change = Change((successor(node, view.now, powered=powered),))
                 what = f"record the power of node {node.name}"
-                yield commit(what, change, view.config.before(change), final=True)
+                yield view.change(what, node, final=True, powered=powered)
 
     def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
         """Return what was said of each node: its name, whether it worked, and what."""

@@ -4,11 +4,12 @@
 from collections.abc import Iterator
 
 from moorage.errors import MoorageError, WrongState
-from moorage.jobs import Lock, Operation, Question, Run, Task, View, commit
-from moorage.model import Change, Cluster, Config, Disk, Node, successor
+from moorage.jobs import Lock, Question, Run, Task, View
+from moorage.model import Cluster, Config, Disk, Node, successor
 from moorage.protocol import LeaveCluster
 from moorage.units import counted
 
+from .base import OnNode
 from .residents import ALIVE, guests, guests_on, named, unknown
 
 
@@ -46,27 +47,25 @@ def check_empty(config: Config, node: Node) -> None:
         )
 
 
-class NodeRemove(Operation, frozen=True, kw_only=True):
+class NodeRemove(OnNode, frozen=True, kw_only=True):
     """Take a node out of the cluster."""
 
     op_id = "OP_NODE_REMOVE"
 
-    node_name: str
-
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the node, so that nothing comes to it; and the list of certificates."""
         yield Lock("cluster", view.config.cluster.uuid)
-        yield Lock("node", view.config.node(self.node_name).uuid)
+        yield Lock("node", self.node(view).uuid)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask whether guests run there that nobody knows."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         if not node.offline:
             yield guests_on(node)
 
     def check(self, view: View) -> None:
         """Refuse while anything is left on the node, or nobody can tell."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         check_empty(view.config, node)
         if node.offline:
             return
@@ -84,7 +83,7 @@ class NodeRemove(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Tell the node, and forget it with its certificate: there is no way back."""
-        config, node = view.config, view.config.node(self.node_name)
+        node = self.node(view)
         if not node.offline:
             yield Run(
                 what=f"tell {node.name} to leave",
@@ -93,9 +92,8 @@ class NodeRemove(Operation, frozen=True, kw_only=True):
                 final=True,
                 tolerant=True,
             )
-        change = Change(_without_certificate(view, config.cluster, node), (node,))
-        what = f"forget node {node.name}"
-        yield commit(what, change, config.before(change), final=True)
+        left = _without_certificate(view, view.config.cluster, node)
+        yield view.record(f"forget node {node.name}", *left, drop=(node,), final=True)
 
 
 def _without_certificate(

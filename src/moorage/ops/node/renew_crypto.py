@@ -4,11 +4,13 @@
 from collections.abc import Iterator
 
 from moorage.errors import WrongState
-from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.jobs import Lock, Question, Task, View
 from moorage.ops import certificates
 
+from .base import OnNode
 
-class NodeRenewCrypto(Operation, frozen=True, kw_only=True):
+
+class NodeRenewCrypto(OnNode, frozen=True, kw_only=True):
     """Give a node a new key, and the certificate of it.
 
     The master asks for it by itself when a certificate has 120 days left, and for a
@@ -23,25 +25,23 @@ class NodeRenewCrypto(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_NODE_RENEW_CRYPTO"
 
-    node_name: str
     force: bool = False
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the node's keys, but neither its guests nor its disks."""
-        config = view.config
-        node = config.node(self.node_name)
-        yield Lock("cluster", config.cluster.uuid, shared=True)
+        node = self.node(view)
+        yield Lock("cluster", view.config.cluster.uuid, shared=True)
         yield Lock("node", node.uuid, shared=True)
         yield Lock("node", f"keys of {node.uuid}")
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask for the new key."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         yield certificates.request_on(node, any_key=self.force)
 
     def check(self, view: View) -> None:
         """Refuse unless the node answers."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         if node.offline:
             raise WrongState(
                 f"node {node.name} is marked offline: it keeps its certificate",
@@ -51,5 +51,5 @@ class NodeRenewCrypto(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Renew it."""
-        node = view.config.node(self.node_name)
+        node = self.node(view)
         yield from certificates.renewal(view, node, any_key=self.force)

@@ -13,8 +13,8 @@ from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, MoorageError, WrongState, may_be_off
-from moorage.jobs import Ask, Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, GuestState, Node, successor
+from moorage.jobs import Ask, Question, Task, View
+from moorage.model import Config, GuestState, Node, successor
 from moorage.ops import addresses
 from moorage.ops.candidates import room_for_one
 from moorage.ops.merging import merged
@@ -22,6 +22,7 @@ from moorage.ops.ndparams import checked
 from moorage.protocol import ListGuests
 
 from . import roles
+from .base import OnNode
 from .residents import RUNNING, guests, named, strangers
 
 _FORCED = "gnt-node modify --force --offline=yes"
@@ -29,7 +30,7 @@ _FLAGS = ("offline", "drained", "master_candidate")
 """At most one of them is true."""
 
 
-class NodeSetParams(Operation, frozen=True, kw_only=True):
+class NodeSetParams(OnNode, frozen=True, kw_only=True):
     """Change a node.
 
     Attributes
@@ -52,7 +53,6 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
 
     op_id = "OP_NODE_SET_PARAMS"
 
-    node_name: str
     offline: bool | None = None
     drained: bool | None = None
     master_candidate: bool | None = None
@@ -63,15 +63,6 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
     auto_promote: bool = False
     ndparams: dict[str, Any] = field(default_factory=dict)
     force: bool = False
-
-    def node(self, view: View) -> Node:
-        """Return the node."""
-        return view.config.node(self.node_name)
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing; the module says why."""
-        del view
-        return iter(())
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask who runs there, before the node is believed to be off, or back."""
@@ -240,12 +231,11 @@ class NodeSetParams(Operation, frozen=True, kw_only=True):
         """Record the change."""
         node = self.node(view)
         new = successor(node, view.now, **self._changes(node, view.config))
-        change = Change((new, *self._promoted(view, node)))
-        yield commit(f"change node {node.name}", change, view.config.before(change))
+        promoted = self._promoted(view, node)
+        yield view.record(f"change node {node.name}", new, *promoted)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
-        del results
         node = self.node(view)
         changes = self._changes(node, view.config).items()
         return [

@@ -4,14 +4,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from moorage.errors import BadInput, MoorageError, NotFound
+from moorage.errors import BadInput, NotFound
 from moorage.jobs import Ask, Lock, Operation, Question, Run, Task, View
 from moorage.model import Config, Disk, Node, NodeFacts
 from moorage.model.lvm import Lvm, PhysicalVolume
+from moorage.ops.silence import unanswered
 from moorage.ops.storage.directories import places
 from moorage.protocol import GetFacts, GetLvm, RepairGroup, SetAllocatable
 from moorage.storage.templates import template_named
 from moorage.units import counted
+
+from .base import OnNode
 
 PHYSICAL, GROUP = "lvm-pv", "lvm-vg"
 
@@ -41,24 +44,16 @@ class _OfNodes(Operation, frozen=True, kw_only=True):
 
     def chosen(self, view: View) -> list[Node]:
         """Return the nodes that are asked."""
-        if self.nodes:
-            return [view.config.node(name) for name in self.nodes]
-        return [node for node in view.config.named(Node) if not node.offline]
+        named = [view.config.node(name) for name in self.nodes]
+        return named or view.config.online()
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing."""
-        del view
-        return iter(())
+    def check(self, view: View) -> None:
+        """Refuse nothing but names that are not known."""
+        self.chosen(view)
 
     def silent(self, view: View) -> dict[str, str]:
         """Return why nodes did not answer, by name."""
-        found: dict[str, str] = {}
-        for question in self.questions(view):
-            try:
-                view.answer(question)
-            except MoorageError as error:
-                found[view.config.node(question.node).name] = error.message
-        return found
+        return unanswered(view, self.questions(view))
 
 
 class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
@@ -85,53 +80,38 @@ class NodeQueryStorage(_OfNodes, frozen=True, kw_only=True):
             else:
                 yield _room_on(view.config, node)
 
-    def check(self, view: View) -> None:
-        """Refuse nothing but names that are not known."""
-        self.chosen(view)
-
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return a row for each unit, and why nodes did not answer."""
-        del results
         rows = [row for node in self.chosen(view) for row in self._rows(view, node)]
         if self.name:
             rows = [row for row in rows if row["name"] == self.name]
         return {"rows": rows, "silent": self.silent(view)}
 
     def _rows(self, view: View, node: Node) -> Iterator[Row]:
-        try:
-            if self.storage_type == PHYSICAL:
-                found = view.answer(lvm_on(node)) or Lvm()
-                yield from (_device(node, one) for one in found.physical)
-            else:
-                yield from self._units(node, view.answer(_room_on(view.config, node)))
-        except MoorageError:
-            return
+        if self.storage_type == PHYSICAL:
+            found = view.told(lvm_on(node)) or Lvm()
+            for one in found.physical:
+                row = _row(node, PHYSICAL, one.name, one.size, one.free)
+                yield row | {"allocatable": one.allocatable}
+        else:
+            yield from self._units(node, view.told(_room_on(view.config, node)))
 
     def _units(self, node: Node, facts: NodeFacts | None) -> Iterator[Row]:
         for unit in facts.units if facts else ():
             kind = template_named(unit.template).capabilities.facts.unit
             if self.storage_type in (None, kind):
-                known = unit.total is not None and unit.free is not None
-                yield {
-                    "node": node.name,
-                    "type": kind,
-                    "name": unit.key,
-                    "size": unit.total,
-                    "used": (unit.total or 0) - (unit.free or 0) if known else None,
-                    "free": unit.free,
-                    "allocatable": True,
-                }
+                yield _row(node, kind, unit.key, unit.total, unit.free)
 
 
-def _device(node: Node, one: PhysicalVolume) -> Row:
+def _row(node: Node, kind: str, name: str, size: int | None, free: int | None) -> Row:
     return {
         "node": node.name,
-        "type": PHYSICAL,
-        "name": one.name,
-        "size": one.size,
-        "used": one.size - one.free,
-        "free": one.free,
-        "allocatable": one.allocatable,
+        "type": kind,
+        "name": name,
+        "size": size,
+        "used": None if size is None or free is None else size - free,
+        "free": free,
+        "allocatable": True,
     }
 
 
@@ -144,20 +124,12 @@ class NodeQueryvols(_OfNodes, frozen=True, kw_only=True):
         """Ask for the volumes."""
         return (lvm_on(node) for node in self.chosen(view))
 
-    def check(self, view: View) -> None:
-        """Refuse nothing but names that are not known."""
-        self.chosen(view)
-
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return a row for each volume, and why nodes did not answer."""
-        del results
         owners = _owners(view.config)
         rows: list[Row] = []
         for node in self.chosen(view):
-            try:
-                found = view.answer(lvm_on(node))
-            except MoorageError:
-                continue
+            found = view.told(lvm_on(node))
             for one in found.logical if found else ():
                 disk = owners.get((node.uuid, one.group, one.name))
                 owner = view.config.owner(disk) if disk else None
@@ -185,16 +157,11 @@ def _owners(config: Config) -> dict[tuple[str, ...], Disk]:
     }
 
 
-class _OnUnit(Operation, frozen=True, kw_only=True):
+class _OnUnit(OnNode, frozen=True, kw_only=True):
     """A change of a storage unit of one node."""
 
-    node_name: str
     storage_type: str
     name: str
-
-    def node(self, view: View) -> Node:
-        """Return the node."""
-        return view.config.node(self.node_name)
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the node: disks may be made on it meanwhile, as in Ganeti."""

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from moorage.errors import MoorageError
-from moorage.jobs import Ask, Lock, Operation, Question, View
+from moorage.jobs import Ask, Operation, Question, View
 from moorage.model import Accelerator, Node
 from moorage.protocol import TryAccelerator
 
 
 class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
     """Look again whether KVM works on nodes; guests that run are left alone.
+
+    It holds no locks: only what a node remembers of itself changes.
 
     Attributes
     ----------
@@ -29,14 +31,8 @@ class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
 
     def nodes(self, view: View) -> list[Node]:
         """Return the nodes that are asked."""
-        if self.node_names:
-            return [view.config.node(name) for name in self.node_names]
-        return [node for node in view.config.named(Node) if not node.offline]
-
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: only what the node remembers of itself changes."""
-        del view
-        return iter(())
+        named = [view.config.node(name) for name in self.node_names]
+        return named or view.config.online()
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes to look."""
@@ -48,9 +44,8 @@ class NodeTryAccelerator(Operation, frozen=True, kw_only=True):
             for question in self.questions(view):
                 view.answer(question)
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[str]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[str]]:
         """Return name, accelerator and reason of each node."""
-        del results
         return [[node.name, *_told(view, node)] for node in self.nodes(view)]
 
 

@@ -6,25 +6,16 @@ from typing import Any
 
 from msgspec import field
 
-from moorage.errors import BadInput, Exists
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Config, StoragePool
+from moorage.errors import BadInput
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import StoragePool
 from moorage.ops.disk_checks import check_enabled
+from moorage.ops.new_names import check_new_name
 from moorage.storage import TEMPLATES, naming
-from moorage.storage.validation import check_name, check_provider_name, check_tags
+from moorage.storage.validation import check_provider_name, check_tags
 
 from . import working
 from .base import named_groups, presets
-
-
-def check_new_name(config: Config, name: str) -> None:
-    """Raise `Refused` unless a pool can be called `name`."""
-    check_name("storage pool", name)
-    if config.knows(StoragePool, name):
-        raise Exists(
-            f"there is a storage pool '{name}' already",
-            hint=f"gnt-storage pool info {name}",
-        )
 
 
 def template_with_providers() -> str:
@@ -110,7 +101,7 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
 
     def check(self, view: View) -> None:
         """Refuse a name that is taken, and what does not work."""
-        check_new_name(view.config, self.pool_name)
+        check_new_name(view.config, StoragePool, self.pool_name)
         pool = self.made(view)
         working.check_driver(view, pool, force=self.force_params)
         for group in named_groups(view.config, self.groups):
@@ -118,10 +109,8 @@ class StoragePoolAdd(Operation, frozen=True, kw_only=True):
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Record it."""
-        change = Change((self.made(view),))
-        yield commit(f"record storage pool {self.pool_name}", change, {})
+        yield view.record(f"record storage pool {self.pool_name}", self.made(view))
 
-    def result(self, view: View, results: Sequence[Any]) -> str:
+    def result(self, _view: View, results: Sequence[Any]) -> str:
         """Return the uuid."""
-        del view
         return str(results[-1][0])

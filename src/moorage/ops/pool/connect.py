@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 
 from moorage.errors import BadInput, WrongState
-from moorage.jobs import Lock, Question, Task, View, commit
-from moorage.model import Change, NodeGroup, StoragePool, successor
+from moorage.jobs import Lock, Question, Task, View
+from moorage.model import NodeGroup, StoragePool
 
 from . import working
 from .base import OnPool, check_unused, in_group, named_groups
@@ -54,9 +54,8 @@ class StoragePoolConnect(_OfGroups, frozen=True, kw_only=True):
         if not new:
             return
         groups = (*pool.groups, *(group.uuid for group in new))
-        change = Change((successor(pool, view.now, groups=groups),))
         what = f"connect storage pool {pool.name} to {_names(new)}"
-        yield commit(what, change, view.config.before(change))
+        yield view.change(what, pool, groups=groups)
 
 
 class StoragePoolDisconnect(_OfGroups, frozen=True, kw_only=True):
@@ -80,9 +79,8 @@ class StoragePoolDisconnect(_OfGroups, frozen=True, kw_only=True):
         pool, gone = self.pool(view), self.named(view)
         uuids = {group.uuid for group in gone}
         groups = tuple(uuid for uuid in pool.groups if uuid not in uuids)
-        change = Change((successor(pool, view.now, groups=groups),))
         what = f"disconnect storage pool {pool.name} from {_names(gone)}"
-        yield commit(what, change, view.config.before(change))
+        yield view.change(what, pool, groups=groups)
 
 
 def _check_is_connected(pool: StoragePool, group: NodeGroup) -> None:

@@ -3,8 +3,7 @@
 
 from collections.abc import Iterator
 
-from moorage.jobs import Task, View, commit
-from moorage.model import Change
+from moorage.jobs import Task, View
 
 from .base import OnPool, check_unused
 
@@ -24,4 +23,4 @@ class StoragePoolRemove(OnPool, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Forget it."""
         pool = self.pool(view)
-        yield commit(f"forget storage pool {pool.name}", Change((), (pool,)), {})
+        yield view.record(f"forget storage pool {pool.name}", drop=(pool,))

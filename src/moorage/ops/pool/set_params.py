@@ -8,8 +8,8 @@ from msgspec import field
 from msgspec.structs import replace
 
 from moorage.errors import BadInput
-from moorage.jobs import Question, Task, View, commit
-from moorage.model import Change, StoragePool, successor
+from moorage.jobs import Question, Task, View
+from moorage.model import StoragePool
 from moorage.ops.merging import merged
 from moorage.ops.pools import groups_of
 from moorage.storage import naming
@@ -80,11 +80,10 @@ class StoragePoolSetParams(OnPool, frozen=True, kw_only=True):
     def tasks(self, view: View) -> Iterator[Task]:
         """Record the change."""
         pool = self.pool(view)
-        change = Change((successor(pool, view.now, **self.changes(view)),))
-        what = f"change storage pool {pool.name}"
-        yield commit(what, change, view.config.before(change))
+        yield view.change(
+            f"change storage pool {pool.name}", pool, **self.changes(view)
+        )
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return what changed, and to what."""
-        del results
         return [[name, value] for name, value in self.changes(view).items()]

@@ -8,7 +8,6 @@ from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, StoragePool
 from moorage.ops.disk_access import online, providers
 from moorage.ops.node_tasks import providers_on
-from moorage.ops.storage.diagnosis import able
 from moorage.ops.storage.directories import place
 from moorage.protocol import ExamineStorage
 from moorage.storage.provider import check_parameters, usable
@@ -28,7 +27,7 @@ def ask(
         for node in online(config, group):
             yield examined_on(config, node, pool)
     if pool.provider:
-        for node in able(config):
+        for node in config.hosts():
             yield providers_on(node.uuid)
 
 
@@ -78,7 +77,7 @@ def check_driver(view: View, pool: StoragePool, *, force: bool) -> None:
     """
     if pool.provider is None:
         return
-    nodes = [one for one in able(view.config) if view.reached(providers_on(one.uuid))]
+    nodes = [one for one in view.config.hosts() if view.reached(providers_on(one.uuid))]
     found = [usable(providers(view, node)).get(pool.provider) for node in nodes]
     valid = [one for one in found if one and one.valid]
     if not valid:

@@ -69,8 +69,7 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
     def _candidates(self, view: View) -> list[Node]:
         if self.node:
             return [view.config.node(self.node)]
-        nodes = view.config.named(Node)
-        return [node for node in nodes if node.vm_capable and not node.offline]
+        return view.config.hosts()
 
     def _asked(self, view: View) -> list[Node]:
         """Return every node that it may run on."""
@@ -127,11 +126,8 @@ class ExtStorageCertify(Operation, frozen=True, kw_only=True):
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Share the nodes that it may run on."""
-        named = [view.config.node(self.second_node)] if self.second_node else []
-        for uuid in dict.fromkeys(
-            one.uuid for one in (*self._candidates(view), *named)
-        ):
-            yield Lock("node", uuid, shared=True)
+        for node in self._asked(view):
+            yield Lock("node", node.uuid, shared=True)
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes for their providers."""

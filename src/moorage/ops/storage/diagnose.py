@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from moorage.errors import MoorageError
-from moorage.jobs import Ask, Lock, Operation, Question, View
+from moorage.jobs import Ask, Question, View
 from moorage.model import Config, Examined, Node, NodeGroup, Place, StoragePool
 from moorage.ops.node_tasks import providers_on
 from moorage.protocol import ExamineStorage
 from moorage.storage import TEMPLATES, template_named
 from moorage.storage.provider import common_parameters
 
-from .diagnosis import able, check_columns, collect, pairs
+from .diagnosis import Diagnosis, collect, pairs
 from .directories import enabled, place, unit_at, usual_place
 
 COLUMNS = (
@@ -62,41 +62,23 @@ def examined_on(config: Config, node: Node) -> Ask[list[Examined]]:
     return Ask(node.uuid, ExamineStorage(places=tuple(places)))
 
 
-class StorageDiagnose(Operation, frozen=True, kw_only=True):
-    """Say which templates and storage pools work, and how much room they have.
-
-    Attributes
-    ----------
-    output_fields
-        Columns of the answer.
-    names
-        Templates and pools to tell about; empty for all.
-    """
+class StorageDiagnose(Diagnosis, frozen=True, kw_only=True):
+    """Say which templates and storage pools work, and how much room they have."""
 
     op_id = "OP_STORAGE_DIAGNOSE"
 
-    output_fields: tuple[str, ...] = COLUMNS
-    names: tuple[str, ...] = ()
+    columns = COLUMNS
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: it only looks."""
-        del view
-        return iter(())
+    output_fields: tuple[str, ...] = COLUMNS
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is online and may run instances."""
-        for node in able(view.config):
+        for node in view.config.hosts():
             yield examined_on(view.config, node)
             yield providers_on(node.uuid)
 
-    def check(self, view: View) -> None:
-        """Refuse columns that there are not."""
-        del view
-        check_columns(COLUMNS, self.output_fields)
-
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each template and each pool."""
-        del results
         rows = [_row(view, one) for one in subjects(view.config) if self._wants(one)]
         return [[row[column] for column in self.output_fields] for row in rows]
 
@@ -109,7 +91,7 @@ def _row(view: View, subject: Subject) -> dict[str, Any]:
     pool = subject.pool
     status = {
         node.name: found
-        for node in able(view.config)
+        for node in view.config.hosts()
         if (found := _status(view, subject, node)) is not None
     }
     return {

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from msgspec import Struct
 
 from moorage.errors import BadInput, MoorageError
-from moorage.jobs import Ask, Lock, Operation, Question, View
-from moorage.model import Config, Node, Os, Provider, nice
+from moorage.jobs import Ask, Operation, Question, View
+from moorage.model import Os, Provider, nice
 from moorage.protocol import Verb
 
 T = TypeVar("T", Provider, Os)
@@ -53,17 +53,11 @@ class Answers(Struct, Generic[T], frozen=True):
         return known | lost
 
 
-def able(config: Config) -> list[Node]:
-    """Return the nodes that can be asked and may run instances, by name."""
-    nodes = config.named(Node)
-    return [node for node in nodes if node.vm_capable and not node.offline]
-
-
 def collect(view: View, question: Callable[[str], Ask[list[T]]]) -> Answers[T]:
     """Return what the nodes answered to a question."""
     found: dict[str, list[T]] = {}
     silent: dict[str, str] = {}
-    for node in able(view.config):
+    for node in view.config.hosts():
         try:
             found[node.name] = view.answer(question(node.uuid)) or []
         except MoorageError as error:
@@ -119,17 +113,11 @@ class Diagnosis(Operation, frozen=True, kw_only=True):
     output_fields: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
 
-    def locks(self, view: View) -> Iterator[Lock]:
-        """Hold nothing: it only looks."""
-        del view
-        return iter(())
-
     def questions(self, view: View) -> Iterator[Question]:
         """Ask every node that is online and may run instances."""
-        for node in able(view.config):
+        for node in view.config.hosts():
             yield Ask(node.uuid, self.ask)
 
-    def check(self, view: View) -> None:
+    def check(self, _view: View) -> None:
         """Refuse columns that there are not."""
-        del view
         check_columns(self.columns, self.output_fields)

@@ -41,9 +41,8 @@ class ExtStorageDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
 
     output_fields: tuple[str, ...] = COLUMNS
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each provider."""
-        del results
         found = diagnosis.collect(view, providers_on)
         groups = view.config.named(NodeGroup)
 

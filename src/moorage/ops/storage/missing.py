@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from moorage.errors import MoorageError
 from moorage.jobs import View
 from moorage.model import Config, Disk, Held, Node, NodeFacts, Place
 from moorage.ops import copies
@@ -169,10 +168,7 @@ def strays(view: View) -> list[Stray]:
 
 def _facts(view: View) -> Iterator[tuple[Node, NodeFacts]]:
     for node in view.config.named(Node):
-        try:
-            told = view.answer(facts_on(node))
-        except MoorageError:
-            continue
+        told = view.told(facts_on(node))
         if told is not None:
             yield node, told
 

@@ -46,9 +46,8 @@ class OsDiagnose(diagnosis.Diagnosis, frozen=True, kw_only=True):
 
     output_fields: tuple[str, ...] = COLUMNS
 
-    def result(self, view: View, results: Sequence[Any]) -> list[list[Any]]:
+    def result(self, view: View, _results: Sequence[Any]) -> list[list[Any]]:
         """Return a row for each operating system."""
-        del results
         found = diagnosis.collect(view, oses_on)
 
         def first(name: str) -> list[Os]:

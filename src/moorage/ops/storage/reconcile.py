@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from moorage.jobs import Lock, Operation, Question, Task, View, commit
-from moorage.model import Change, Disk, Entity, Node, Place, successor
+from moorage.jobs import Lock, Operation, Question, Task, View
+from moorage.model import Disk, Entity, Node, Place, successor
 from moorage.model.objects import as_text
 from moorage.ops import node_tasks
 from moorage.ops.identity import ADOPTION
@@ -100,9 +100,8 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
 
     def questions(self, view: View) -> Iterator[Question]:
         """Ask the nodes that run guests for their volumes, and what they hold."""
-        for node in view.config.named(Node):
-            if not node.offline:
-                yield node_tasks.facts_on(node)
+        for node in view.config.online():
+            yield node_tasks.facts_on(node)
         for _, question, _ in survey.ask(view.config, self.providers):
             yield question
 
@@ -131,13 +130,10 @@ class StorageReconcile(Operation, frozen=True, kw_only=True):
                 cause = f"job {view.job}: {_lost(about)}"
                 put.append(successor(about.disk, view.now, quarantine=cause))
         if put:
-            change = Change(tuple(put))
-            what = f"quarantine {counted(len(put), 'disk')}"
-            yield commit(what, change, view.config.before(change))
+            yield view.record(f"quarantine {counted(len(put), 'disk')}", *put)
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return what was found, and the plan: see the reference of the command."""
-        del results
         return self._state(view).to_json(view, everything=self.everything)
 
     def _state(self, view: View) -> "State":
@@ -287,9 +283,8 @@ def let_go(view: View, strays: Sequence[Stray]) -> Iterator[Task]:
         if held.disk and held.disk.epoch < held.held.epoch
     }
     if late:
-        change = Change(tuple(late.values()))
         what = f"raise the epochs of {len(late)} disks to what their nodes have seen"
-        yield commit(what, change, view.config.before(change))
+        yield view.record(what, *late.values())
     for one in strays:
         if one.disk:
             disk = late.get(one.disk.uuid, one.disk)

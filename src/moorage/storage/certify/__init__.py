@@ -5,25 +5,3 @@ from .bench import FAILS, MOOT, PASSES, Bench, CheckResult, Doing, Order, Seen, 
 from .checks import CHECKS, FIRST, SECOND, Check, named
 from .report import Report, Scripts, as_text
 from .tidying import let_go, removed
-
-__all__ = [
-    "CHECKS",
-    "FAILS",
-    "FIRST",
-    "MOOT",
-    "PASSES",
-    "SECOND",
-    "Bench",
-    "Check",
-    "CheckResult",
-    "Doing",
-    "Order",
-    "Report",
-    "Scripts",
-    "Seen",
-    "Step",
-    "as_text",
-    "let_go",
-    "named",
-    "removed",
-]

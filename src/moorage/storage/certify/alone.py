@@ -12,7 +12,7 @@ from moorage.storage.command import Where
 from moorage.storage.printed import parse_capacity, parse_list
 from moorage.units import Mib
 
-from .bench import Bench, Broken, Doing, NotApplicable, Part
+from .bench import Bench, Broken, Doing, NotApplicable, Part, Remark
 
 _A, _B = 0x5A, 0xA7
 """Bytes that are written."""
@@ -27,7 +27,6 @@ _STRANGE = "certify_no_such_parameter"
 def verify_accepts(at: Bench) -> Part:
     """``verify`` is content with the parameters that were given."""
     yield from at.must("verify", at.disk())
-    return ""
 
 
 def verify_refuses(at: Bench) -> Part:
@@ -35,13 +34,12 @@ def verify_refuses(at: Bench) -> Part:
     disk = at.disk()
     strange = replace(disk, params={**disk.params, _STRANGE: "1"})
     yield from at.refuses(f"with the parameter {_STRANGE}", "verify", strange)
-    return ""
 
 
 # -- a life ----------------------------------------------------------------------------
 
 
-def create(at: Bench) -> Part:
+def create(at: Bench) -> Remark:
     """A new volume can be attached, and is as large as was asked for."""
     where = yield from at.made(at.disk())
     yield from at.expects_size(where, at.order.size, "after create")
@@ -59,7 +57,6 @@ def create_twice(at: Bench) -> Part:
     where = yield from at.attached(disk)
     yield from at.expects(where, _A, "after a second create")
     _same_size(before, (yield from at.size_of(where)), "create")
-    return ""
 
 
 def attach_twice(at: Bench) -> Part:
@@ -69,7 +66,6 @@ def attach_twice(at: Bench) -> Part:
     second = yield from at.attached(disk)
     if first != second:
         raise Broken(f"attach says {_told(first)} first, and then {_told(second)}")
-    return ""
 
 
 def attach_output(at: Bench) -> Part:
@@ -84,7 +80,6 @@ def attach_output(at: Bench) -> Part:
         hypervisor, colon, _ = line.partition(":")
         if line.strip() and not (colon and hypervisor.strip().isalnum()):
             raise Broken(f"attach prints a line that is no URI: {line[:80]!r}")
-    return ""
 
 
 def device(at: Bench) -> Part:
@@ -94,7 +89,6 @@ def device(at: Bench) -> Part:
         raise NotApplicable("it has no device, but a URI only")
     if not (yield from at.is_block(where.path)):
         raise Broken(f"{where.path} is not a block device")
-    return ""
 
 
 def uri(at: Bench) -> Part:
@@ -106,7 +100,6 @@ def uri(at: Bench) -> Part:
     by_uri = Where(uris=where.uris)
     yield from at.write(by_uri, _A)
     yield from at.expects(where, _A, "by its device" if where.path else "by its URI")
-    return ""
 
 
 def data_stays(at: Bench) -> Part:
@@ -115,7 +108,6 @@ def data_stays(at: Bench) -> Part:
     yield from at.write((yield from at.made(disk)), _A)
     yield from at.must("detach", disk)
     yield from at.expects((yield from at.attached(disk)), _A, "attached again")
-    return ""
 
 
 def detach_twice(at: Bench) -> Part:
@@ -126,7 +118,6 @@ def detach_twice(at: Bench) -> Part:
     yield from at.attached(disk)
     yield from at.must("detach", disk)
     yield from at.must("detach", disk)
-    return ""
 
 
 def setinfo(at: Bench) -> Part:
@@ -137,7 +128,6 @@ def setinfo(at: Bench) -> Part:
     yield from at.must("setinfo", disk, "originstname+web1.example.com")
     yield from at.must("setinfo", disk, "x" * 128)
     yield from at.expects((yield from at.attached(disk)), _A, "after setinfo")
-    return ""
 
 
 def grow(at: Bench) -> Part:
@@ -149,7 +139,6 @@ def grow(at: Bench) -> Part:
     where = yield from at.attached(disk)
     yield from at.expects_size(where, _larger(disk), "after grow")
     yield from at.expects(where, _A, "after grow")
-    return ""
 
 
 def grow_twice(at: Bench) -> Part:
@@ -161,7 +150,6 @@ def grow_twice(at: Bench) -> Part:
     yield from at.must("grow", disk, _larger(disk))
     now = yield from at.size_of((yield from at.attached(disk)))
     _same_size(before, now, "grow")
-    return ""
 
 
 def grow_open(at: Bench) -> Part:
@@ -175,7 +163,6 @@ def grow_open(at: Bench) -> Part:
     where = yield from at.attached(disk)
     yield from at.expects_size(where, _larger(disk), "grown while attached,")
     yield from at.expects(where, _A, "grown while attached,")
-    return ""
 
 
 def remove(at: Bench) -> Part:
@@ -185,7 +172,6 @@ def remove(at: Bench) -> Part:
     yield from at.must("detach", disk)
     yield from at.must("remove", disk)
     yield from at.refuses("after remove: the volume is still there", "attach", disk)
-    return ""
 
 
 def remove_absent(at: Bench) -> Part:
@@ -195,7 +181,6 @@ def remove_absent(at: Bench) -> Part:
     yield from at.must("remove", disk)
     yield from at.must("remove", disk)
     yield from at.must("remove", at.disk("b"))
-    return ""
 
 
 def absent(at: Bench) -> Part:
@@ -208,7 +193,6 @@ def absent(at: Bench) -> Part:
         name = at.copy_of(disk, disk.size).volume
         yield from at.refuses(why, "snapshot", disk, name, disk.size)
     yield from at.refuses(f"after that, {why}", "attach", disk)
-    return ""
 
 
 # -- names -----------------------------------------------------------------------------
@@ -217,10 +201,9 @@ def absent(at: Bench) -> Part:
 def odd_name(at: Bench) -> Part:
     """A volume may be called with dots, dashes, underscores and a plus."""
     yield from _lives(at, at.disk("Web-1_x+y.z"))
-    return ""
 
 
-def long_name(at: Bench) -> Part:
+def long_name(at: Bench) -> Remark:
     """Names may be long, and differ in the end only."""
     stem = at.disk().volume.ljust(_LONG - 1, "x")
     one, other = (at.disk(volume=f"{stem}{end}") for end in "ab")
@@ -233,7 +216,6 @@ def long_name(at: Bench) -> Part:
 def nameless(at: Bench) -> Part:
     """A disk needs no name (``VOL_CNAME``)."""
     yield from _lives(at, at.disk(named=False))
-    return ""
 
 
 def apart(at: Bench) -> Part:
@@ -246,7 +228,6 @@ def apart(at: Bench) -> Part:
     yield from at.must("remove", one)
     where = yield from at.attached(other)
     yield from at.expects(where, _B, "when another one is removed,")
-    return ""
 
 
 def same_cname(at: Bench) -> Part:
@@ -256,7 +237,6 @@ def same_cname(at: Bench) -> Part:
     yield from at.write((yield from at.made(one)), _A)
     yield from at.write((yield from at.made(other)), _B)
     yield from at.expects((yield from at.attached(one)), _A, "beside its namesake")
-    return ""
 
 
 def _lives(at: Bench, disk: Disk) -> Doing[None]:
@@ -283,7 +263,6 @@ def snapshot(at: Bench) -> Part:
     at_copy = yield from at.attached(copy)
     yield from at.expects(at_copy, _A, "a snapshot of")
     yield from at.expects_size(at_copy, copy.size, "a snapshot of")
-    return ""
 
 
 def snapshot_twice(at: Bench) -> Part:
@@ -297,7 +276,6 @@ def snapshot_twice(at: Bench) -> Part:
     yield from at.write((yield from at.attached(disk)), _B)
     yield from at.must("snapshot", disk, copy.volume, copy.size)
     yield from at.expects((yield from at.attached(copy)), _A, "taken twice,")
-    return ""
 
 
 def snapshot_apart(at: Bench) -> Part:
@@ -313,7 +291,6 @@ def snapshot_apart(at: Bench) -> Part:
     yield from at.must("remove", copy)
     yield from at.refuses("after remove: the snapshot is still there", "attach", copy)
     yield from at.expects((yield from at.attached(disk)), _A, "without its snapshot")
-    return ""
 
 
 def open_twice(at: Bench) -> Part:
@@ -327,7 +304,6 @@ def open_twice(at: Bench) -> Part:
     yield from at.must("close", disk)
     yield from at.must("close", disk)
     yield from at.must("detach", disk)
-    return ""
 
 
 def epoch_rises(at: Bench) -> Part:
@@ -341,7 +317,6 @@ def epoch_rises(at: Bench) -> Part:
         yield from at.must("open", later, exclusive=True)
     yield from at.must("close", later)
     yield from at.must("detach", later)
-    return ""
 
 
 def listed(at: Bench) -> Part:
@@ -357,7 +332,6 @@ def listed(at: Bench) -> Part:
     yield from at.must("remove", disk)
     if disk.volume in (yield from _sizes(at)):
         raise Broken("list shows a volume that is removed")
-    return ""
 
 
 def _sizes(at: Bench) -> Doing[dict[str, Mib | None]]:
@@ -371,7 +345,7 @@ def _sizes(at: Bench) -> Doing[dict[str, Mib | None]]:
     return {str(one.logical_id[-1]): one.size for one in found}
 
 
-def capacity(at: Bench) -> Part:
+def capacity(at: Bench) -> Remark:
     """``capacity`` prints total and free MiB, soon."""
     at.needs("capacity")
     seen = yield from at.capacity()

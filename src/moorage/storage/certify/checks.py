@@ -16,8 +16,10 @@ from .bench import (
     CheckResult,
     Doing,
     NotApplicable,
-    Part,
 )
+
+Work = Callable[[Bench], Doing[str | None]]
+"""What is done on one node; returns a remark for the report, if there is one."""
 
 FIRST, SECOND = 0, 1
 
@@ -39,7 +41,7 @@ class Check:
     name: str
     rows: tuple[str, ...]
     what: str
-    parts: tuple[tuple[int, Callable[[Bench], Part]], ...]
+    parts: tuple[tuple[int, Work], ...]
 
     @property
     def needs_two(self) -> bool:
@@ -64,17 +66,17 @@ class Check:
         return CheckResult(check=self.name, verdict=PASSES, why=why or remark)
 
 
-def _one(name: str, rows: str, do: Callable[[Bench], Part]) -> Check:
+def _one(name: str, rows: str, do: Work) -> Check:
     return Check(name, tuple(rows.split()), _said(do), ((FIRST, do),))
 
 
-def _two(name: str, rows: str, what: str, *does: Callable[[Bench], Part]) -> Check:
+def _two(name: str, rows: str, what: str, *does: Work) -> Check:
     """Return a check whose parts change between the nodes, the first one first."""
     parts = tuple((number % 2, do) for number, do in enumerate(does))
     return Check(name, tuple(rows.split()), what, parts)
 
 
-def _said(do: Callable[[Bench], Part]) -> str:
+def _said(do: Work) -> str:
     return " ".join((do.__doc__ or "").split()).replace("``", "")
 
 

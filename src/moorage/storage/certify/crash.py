@@ -10,7 +10,7 @@ from collections.abc import Callable
 from moorage.model import Disk
 from moorage.units import Mib
 
-from .bench import Bench, Broken, Doing, Part, Seen
+from .bench import Bench, Broken, Doing, Remark, Seen
 
 _MOMENTS = (0.25, 0.5, 0.75)
 """When a script is killed: parts of the time that it took before."""
@@ -21,7 +21,7 @@ _PATTERN = 0x3C
 Run = Callable[[Disk], Doing[Seen]]
 
 
-def create(at: Bench) -> Part:
+def create(at: Bench) -> Remark:
     """``create`` succeeds after one that was killed."""
     seconds = yield from _timed(at, "create")
     for number, moment in enumerate(_MOMENTS):
@@ -32,7 +32,7 @@ def create(at: Bench) -> Part:
     return _after(seconds)
 
 
-def attach(at: Bench) -> Part:
+def attach(at: Bench) -> Remark:
     """``attach`` succeeds after one that was killed."""
     disk = at.disk()
     yield from at.must("create", disk)
@@ -45,7 +45,7 @@ def attach(at: Bench) -> Part:
     return _after(seen.seconds)
 
 
-def grow(at: Bench) -> Part:
+def grow(at: Bench) -> Remark:
     """``grow`` succeeds after one that was killed, and keeps the data."""
     seconds = yield from _timed(at, "grow")
     for number, moment in enumerate(_MOMENTS):
@@ -60,7 +60,7 @@ def grow(at: Bench) -> Part:
     return _after(seconds)
 
 
-def remove(at: Bench) -> Part:
+def remove(at: Bench) -> Remark:
     """``remove`` succeeds after one that was killed."""
     seconds = yield from _timed(at, "remove")
     for number, moment in enumerate(_MOMENTS):
@@ -72,7 +72,7 @@ def remove(at: Bench) -> Part:
     return _after(seconds)
 
 
-def snapshot(at: Bench) -> Part:
+def snapshot(at: Bench) -> Remark:
     """A snapshot that was killed is whole when it is taken again."""
     at.needs("snapshot")
     seconds = yield from _timed(at, "snapshot")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from moorage.model import Disk
 from moorage.units import Mib
 
-from .bench import Bench, Doing, NotApplicable, Part
+from .bench import Bench, Doing, NotApplicable, Part, Remark
 
 _PATTERN, _OTHER = 0x69, 0x96
 LOCAL = "its volumes are local to a node: the second node does not see them"
@@ -21,10 +21,9 @@ def write(at: Bench) -> Part:
     disk = yield from _offer(at)
     yield from at.write((yield from at.made(disk)), _PATTERN)
     yield from at.must("detach", disk)
-    return ""
 
 
-def read(at: Bench) -> Part:
+def read(at: Bench) -> Remark:
     """Second node: see the same data, or no volume."""
     disk = yield from _seen_here(at)
     where = yield from at.attached(disk)
@@ -38,7 +37,6 @@ def read_back(at: Bench) -> Part:
     """First node: see what the second one wrote."""
     disk = at.disk()
     yield from at.expects((yield from at.attached(disk)), _OTHER, "back on the first")
-    return ""
 
 
 def grow(at: Bench) -> Part:
@@ -47,7 +45,6 @@ def grow(at: Bench) -> Part:
     yield from at.made(disk)
     yield from at.must("grow", disk, Mib(2 * disk.size))
     yield from at.must("detach", disk)
-    return ""
 
 
 def grown(at: Bench) -> Part:
@@ -55,7 +52,6 @@ def grown(at: Bench) -> Part:
     disk = yield from _seen_here(at)
     where = yield from at.attached(disk)
     yield from at.expects_size(where, Mib(2 * disk.size), "on the second node")
-    return ""
 
 
 def hold(at: Bench) -> Part:
@@ -64,10 +60,9 @@ def hold(at: Bench) -> Part:
     disk = yield from _offer(at)
     yield from at.made(disk)
     yield from at.must("open", disk, exclusive=True)
-    return ""
 
 
-def contend(at: Bench) -> Part:
+def contend(at: Bench) -> Remark:
     """Second node: may not open what another one has opened alone."""
     disk = yield from _seen_here(at)
     seen = yield from at.script("attach", disk)
@@ -85,7 +80,6 @@ def share(at: Bench) -> Part:
     yield from at.made(disk)
     yield from at.must("open", disk, exclusive=True)
     yield from at.must("open", disk, exclusive=False)
-    return ""
 
 
 def join(at: Bench) -> Part:
@@ -94,13 +88,11 @@ def join(at: Bench) -> Part:
     yield from at.attached(disk)
     yield from at.must("open", disk, exclusive=False)
     yield from at.attached(disk)
-    return ""
 
 
 def leave(at: Bench) -> Part:
     """First node: close it."""
     yield from at.must("close", at.disk())
-    return ""
 
 
 def alone(at: Bench) -> Part:
@@ -109,19 +101,16 @@ def alone(at: Bench) -> Part:
     yield from at.attached(disk)
     yield from at.must("open", disk, exclusive=True)
     yield from at.write((yield from at.attached(disk)), _OTHER)
-    return ""
 
 
 def both(at: Bench) -> Part:
     """Second node: attach what is attached on the first."""
     yield from at.attached((yield from _seen_here(at)))
-    return ""
 
 
 def make(at: Bench) -> Part:
     """First node: make a volume, and keep it attached."""
     yield from at.made((yield from _offer(at)))
-    return ""
 
 
 def early(at: Bench) -> Part:
@@ -130,7 +119,6 @@ def early(at: Bench) -> Part:
     disk = replace((yield from _offer(at)), epoch=9)
     yield from at.made(disk)
     yield from at.must("open", disk, exclusive=True)
-    return ""
 
 
 def late(at: Bench) -> Part:
@@ -143,7 +131,6 @@ def late(at: Bench) -> Part:
                 "it does not look at VOL_EPOCH: what a dead node holds, somebody has "
                 f"to release ({seen.said})"
             )
-    return ""
 
 
 def stale(at: Bench) -> Part:
@@ -154,7 +141,6 @@ def stale(at: Bench) -> Part:
         raise NotApplicable(
             "it does not look at VOL_EPOCH: a node that was cut off is not kept out"
         )
-    return ""
 
 
 def let_go(at: Bench) -> Part:
@@ -162,20 +148,17 @@ def let_go(at: Bench) -> Part:
     disk = yield from _offer(at)
     yield from at.made(disk)
     yield from at.must("detach", disk)
-    return ""
 
 
 def removed(at: Bench) -> Part:
     """Second node: remove the volume, which is attached nowhere."""
     disk = yield from _seen_here(at)
     yield from at.must("remove", disk)
-    return ""
 
 
 def gone(at: Bench) -> Part:
     """First node: see that it is gone."""
     yield from at.refuses("although the other node removed it", "attach", at.disk())
-    return ""
 
 
 def _offer(at: Bench) -> Doing[Disk]:

@@ -8,15 +8,3 @@ from .cellar import STORED, cellar
 from .harbour import LOST, LUN, SCENARIOS, harbour
 from .pier import MIRRORS, pier
 from .requests import Scenario
-
-__all__ = [
-    "LOST",
-    "LUN",
-    "MIRRORS",
-    "SCENARIOS",
-    "STORED",
-    "Scenario",
-    "cellar",
-    "harbour",
-    "pier",
-]

@@ -2,5 +2,3 @@
 """QEMU guests: command line and block nodes (pure), monitor, process, migration."""
 
 from .hypervisor import Kvm
-
-__all__ = ["Kvm"]
