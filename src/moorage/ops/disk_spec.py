@@ -292,7 +292,7 @@ def parameters(config: Config, wanted: DiskSpec, group: NodeGroup) -> dict[str, 
 def unit(config: Config, wanted: DiskSpec, group: NodeGroup) -> Named:
     """Return the storage unit that a new disk in a group will be in."""
     given = parameters(config, wanted, group) | adopted(wanted)
-    return unit_named(config.cluster, wanted.template, given, wanted.pool)
+    return unit_named(config, wanted.template, given, wanted.pool)
 
 
 def _identity(view: View, wanted: DiskSpec, node: Node) -> str | None:

@@ -250,13 +250,13 @@ class ChangingDisks(ConvertingDisks, frozen=True, kw_only=True):
             raise WrongState(
                 f"node {peer.name} is marked offline: it gets no copy of a new disk",
                 hint="give the instance another secondary node: "
-                f"gnt-instance replace-disks -n NODE {self.instance_name}",
+                f"gnt-instance replace-disks -n NODE {self.instance(view).name}",
                 node=peer.name,
             )
         if peer is None and mirrored:
             raise BadInput(
-                f"instance {self.instance_name} has no secondary node for a mirrored "
-                "disk",
+                f"instance {self.instance(view).name} has no secondary node for a "
+                "mirrored disk",
                 hint=f"gnt-disk add -t {wanted.template} -n {node.name}:OTHER ..., and "
                 "attach it",
             )

@@ -149,8 +149,8 @@ class InstanceMigrate(ToAnotherNode, frozen=True, kw_only=True):
         """Say that it is stopped and started, if it is never to migrate."""
         if not self.cleanup and self._fails_over(view):
             yield (
-                f"instance {self.instance_name} has always_failover: it is stopped, "
-                "and started on the other node"
+                f"instance {self.instance(view).name} has always_failover: it is "
+                "stopped, and started on the other node"
             )
 
     def _cleanup(self, view: View, instance: Instance) -> Iterator[Task]:

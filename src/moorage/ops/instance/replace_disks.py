@@ -170,13 +170,15 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
             raise WrongState(
                 f"node {secondary.name} is marked offline: its copies cannot be made "
                 "anew, nor be a source",
-                hint=f"gnt-instance replace-disks -I hail {self.instance_name}",
+                hint=f"gnt-instance replace-disks -I hail {self.instance(view).name}",
             )
         source = secondary if place == primary else primary
         if holds(view, self.instance(view)):
             self._check_source(view, source, primary)
         else:
-            behind.check_source(view, self.wanted(view), source, self.instance_name)
+            behind.check_source(
+                view, self.wanted(view), source, self.instance(view).name
+            )
 
     def _check_source(self, view: View, source: Node, primary: Node) -> None:
         """Raise `WrongState` unless the copy that is to be copied is a good one."""
