@@ -115,5 +115,5 @@ def group_uuid(config: Config, disk: Disk) -> str | None:
     """Return the uuid of the group where a disk is used, or was last."""
     owner = config.owner(disk)
     if owner:
-        return config.node(owner.primary_node).group
+        return config.home(owner).group
     return disk.group if disk.group in config.objects else None

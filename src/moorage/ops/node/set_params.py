@@ -146,11 +146,9 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         """Refuse to make a candidate of a node that could not become the master."""
         if not self.master_candidate:
             return
-        offline = node.offline if self.offline is None else self.offline
-        drained = node.drained if self.drained is None else self.drained
-        capable = node.master_capable
-        if self.master_capable is not None:
-            capable = self.master_capable
+        names = ("offline", "drained", "master_capable")
+        given = ((getattr(self, name), getattr(node, name)) for name in names)
+        offline, drained, capable = (old if new is None else new for new, old in given)
         if offline or drained or not capable:
             raise WrongState(
                 f"node {node.name} cannot be a master candidate: it is offline, "
