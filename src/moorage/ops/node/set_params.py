@@ -185,9 +185,11 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         try:
             found = guests(view, self._guests(view))
         except MoorageError as error:
+            mend = "" if may_be_off(error) else error.hint
+            back = f"gnt-node modify --offline=no {node.name}"
             raise WrongState(
                 f"node {node.name} gives no answer ({error.message}): it stays offline",
-                hint=f"{_mend(error)}, then: gnt-node modify --offline=no {node.name}",
+                hint=f"{mend or 'start its agent'}, then: {back}",
                 node=node.name,
             ) from error
         wrong = strangers(view.config, node, found)
@@ -239,8 +241,3 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         return [
             [name, value] for name, value in changes if getattr(node, name) != value
         ]
-
-
-def _mend(error: MoorageError) -> str:
-    """Return what to do before a node that gave no answer can be taken back."""
-    return "start its agent" if may_be_off(error) else error.hint or "start its agent"
