@@ -105,7 +105,6 @@ class InstanceChangeGroup(ToAnotherNode, frozen=True, kw_only=True):
             ]
         ]
 
-    def result(self, view: View, results: Sequence[Any]) -> dict[str, Any]:
+    def result(self, view: View, _results: Sequence[Any]) -> dict[str, Any]:
         """Return where it goes."""
-        del results
         return {"target_node": self.target(view).name}

@@ -68,8 +68,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
     early_release: bool = False
     ignore_capacity: bool = False
 
-    # -- what is meant -----------------------------------------------------------------
-
     def wanted(self, view: View) -> list[Disk]:
         """Return the disks."""
         config, instance = view.config, self.instance(view)
@@ -143,8 +141,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         primary = config.home(instance)
         hosts = placement.hosts(config, [config.group(primary.group)])
         return [n for n in hosts if n not in (primary, self._secondary(view))]
-
-    # -- what is asked and refused -----------------------------------------------------
 
     def locks(self, view: View) -> Iterator[Lock]:
         """Hold the instance with its disks; share the nodes that may be concerned."""
@@ -238,8 +234,6 @@ class InstanceReplaceDisks(OnInstance, frozen=True, kw_only=True):
         if self.mode == NEW:
             for disk in self.wanted(view):
                 yield from copies.left_behind(view.config, disk)
-
-    # -- what is done ------------------------------------------------------------------
 
     def tasks(self, view: View) -> Iterator[Task]:
         """Make the copies, wait until they are the same, and remove the old ones."""
