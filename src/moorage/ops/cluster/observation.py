@@ -14,8 +14,6 @@ from moorage.ops.identity import is_adopted
 from moorage.ops.storage.directories import places_by_group
 from moorage.protocol import GetFacts
 
-RUNNING = frozenset({"running", "paused"})
-
 
 class Finding(Struct, frozen=True):
     """One thing that is not as it should be.
@@ -98,7 +96,7 @@ def see(view: View) -> Seen:
             continue  # it was added since the nodes were asked
         facts[node.uuid] = told
         for guest in told.guests:
-            if guest.state in RUNNING:
+            if guest.runs:
                 running[guest.uuid].append((node, guest))
     return Seen(view, facts, silent, running)
 

@@ -23,7 +23,7 @@ from moorage.protocol import ListGuests
 
 from . import roles
 from .base import OnNode
-from .residents import RUNNING, guests, named, strangers
+from .residents import named, strangers
 
 _FORCED = "gnt-node modify --force --offline=yes"
 _FLAGS = ("offline", "drained", "master_candidate")
@@ -162,7 +162,7 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
         An error is an answer, too: whoever sends one has power, and may run anything.
         """
         try:
-            found = guests(view, self._guests(view))
+            found = view.answer(self._guests(view)) or []
         except MoorageError as error:
             if may_be_off(error):
                 return  # what the operator says is all that is known
@@ -172,7 +172,7 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
                 hint=error.hint or f"power it off, or: {_FORCED} {node.name}",
                 node=node.name,
             ) from error
-        running = [guest for guest in found if guest.state in RUNNING]
+        running = [guest for guest in found if guest.runs]
         if running:
             raise WrongState(
                 f"node {node.name} is not off: it answers, and runs {named(running)}",
@@ -183,7 +183,7 @@ class NodeSetParams(OnNode, frozen=True, kw_only=True):
     def _check_back(self, view: View, node: Node) -> None:
         """Refuse a node that is silent, or runs what belongs elsewhere by now."""
         try:
-            found = guests(view, self._guests(view))
+            found = view.answer(self._guests(view)) or []
         except MoorageError as error:
             mend = "" if may_be_off(error) else error.hint
             back = f"gnt-node modify --offline=no {node.name}"
