@@ -2,11 +2,12 @@
 """hscan: write clusters to files that the other programs read."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from moorage.cli.declaration import Command, Operand, Option, Options, Program
+from moorage.cli.declaration import Operand, Option, Options
 from moorage.cli.htools import declared, remote, source, start
 from moorage.errors import MoorageError
 from moorage.htools import reports
@@ -81,42 +82,30 @@ def summary(state: State) -> str:
     )
 
 
-PROGRAM: Final = Program(
+PROGRAM: Final = start.program(
     "hscan",
     "write clusters to files that the other programs read",
+    _run,
     (
-        Command(
-            "",
-            _run,
-            "Write clusters to files that the other programs read",
-            (Operand("CLUSTER", 0, None),),
-            (
-                declared.PRINT_NODES,
-                declared.LUXI,
-                declared.KVM_MEMORY,
-                declared.VERBOSE,
-                Option(
-                    ("-d", "--output-dir"),
-                    "where to write NAME.data",
-                    "PATH",
-                    default=".",
-                ),
-                declared.NO_HEADERS,
-                *declared.ASKED,
-            ),
-            examples={
-                "hscan -d /tmp": "the cluster whose master is here, to /tmp/LOCAL.data",
-                "hscan cluster.example.com": "one that answers over RAPI",
-            },
+        declared.PRINT_NODES,
+        declared.LUXI,
+        declared.KVM_MEMORY,
+        declared.VERBOSE,
+        Option(
+            ("-d", "--output-dir"),
+            "where to write NAME.data",
+            "PATH",
+            default=".",
         ),
+        declared.NO_HEADERS,
     ),
+    {
+        "hscan -d /tmp": "the cluster whose master is here, to /tmp/LOCAL.data",
+        "hscan cluster.example.com": "one that answers over RAPI",
+    },
+    operands=(Operand("CLUSTER", 0, None),),
 )
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run hscan."""
-    return start.run(PROGRAM, argv)
-
+main: Final = partial(start.run, PROGRAM)
 
 if __name__ == "__main__":
     sys.exit(main())
