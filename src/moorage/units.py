@@ -10,12 +10,23 @@ from moorage.errors import BadInput
 Mib = NewType("Mib", int)
 """A size in mebibytes."""
 
+MIB = 1 << 20
+"""The bytes of one."""
 LARGEST = Mib(2**44)
 """16 EiB: more is a slip of the hand."""
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]*)")
 _WHOLE = re.compile("-?[0-9]{1,18}")
 _FACTORS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 _STEP = 4
+
+
+def mib_for(size: int) -> Mib:
+    """Return how many MiB hold so many bytes.
+
+    >>> mib_for(1), mib_for(MIB)
+    (1, 1)
+    """
+    return Mib(-(-size // MIB))
 
 
 def is_whole(text: str) -> bool:

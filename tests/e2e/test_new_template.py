@@ -14,17 +14,15 @@ import pytest
 from moorage.errors import BadInput, NoCapacity, NotSupported, WrongState
 from moorage.model import Disk, Unit
 from moorage.model.ipolicy import DEFAULT
-from moorage.model.templates import FACTS, Mirror, Parameter, Reach, TemplateFacts
+from moorage.model.templates import FACTS, Mirror, Parameter, TemplateFacts
 from moorage.storage import (
     TEMPLATES,
     Can,
     Capabilities,
     Command,
-    Finding,
     Outcome,
     Output,
     Steps,
-    Surveying,
     Template,
     VolumeRequest,
     Where,
@@ -37,11 +35,10 @@ from moorage.units import Mib
 ROOM = 4096
 
 
-def facts(mirror: Mirror, reach: Reach) -> TemplateFacts:
+def facts(mirror: Mirror) -> TemplateFacts:
     return TemplateFacts(
         name="tape",
         mirror=mirror,
-        reach=reach,
         unit="tape",
         parameters=(Parameter("label", str, "What is printed on it."),),
     )
@@ -51,9 +48,7 @@ class Tape(Template):
     """Tapes of a robot."""
 
     name = "tape"
-    capabilities = Capabilities(
-        facts(Mirror.EXTERNAL, Reach.GROUP), can=Can.CREATE | Can.ROOM
-    )
+    capabilities = Capabilities(facts(Mirror.EXTERNAL), can=Can.CREATE | Can.ROOM)
 
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
@@ -65,24 +60,24 @@ class Tape(Template):
     def unit_key(cls, *_: Any) -> str:
         return "robot"
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         label = disk.params.get("label", "")
         yield Command(("mtx", "load", disk.volume, str(disk.size), label))
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         yield Command(("mtx", "eject", disk.volume))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         told = yield Command(("mtx", "where", disk.volume))
         return Where(path=told.stdout.strip(), block=True)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         del disk
         return nothing()
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         told = yield Command(("mtx", "room"))
         free = Mib(int(told.stdout))
         return (Unit(template=self.name, key="robot", total=Mib(ROOM), free=free),)
@@ -103,9 +98,9 @@ def mtx(robot: storage.San, _node: str, words: list[str], _command: Command) -> 
     return Output(f"{ROOM - used}\n")
 
 
-def declare(monkeypatch: pytest.MonkeyPatch, mirror: Mirror, reach: Reach) -> None:
+def declare(monkeypatch: pytest.MonkeyPatch, mirror: Mirror) -> None:
     """Write the class, and the line of facts."""
-    found = facts(mirror, reach)
+    found = facts(mirror)
     able = Capabilities(found, can=Can.CREATE | Can.ROOM)
     monkeypatch.setattr(Tape, "capabilities", able)
     monkeypatch.setitem(TEMPLATES, "tape", Tape)
@@ -137,7 +132,7 @@ async def add(
 async def test_its_whole_life_where_every_node_reaches_it(
     cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    declare(monkeypatch, Mirror.EXTERNAL, Reach.GROUP)
+    declare(monkeypatch, Mirror.EXTERNAL)
     await add(cluster, "web", label="blue")
     (disk,) = cluster.config.disks_of(cluster.config.instance("web"))
     assert (disk.dev_type, disk.params) == ("tape", {"label": "blue"})
@@ -158,7 +153,7 @@ async def test_its_whole_life_where_every_node_reaches_it(
 async def test_its_parameters_are_those_of_its_line(
     cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    declare(monkeypatch, Mirror.EXTERNAL, Reach.GROUP)
+    declare(monkeypatch, Mirror.EXTERNAL)
     with pytest.raises(BadInput, match="template 'tape' has no parameter 'colour'"):
         await add(cluster, "web", colour="blue")
 
@@ -166,7 +161,7 @@ async def test_its_parameters_are_those_of_its_line(
 async def test_what_it_has_no_room_for_is_refused_with_the_reason(
     cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    declare(monkeypatch, Mirror.EXTERNAL, Reach.GROUP)
+    declare(monkeypatch, Mirror.EXTERNAL)
     await add(cluster, "web", 3072)
     with pytest.raises(NoCapacity) as caught:
         await add(cluster, "big", 2048)
@@ -178,7 +173,7 @@ async def test_what_it_has_no_room_for_is_refused_with_the_reason(
 async def test_with_its_data_on_one_node_it_stays(
     cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    declare(monkeypatch, Mirror.NONE, Reach.NODE)
+    declare(monkeypatch, Mirror.NONE)
     await add(cluster, "web")
     await cluster.run("OP_INSTANCE_STARTUP", instance_name="web")
     with pytest.raises(NotSupported, match="'tape' does not allow migrations"):
@@ -189,7 +184,7 @@ async def test_with_its_copies_on_two_nodes_it_has_a_secondary(
     cluster: SimCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tapes tell nothing of their copies, so somebody must insist on a failover."""
-    declare(monkeypatch, Mirror.INTERNAL, Reach.PAIR)
+    declare(monkeypatch, Mirror.INTERNAL)
     with pytest.raises(BadInput, match="mirrored disks need a second node"):
         await add(cluster, "web", 1024, "node1")
     await add(cluster, "web", 1024, "node1", "node2")

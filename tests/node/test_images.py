@@ -20,6 +20,7 @@ from moorage.node.images import UNLISTED, Images
 from moorage.node.local_host import LocalMachine
 from moorage.node.oses import Install, OsDisk, command, look
 from moorage.node.providers import Providers
+from moorage.protocol import InstallSystem
 from moorage.storage import Command, Opened, Outcome, Site, Where, template_named
 from moorage.units import Mib
 
@@ -200,8 +201,9 @@ async def test_the_system_script_gets_the_file_that_was_looked_at(yard: Yard) ->
         (definition / name).chmod(0o755)
     await yard.do("create")
     where = Where(path=str(yard.image))
-    disk = OsDisk(uuid="d1", size=Mib(1), where=where)
-    install = Install(instance="web1", os="tiny", disks=(disk,))
+    disk = Disk(uuid="d1", size=Mib(1), dev_type="file", logical_id=("loop", "/d1"))
+    verb = InstallSystem(uuid="i1", name="web1", os="tiny", disks=(disk,))
+    install = Install(verb, "node1", (OsDisk(disk, where),))
     asked = command("create", {"tiny": look(definition)}, install)
     await yard.machine.run(asked, 60)
     assert yard.image.read_bytes() == b"system"

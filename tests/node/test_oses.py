@@ -3,26 +3,37 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from moorage.errors import BadInput, CommandFailed, Failed, NotFound
-from moorage.model import Nic, Os
+from moorage.model import Disk, Nic, Os
 from moorage.node.commands import run
 from moorage.node.oses import (
     Install,
     OsDisk,
     command,
-    create,
     environment,
     scan,
     usable,
     verify,
 )
+from moorage.protocol import InstallSystem
 from moorage.storage import Where
 from moorage.units import Mib
 
 SCRIPTS = ("create", "import", "export", "rename", "verify")
+
+
+def asked(os: str, *disks: OsDisk, **more: Any) -> Install:
+    fields = {"uuid": "", "name": "web1", "os": os} | more
+    return Install(InstallSystem(**fields), "node1", disks)
+
+
+def disk(uuid: str, size: int, **more: Any) -> Disk:
+    where = {"dev_type": "file", "logical_id": ("loop", f"/{uuid}")}
+    return Disk(uuid=uuid, size=Mib(size), **where, **more)
 
 
 def definition(path: Path, create: str = "", **files: str) -> Path:
@@ -72,7 +83,7 @@ def test_what_is_wrong_is_said(
     (found,) = scan([tmp_path])
     assert problem.format(path) in found.problem
     with pytest.raises(Failed, match="OS 'tiny' is not valid"):
-        command("create", usable([found]), Install(instance="web1", os="tiny"))
+        command("create", usable([found]), asked("tiny"))
 
 
 def test_the_first_directory_wins(tmp_path: Path) -> None:
@@ -84,20 +95,16 @@ def test_the_first_directory_wins(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("S0-65")
 def test_a_script_is_told_all_about_disks_and_cards() -> None:
-    install = Install(
-        instance="web1",
-        os="tiny+small",
-        disks=(
-            OsDisk(uuid="d0", size=Mib(64), where=Where(path="/dev/x", block=True)),
-            OsDisk(
-                uuid="d1",
-                size=Mib(128),
-                where=Where(uris={"kvm": "nbd:unix:/s"}),
-                mode="ro",
-                name="data",
-            ),
-            OsDisk(uuid="d2", size=Mib(8), where=Where(path="/srv/f")),
+    disks = (
+        OsDisk(disk("d0", 64), Where(path="/dev/x", block=True)),
+        OsDisk(
+            disk("d1", 128, mode="ro", name="data"), Where(uris={"kvm": "nbd:unix:/s"})
         ),
+        OsDisk(disk("d2", 8), Where(path="/srv/f")),
+    )
+    install = asked(
+        "tiny+small",
+        *disks,
         nics=(
             Nic(
                 uuid="n0",
@@ -112,8 +119,7 @@ def test_a_script_is_told_all_about_disks_and_cards() -> None:
         uuid="i0",
         ctime=1.5,
         mtime=2.5,
-        primary_node="node1",
-        secondary_nodes=("node2", "node3"),
+        secondaries=("node2", "node3"),
         again=True,
     )
     tiny = Os(name="tiny", path="/o/tiny", api=20)
@@ -174,7 +180,7 @@ async def test_create_runs_in_its_directory_and_leaves_a_log(tmp_path: Path) -> 
     (tmp_path / "log").mkdir()
     go = partial(run, log_dir=tmp_path / "log", timeout=120)
     found = usable(scan([tmp_path / "os"]))
-    await create(found, Install(instance="web1", os="tiny"), go)
+    await go(command("create", found, asked("tiny")))
     (log,) = (tmp_path / "log").glob("create-tiny-web1-*.log")
     assert log.read_text() == f"{tmp_path}/os/tiny\n\n0\n"
 
@@ -184,7 +190,7 @@ async def test_a_script_that_fails_is_quoted(tmp_path: Path) -> None:
     go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
     with pytest.raises(CommandFailed) as caught:
-        await create(found, Install(instance="web1", os="tiny"), go)
+        await go(command("create", found, asked("tiny")))
     assert caught.value.message == (
         "OS create script failed (exited with exit code 7), "
         "last lines of output:\nno room"
@@ -195,7 +201,7 @@ def test_variants() -> None:
     found = {"tiny": Os(name="tiny", path="/o/tiny", variants=("small", "large"))}
 
     def variant(name: str) -> str | None:
-        ran = command("create", found, Install(instance="web1", os=name))
+        ran = command("create", found, asked(name))
         return ran.env.get("OS_VARIANT")
 
     assert variant("tiny") == "small"
@@ -226,7 +232,7 @@ def test_what_a_definition_must_have_depends_on_its_api(
 def test_scripts_are_told_the_highest_common_version(tmp_path: Path) -> None:
     definition(tmp_path / "new", ganeti_api_version="10\n15\n99\n")
     found = usable(scan([tmp_path]))
-    ran = command("create", found, Install(instance="web1", os="new"))
+    ran = command("create", found, asked("new"))
     assert ran.env["OS_API_VERSION"] == "15"
 
 
@@ -236,10 +242,10 @@ async def test_the_definition_itself_verifies_its_parameters(tmp_path: Path) -> 
     )
     go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
-    good = Install(instance="web1", os="tiny", osparams={"image": "/i"})
+    good = asked("tiny", osparams={"image": "/i"})
     await verify(found, good, go)
     with pytest.raises(CommandFailed, match="OS verify script failed"):
-        await verify(found, Install(instance="web1", os="tiny"), go)
+        await verify(found, asked("tiny"), go)
 
 
 async def test_an_old_definition_verifies_nothing(tmp_path: Path) -> None:
@@ -247,11 +253,11 @@ async def test_an_old_definition_verifies_nothing(tmp_path: Path) -> None:
     (path / "verify").unlink()
     go = partial(run, log_dir=tmp_path, timeout=120)
     found = usable(scan([tmp_path / "os"]))
-    await verify(found, Install(instance="web1", os="old", osparams={"any": 1}), go)
+    await verify(found, asked("old", osparams={"any": 1}), go)
 
 
 @pytest.mark.parametrize("osparams", [{"a=b": "x"}, {"a": "x\0y"}])
 def test_what_no_variable_can_hold_is_refused(osparams: dict[str, str]) -> None:
     tiny = Os(name="tiny", path="/o/tiny")
     with pytest.raises(BadInput):
-        environment(Install(instance="i", os="tiny", osparams=osparams), tiny, "")
+        environment(asked("tiny", osparams=osparams), tiny, "")

@@ -19,8 +19,9 @@ from moorage.model import GuestState
 from moorage.model.standstill import NO_ANSWER
 from moorage.node.hypervisors.base import GuestSpec
 from moorage.node.hypervisors.kvm import Kvm, monitor, observing
-from moorage.node.hypervisors.kvm.guest_dir import _BOOT, _START, Home
+from moorage.node.hypervisors.kvm.guest_dir import _BOOT, Home
 from moorage.node.hypervisors.kvm.shapes import Migration, Ram
+from moorage.node.proc import START
 from moorage.units import Mib
 
 GREETING = b'{"QMP": {"version": {}, "capabilities": []}}\n'
@@ -130,7 +131,7 @@ async def guest(run: Path, uuid: str) -> AsyncIterator[Rogue]:
     assert held is not None
     home.write_spec(GuestSpec(uuid=uuid, name=f"{uuid}.example", memory=Mib(64)))
     words = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    home.write("pid", f"{os.getpid()} {words[_START]} {_BOOT.read_text().strip()}")
+    home.write("pid", f"{os.getpid()} {words[START]} {_BOOT.read_text().strip()}")
     rogue = Rogue(home)
     server = await asyncio.start_unix_server(rogue.serve, str(home.file("monitor")))
     try:

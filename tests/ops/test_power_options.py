@@ -10,7 +10,7 @@ import pytest
 
 from moorage.model import Change, successor
 from moorage.model.templates import FACTS
-from moorage.storage import TEMPLATES, Can, Capabilities, Mirror, Reach
+from moorage.storage import TEMPLATES, Can, Capabilities, Mirror
 from moorage.testing.cluster import SimCluster
 from moorage.testing.scenarios import harbour
 from moorage.testing.state_snapshot import picture
@@ -201,7 +201,7 @@ async def test_an_instance_moves_if_its_disks_are_mirrored_by_anybody(
     assert f"Instance's disk layout 'file' does not allow {MOVES[move]}" in said
     assert (await picture(cluster)).differences(before) == []
     # What drbd is: data on two nodes, which the cluster itself mirrors.
-    facts = replace(FACTS["file"], mirror=Mirror.INTERNAL, reach=Reach.PAIR)
+    facts = replace(FACTS["file"], mirror=Mirror.INTERNAL)
     able = Capabilities(facts, can=Can.CREATE)
     monkeypatch.setattr(TEMPLATES["file"], "capabilities", able)
     (uuid,) = cluster.config.instance("w").disks

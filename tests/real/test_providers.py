@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from qemu.qmp.protocol import ConnectError
 from moorage.errors import CommandFailed
 from moorage.node import oses
 from moorage.node.providers import Providers
+from moorage.protocol import InstallSystem
 from moorage.storage import Output, Where
 from moorage.storage.provider import usable
 from moorage.storage.uri import protocol_node
@@ -232,6 +234,12 @@ async def test_what_is_renamed_is_on_the_disk_before(
 # -- the OS definition ---------------------------------------------------------------
 
 
+def asked(os: str, *disks: oses.OsDisk, **more: Any) -> oses.Install:
+    return oses.Install(
+        InstallSystem(uuid="", name="web1", os=os, **more), "node1", disks
+    )
+
+
 @pytest.mark.requirement("S0-65")
 async def test_the_os_is_written_to_a_path_or_through_a_uri(either: Storage) -> None:
     disk, node = either.disk(), either.node("n1")
@@ -240,14 +248,9 @@ async def test_the_os_is_written_to_a_path_or_through_a_uri(either: Storage) -> 
     image = either.top / "system.raw"
     content = hashlib.sha256(b"boot").digest() * (3 * MIB // 32)
     image.write_bytes(content)
-    install = oses.Install(
-        instance="web1",
-        os="tiny",
-        disks=(oses.OsDisk(uuid=disk.uuid, size=disk.size, where=where),),
-        osparams={"image": str(image)},
-    )
+    install = asked("tiny", oses.OsDisk(disk, where), osparams={"image": str(image)})
     found = oses.usable(oses.scan([SHARE / "os"]))
-    await oses.create(found, install, either.run)
+    await either.run(oses.command("create", found, install))
     copy = either.top / "copy.raw"
     argv = ["qemu-img", "convert", "-f", "raw", "-O", "raw", reached(where), str(copy)]
     subprocess.run(argv, check=True, timeout=60)
@@ -260,22 +263,18 @@ async def test_an_image_that_does_not_fit_is_refused(loop: Storage) -> None:
     target, image = loop.top / "disk.raw", loop.top / "system.raw"
     target.write_bytes(bytes(MIB))
     image.write_bytes(bytes(2 * MIB))
-    install = oses.Install(
-        instance="web1",
-        os="tiny+default",
-        disks=(oses.OsDisk(uuid="u", size=Mib(1), where=Where(path=str(target))),),
-        osparams={"image": str(image)},
-    )
+    disk = oses.OsDisk(replace(loop.disk(), size=Mib(1)), Where(path=str(target)))
+    install = asked("tiny+default", disk, osparams={"image": str(image)})
     found = oses.usable(oses.scan([SHARE / "os"]))
     with pytest.raises(CommandFailed, match="holds 1048576 bytes") as caught:
-        await oses.create(found, install, loop.run)
+        await loop.run(oses.command("create", found, install))
     assert caught.value.message.startswith("OS create script failed (exited with")
 
 
 @pytest.mark.parametrize("action", ["verify", "rename"])
 async def test_the_other_scripts_of_the_os_run(loop: Storage, action: str) -> None:
     found = oses.usable(oses.scan([SHARE / "os"]))
-    command = oses.command(action, found, oses.Install(instance="web1", os="tiny"))
+    command = oses.command(action, found, asked("tiny"))
     assert await loop.run(command) == Output()
 
 

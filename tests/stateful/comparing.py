@@ -12,9 +12,10 @@ from things import Disk
 
 from moorage import model
 from moorage.testing import contents
-from moorage.testing.arguments import MIB, Records
+from moorage.testing.arguments import Records
 from moorage.testing.cluster import SimCluster
 from moorage.testing.stored import EXPORTS_DIR
+from moorage.units import MIB
 
 MIRROR = "/dev/drbd"
 _HALF = re.compile(r"\.(new|old)/")

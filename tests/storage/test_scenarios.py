@@ -22,12 +22,10 @@ from moorage.storage import (
     Can,
     Capabilities,
     Command,
-    Finding,
     Holder,
     Mirror,
     Outcome,
     Output,
-    Reach,
     Site,
     Steps,
     Template,
@@ -152,7 +150,7 @@ class Tape(Template):
 
     name = "tape"
     capabilities = Capabilities(
-        TemplateFacts(name="tape", mirror=Mirror.EXTERNAL, reach=Reach.GROUP),
+        TemplateFacts(name="tape", mirror=Mirror.EXTERNAL),
         can=Can.CREATE,
     )
 
@@ -160,18 +158,18 @@ class Tape(Template):
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         return ("robot", f"{born.unique}.tape.disk{born.index}")
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         there = yield Command(("mtx", "status", disk.volume), check=False)
         if not there.code:
             return Outcome.UNCHANGED
         yield Command(("mtx", "load", disk.volume))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         told = yield Command(("mtx", "where", disk.volume))
         return Where(path=told.stdout.strip(), block=True)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         del disk
         return nothing()
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Which volumes a storage has: what templates ask, and what they make of the answer."""
 
-from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from moorage.errors import Failed, NotSupported
 from moorage.model import Provider, Volume
-from moorage.storage import TEMPLATES, Can, Command, Output, Site, Template
+from moorage.storage import TEMPLATES, Can, Command, Output, Site, Steps, Template
 from moorage.storage.printed import parse_list
 from moorage.storage.validation import looks_ours
 from moorage.units import Mib
@@ -28,7 +27,7 @@ def listed(
     template: str, params: dict[str, str], printed: str
 ) -> tuple[Command, tuple[Volume, ...]]:
     """Return the one command that lists a storage, and the volumes it found."""
-    steps: Generator[Command, Output, Any] = TEMPLATES[template](SITE).volumes(params)
+    steps: Steps[Any] = TEMPLATES[template](SITE).volumes(params)
     command = next(steps)
     with pytest.raises(StopIteration) as end:
         steps.send(Output(stdout=printed))

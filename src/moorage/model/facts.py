@@ -304,7 +304,7 @@ class MirrorState(Struct, frozen=True, kw_only=True):
     connection
         ``Connected``, ``SyncSource`` or ``SyncTarget`` with the other copy; others, as
         ``WFConnection`` or ``StandAlone``, without.
-    role, peer_role
+    role
         ``Primary`` where a guest may write, ``Secondary``, or ``Unknown``.
     disk, peer_disk
         ``UpToDate``; others are behind, missing, or (``DUnknown``) not known.
@@ -316,7 +316,6 @@ class MirrorState(Struct, frozen=True, kw_only=True):
     minor: int
     connection: str
     role: str = "Unknown"
-    peer_role: str = "Unknown"
     disk: str = "DUnknown"
     peer_disk: str = "DUnknown"
     percent: float | None = None
@@ -343,8 +342,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
 
     Attributes
     ----------
-    memory_total, memory_used, memory_free
-        Of the machine; guests' memory included in used.
+    memory_total, memory_free
+        Of the machine; what guests have is not free.
     allowed_directories
         The only directories that image files may be kept below; None where the node
         has no list of them.
@@ -364,7 +363,6 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     version: str
     hypervisors: tuple[str, ...] = ()
     memory_total: Mib = Mib(0)
-    memory_used: Mib = Mib(0)
     memory_free: Mib = Mib(0)
     cpus: int = 0
     bootid: str = ""

@@ -79,9 +79,6 @@ def group_policy(cluster: Cluster, group: NodeGroup) -> dict[str, Any]:
     return cluster_policy(cluster) | group.ipolicy
 
 
-# -- keeping to it ---------------------------------------------------------------------
-
-
 def violations(policy: Mapping[str, Any], sizes: Sizes) -> list[str]:
     """Return what a policy refuses of an instance, each in words; nothing if it fits.
 
@@ -114,9 +111,6 @@ def _values(sizes: Sizes) -> Iterator[tuple[str, int]]:
         yield "disk-count", len(sizes.disks)
     yield "nic-count", sizes.nics
     yield "spindle-use", sizes.spindle_use
-
-
-# -- changing it -----------------------------------------------------------------------
 
 
 def changed(

@@ -73,9 +73,6 @@ def contains(network: Network, address: str) -> bool:
     return bool(network.network6) and found in IPv6Network(str(network.network6))
 
 
-# -- checks ----------------------------------------------------------------------------
-
-
 def check(network: Network) -> None:
     """Raise `BadInput` for a network whose parts are none, or do not fit together."""
     net = checked_subnet(network.network)

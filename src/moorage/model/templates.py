@@ -29,6 +29,13 @@ class Reach(StrEnum):
     """Every node of the groups that see the storage."""
 
 
+_REACH = {
+    Mirror.NONE: Reach.NODE,
+    Mirror.INTERNAL: Reach.PAIR,
+    Mirror.EXTERNAL: Reach.GROUP,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of a disk.
@@ -81,7 +88,6 @@ class TemplateFacts:
 
     name: str
     mirror: Mirror
-    reach: Reach
     rank: int = 0
     spellings: tuple[str, ...] = ()
     has_disks: bool = True
@@ -93,6 +99,11 @@ class TemplateFacts:
     settings: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     identity: tuple[str, ...] = ("DRIVER", "ID")
+
+    @property
+    def reach(self) -> Reach:
+        """Where a volume can be used: who mirrors its data decides."""
+        return _REACH[self.mirror]
 
     @property
     def movable(self) -> bool:
@@ -123,14 +134,12 @@ _TABLE = (
     TemplateFacts(
         name="diskless",
         mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
         rank=5,
         has_disks=False,
     ),
     TemplateFacts(
         name="file",
         mirror=Mirror.NONE,
-        reach=Reach.NODE,
         rank=4,
         unit="file",
         settings=("file_storage_dir",),
@@ -139,7 +148,6 @@ _TABLE = (
     TemplateFacts(
         name="sharedfile",
         mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
         rank=1,
         unit="sharedfile",
         settings=("shared_file_storage_dir",),
@@ -149,7 +157,6 @@ _TABLE = (
         name="plain",
         identity=("VG", "ID"),
         mirror=Mirror.NONE,
-        reach=Reach.NODE,
         rank=6,
         unit="lvm-vg",
         node_disk=True,
@@ -165,7 +172,6 @@ _TABLE = (
     TemplateFacts(
         name="blockdev",
         mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
         rank=3,
         by_hand=True,
     ),
@@ -173,7 +179,6 @@ _TABLE = (
         name="drbd",
         identity=("PNODE", "SNODE", "PORT", "PMINOR", "SMINOR"),
         mirror=Mirror.INTERNAL,
-        reach=Reach.PAIR,
         rank=8,
         spellings=("drbd8",),
         unit="drbd8",
@@ -189,7 +194,6 @@ _TABLE = (
     TemplateFacts(
         name="rbd",
         mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
         rank=7,
         unit="rbd",
         pooled=True,
@@ -213,7 +217,6 @@ _TABLE = (
         name="ext",
         identity=("PROVIDER", "ID"),
         mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
         rank=2,
         unit="ext",
         pooled=True,
@@ -230,7 +233,6 @@ _TABLE = (
     TemplateFacts(
         name="gluster",
         mirror=Mirror.EXTERNAL,
-        reach=Reach.GROUP,
         rank=9,
         unit="gluster",
         pooled=True,

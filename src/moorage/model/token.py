@@ -72,13 +72,8 @@ def from_text(text: str) -> Token:
     BadInput
         If it is none.
     """
-    found = _read(text, Token)
-    if found is None:
-        raise BadInput(
-            "that is no token of a node",
-            hint="the node's agent keeps it in its file join-token",
-        )
-    return found
+    hint = "the node's agent keeps it in its file join-token"
+    return _read(text, Token, "that is no token of a node", hint)
 
 
 def ticket_from_text(text: str) -> Ticket:
@@ -89,20 +84,14 @@ def ticket_from_text(text: str) -> Ticket:
     BadInput
         If it is none.
     """
-    found = _read(text, Ticket)
-    if found is None:
-        raise BadInput(
-            "MOORAGE_TICKET is no ticket of a console",
-            hint="gnt-instance console --show-cmd INSTANCE, on the master's node, "
-            "draws one",
-        )
-    return found
+    how = "gnt-instance console --show-cmd INSTANCE, on the master's node, draws one"
+    return _read(text, Ticket, "MOORAGE_TICKET is no ticket of a console", how)
 
 
-def _read(text: str, kind: type[T]) -> T | None:
+def _read(text: str, kind: type[T], complaint: str, hint: str) -> T:
     word = text.strip()
     try:
         data = urlsafe_b64decode(word + "=" * (-len(word) % 4))
         return json.decode(data, type=kind)
     except (Error, DecodeError, ValueError):
-        return None
+        raise BadInput(complaint, hint=hint) from None

@@ -85,8 +85,6 @@ class Authority:
         """Return a context in which the master asks a node."""
         return tls.asking(self.directory)
 
-    # -- signing --------------------------------------------------------------------
-
     def sign_master(self, key: Key) -> Certificate:
         """Return a certificate that may give orders to nodes."""
         return self._master(key, self._pair())
@@ -113,8 +111,6 @@ class Authority:
         issuer, now = tls.common_name(pair[1]), self.clock()
         drawn = tls.draft(tls.MASTER, issuer, key.public_key(), now, tls.LEAF)
         return _signed(drawn, ExtendedKeyUsageOID.CLIENT_AUTH, pair)
-
-    # -- the master's own certificate -----------------------------------------------
 
     def renew_master(self) -> None:
         """Give the master a new key and certificate."""
@@ -153,8 +149,6 @@ class Authority:
         durable.remove(self.directory / "master.key")
         self._own_ends = None
 
-    # -- one authority after the other ------------------------------------------------
-
     def prepare(self) -> None:
         """Make the next authority, and trust both."""
         if not (self.directory / "next.key").exists():
@@ -181,8 +175,6 @@ class Authority:
 
     def _trust(self, *certificates: Certificate) -> None:
         durable.write(self.directory / "ca.pem", tls.bundle(certificates))
-
-    # -- files ------------------------------------------------------------------------
 
     def _pair(self) -> tuple[Key, Certificate]:
         return self._read("ca")

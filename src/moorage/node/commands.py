@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -19,7 +19,7 @@ from typing import IO, TypeVar
 
 from moorage.errors import CommandFailed, Failed
 from moorage.protocol import Report, silent
-from moorage.storage import Command, Output
+from moorage.storage import Command, Output, Steps
 
 from .images import NOTHING, Handed
 from .progress import Watch, watched
@@ -49,7 +49,7 @@ R = TypeVar("R")
 
 
 async def drive(
-    steps: Generator[Command, Output, R],
+    steps: Steps[R],
     run: Callable[[Command], Awaitable[Output]],
 ) -> R:
     """Run the commands that `steps` yield, and return what they return.

@@ -59,7 +59,7 @@ class Exports:
         return cls(directory, scripts) if able and shutil.which(PROGRAM) else None
 
     @asynccontextmanager
-    async def served(self, uri: str, *, writable: bool) -> AsyncIterator[str]:
+    async def served(self, uri: str) -> AsyncIterator[str]:
         """Yield the path of a file that is what `uri` leads to, while the block runs.
 
         Raises
@@ -71,7 +71,7 @@ class Exports:
         path.touch(mode=0o600)
         try:
             with self._scripts.noted() as note, TemporaryFile() as log:
-                words = _words(uri, path, writable=writable)
+                words = _words(uri, path)
                 process = await _start(words, log, note)
                 try:
                     await _ready(process, uri, _pidfile(path), log)
@@ -83,20 +83,20 @@ class Exports:
             _pidfile(path).unlink(missing_ok=True)
 
 
-def _words(uri: str, path: Path, *, writable: bool) -> tuple[str, ...]:
-    bottom = {**protocol_node(uri), "node-name": "bottom", "read-only": not writable}
+def _words(uri: str, path: Path) -> tuple[str, ...]:
+    bottom = {**protocol_node(uri), "node-name": "bottom", "read-only": False}
     top = {
         "driver": "raw",
         "node-name": "disk",
         "file": "bottom",
-        "read-only": not writable,
+        "read-only": False,
     }
     export = {
         "type": "fuse",
         "id": "file",
         "node-name": "disk",
         "mountpoint": str(path),
-        "writable": writable,
+        "writable": True,
         "allow-other": "off",
     }
     return (

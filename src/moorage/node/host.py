@@ -31,9 +31,7 @@ class Machine(Protocol):
     ) -> Output:
         """Run a command; raise `CommandFailed` if it fails or lasts `limit` s."""
 
-    def exported(
-        self, uri: str, *, writable: bool
-    ) -> AbstractAsyncContextManager[str | None]:
+    def exported(self, uri: str) -> AbstractAsyncContextManager[str | None]:
         """Serve what is at a URI as a file meanwhile; None where that cannot be.
 
         Raises

@@ -146,8 +146,6 @@ class Images:
                 words[path] = f"/proc/self/fd/{found}{name}"
             yield Handed(words, descriptors)
 
-    # -- where --------------------------------------------------------------------
-
     def _directories(self) -> tuple[str, ...]:
         try:
             lines = self._listed.read_text().splitlines()
@@ -195,8 +193,6 @@ class Images:
                 raise Failed(f"{path} is no image file: {state} is Moorage's own")
         if is_of_the_system(PurePosixPath(real)):
             raise Failed(f"{path} is no image file: {real} is of the system")
-
-    # -- how ----------------------------------------------------------------------
 
     def _opened(self, path: str, how: Opened) -> int:
         """Return a descriptor that is neither for reading nor for writing.

@@ -13,7 +13,7 @@ from moorage.errors import CommandFailed, Failed, NotFound
 from moorage.model import Device, Link, Os, Provider
 from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
-from moorage.units import Mib
+from moorage.units import MIB, Mib
 
 from . import commands, installed, links, oses
 from .admin_scripts import AdminScripts
@@ -25,7 +25,6 @@ from .providers import Providers
 from .scripts import Scripts
 from .turns import CURRENT
 
-_MIB = 1024 * 1024
 _PRUNED = 100
 """After so many commands old logs are put away."""
 
@@ -104,12 +103,12 @@ class LocalMachine:
             )
 
     @asynccontextmanager
-    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+    async def exported(self, uri: str) -> AsyncIterator[str | None]:
         """Serve what is at a URI as a file meanwhile; None where that cannot be."""
         if self._exports is None:
             yield None
             return
-        async with self._exports.served(uri, writable=writable) as path:
+        async with self._exports.served(uri) as path:
             yield path
 
     async def settle(self, objects: Collection[str]) -> None:
@@ -208,7 +207,7 @@ class LocalMachine:
         except Failed as error:
             return Device(problem=error.message)
         try:
-            return Device(kind="file", size=Mib(os.fstat(found).st_size // _MIB))
+            return Device(kind="file", size=Mib(os.fstat(found).st_size // MIB))
         finally:
             os.close(found)
 
@@ -223,7 +222,7 @@ def _not_there(command: Command) -> Output:
 def _block_device(known: os.stat_result) -> Device:
     number = f"{os.major(known.st_rdev)}:{os.minor(known.st_rdev)}"
     about = Path("/sys/dev/block") / number
-    size = Mib(int((about / "size").read_text()) * 512 // _MIB)
+    size = Mib(int((about / "size").read_text()) * 512 // MIB)
     return Device(
         kind="block",
         size=size,

@@ -5,20 +5,16 @@ An OS definition is a directory of scripts that put a system on an instance's di
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-from msgspec import Struct, field
+from typing import Any, NamedTuple
 
 from moorage.errors import BadInput, Failed, NotFound
-from moorage.model import Nic, Os
+from moorage.model import Disk, Nic, Os
 from moorage.model.facts import OS_PARAMETERS_SINCE, OS_VARIANTS_SINCE
-from moorage.protocol import NetworkOf
+from moorage.protocol import InstallSystem, WithSystem
 from moorage.storage import Command, Opened, Output, Progress, Where
-from moorage.storage.provider import FileFact, parse_parameters
+from moorage.storage.provider import parse_parameters
 from moorage.storage.validation import check_parameter_name, text
-from moorage.units import Mib
 
 from .network_words import words
 from .providers import company, fact, visible
@@ -39,8 +35,8 @@ _VARIANTS = "variants.list"
 _PARAMETERS = "parameters.list"
 
 
-class OsDisk(Struct, frozen=True, kw_only=True):
-    """A disk as an OS script gets it.
+class OsDisk(NamedTuple):
+    """A disk, and where an OS script finds it.
 
     Attributes
     ----------
@@ -48,46 +44,27 @@ class OsDisk(Struct, frozen=True, kw_only=True):
         Whether its path is a file that the node makes of its URI, for the script.
     """
 
-    uuid: str
-    size: Mib
+    disk: Disk
     where: Where
     served: bool = False
-    mode: str = "rw"
-    name: str | None = None
 
 
-class Install(Struct, frozen=True, kw_only=True):
-    """All that an OS script is told.
+class Install(NamedTuple):
+    """All that an OS script is told: what the node is asked, and what it adds.
 
     Attributes
     ----------
-    os
-        ``name`` or ``name+variant``; without a variant it is the first of the list.
-    again
-        Whether the instance had a system before.
-    ctime, mtime
-        When the instance was made and changed, in seconds.
+    asked
+        The verb; its hypervisor parameters are filled.
+    node
+        This one's name.
+    disks
+        Those of the verb.
     """
 
-    instance: str
-    os: str
-    uuid: str = ""
-    primary_node: str = ""
-    secondary_nodes: tuple[str, ...] = ()
-    ctime: float = 0.0
-    mtime: float = 0.0
-    beparams: dict[str, Any] = field(default_factory=dict)
-    hypervisor: str = "kvm"
+    asked: WithSystem[Any]
+    node: str
     disks: tuple[OsDisk, ...] = ()
-    nics: tuple[Nic, ...] = ()
-    networks: tuple[NetworkOf, ...] = ()
-    hvparams: dict[str, Any] = field(default_factory=dict)
-    osparams: dict[str, Any] = field(default_factory=dict)
-    again: bool = False
-    debug: int = 0
-
-
-# -- which definitions there are -----------------------------------------------------
 
 
 def scan(search_path: Iterable[Path]) -> list[Os]:
@@ -125,28 +102,14 @@ def look(entry: Path) -> Os:
 
 
 def _missing(entry: Path, scripts: Iterable[str]) -> str:
-    for name in scripts:
-        found = fact(entry / name)
-        told = _lacking(entry, name, found)
-        if told:
-            return told
-        if not found.executable:
-            return f"File '{name}' under path '{entry}' is not executable"
-    return ""
-
-
-def _lacking(entry: Path, name: str, found: FileFact) -> str:
-    told = f"File '{name}' under path '{entry}'"
-    if found.missing:
-        return f"{told} is missing ({found.missing})"
-    if not found.regular:
-        return f"{told} is not a regular file"
-    return f"{told} is not trusted: {found.distrust}" if found.distrust else ""
+    found = (fact(entry / one).problem(one, f"{entry}", runs=True) for one in scripts)
+    return next(filter(None, found), "")
 
 
 def _api(entry: Path) -> tuple[int, str]:
     """Return the highest common version of the interface, and what is wrong with it."""
-    lacking = _lacking(entry, _API_FILE, fact(entry / _API_FILE))
+    found = fact(entry / _API_FILE)
+    lacking = found.problem(_API_FILE, f"{entry}", runs=False)
     if lacking:
         return 0, lacking
     words = [line.strip() for line in _lines(entry, _API_FILE) if line.strip()]
@@ -168,44 +131,6 @@ def _lines(entry: Path, name: str) -> list[str]:
         return []
 
 
-# -- running them --------------------------------------------------------------------
-
-
-async def create(
-    found: Mapping[str, Os],
-    install: Install,
-    run: Callable[[Command], Awaitable[Output]],
-) -> None:
-    """Put the system on the instance's disks.
-
-    Raises
-    ------
-    NotFound, BadInput, Failed
-        If the definition is not there, lacks the variant, or is not valid here.
-    CommandFailed
-        If its script exits with an error; the sentence ends with its last lines.
-    """
-    await run(command("create", found, install))
-
-
-async def rename(
-    found: Mapping[str, Os],
-    install: Install,
-    old_name: str,
-    run: Callable[[Command], Awaitable[Output]],
-) -> None:
-    """Give the system on the instance's disks the instance's name.
-
-    Raises
-    ------
-    NotFound, BadInput, Failed, CommandFailed
-        As :func:`create` does.
-    """
-    script = command("rename", found, install)
-    env = {**script.env, "OLD_INSTANCE_NAME": old_name}
-    await run(replace(script, env=env))
-
-
 async def verify(
     found: Mapping[str, Os],
     install: Install,
@@ -216,20 +141,30 @@ async def verify(
     Raises
     ------
     NotFound, BadInput, Failed
-        As :func:`create` does.
+        As :func:`command` does.
     CommandFailed
         If it does not like them; the sentence ends with its last lines.
     """
     asked = command("verify", found, install, "parameters")
-    if found[install.os.partition("+")[0]].verifies:
+    if found[install.asked.os.partition("+")[0]].verifies:
         await run(asked)
 
 
 def command(
-    action: str, found: Mapping[str, Os], install: Install, *arguments: str
+    action: str,
+    found: Mapping[str, Os],
+    install: Install,
+    *arguments: str,
+    **more: str,
 ) -> Command:
-    """Return the command of a definition's script; see :func:`create`."""
-    name, _, variant = install.os.partition("+")
+    """Return the command of a definition's script, with `more` variables.
+
+    Raises
+    ------
+    NotFound, BadInput, Failed
+        If the definition is not there, lacks the variant, or is not valid here.
+    """
+    name, _, variant = install.asked.os.partition("+")
     definition = found.get(name)
     if definition is None:
         raise NotFound(f"OS '{name}' is not there", hint="see: gnt-os list")
@@ -239,9 +174,9 @@ def command(
     label = f"{name}+{chosen}" if chosen else name
     return Command(
         (f"{definition.path}/{action}", *arguments),
-        env=environment(install, definition, chosen),
+        env=environment(install, definition, chosen) | more,
         cwd=definition.path,
-        log=f"{action}-{label}-{install.instance}",
+        log=f"{action}-{label}-{install.asked.name}",
         failure=f"OS {action} script",
         images=_images(install),
         progress=Progress(f"OS {label}: {action}", variable=PROGRESS),
@@ -256,11 +191,10 @@ def transfer(
     Raises
     ------
     NotFound, BadInput, Failed
-        As :func:`create` does.
+        As :func:`command` does.
     """
-    script = command(action, found, install)
     where, word = install.disks[index].where, action.upper()
-    uri = where.uris.get(install.hypervisor.lower())
+    uri = where.uris.get(install.asked.hypervisor.lower())
     told = {
         f"{word}_INDEX": f"{index}",
         f"{word}_DISK_PATH": where.path,
@@ -269,7 +203,7 @@ def transfer(
         "EXP_SIZE_FD": "2",  # what it says there is for its log
     }
     more = {name: value for name, value in told.items() if value}
-    return replace(script, env={**script.env, **more})
+    return command(action, found, install, **more)
 
 
 def _images(install: Install) -> dict[str, Opened]:
@@ -297,32 +231,33 @@ def environment(install: Install, definition: Os, variant: str) -> dict[str, str
     BadInput
         If a parameter's value cannot be a variable's.
     """
+    asked, disks = install.asked, install.disks
     found = {
         "OS_API_VERSION": f"{definition.api}",
         "OS_NAME": definition.name,
-        "INSTANCE_OS": install.os,
-        "INSTANCE_NAME": install.instance,
-        "INSTANCE_UUID": install.uuid,
-        "INSTANCE_CTIME": f"{install.ctime}",
-        "INSTANCE_MTIME": f"{install.mtime}",
-        "INSTANCE_PRIMARY_NODE": install.primary_node,
-        "INSTANCE_SECONDARY_NODES": " ".join(install.secondary_nodes),
-        "HYPERVISOR": install.hypervisor,
-        "DISK_COUNT": f"{len(install.disks)}",
-        "NIC_COUNT": f"{len(install.nics)}",
-        "DEBUG_LEVEL": f"{install.debug}",
+        "INSTANCE_OS": asked.os,
+        "INSTANCE_NAME": asked.name,
+        "INSTANCE_UUID": asked.uuid,
+        "INSTANCE_CTIME": f"{asked.ctime}",
+        "INSTANCE_MTIME": f"{asked.mtime}",
+        "INSTANCE_PRIMARY_NODE": install.node,
+        "INSTANCE_SECONDARY_NODES": " ".join(asked.secondaries),
+        "HYPERVISOR": asked.hypervisor,
+        "DISK_COUNT": f"{len(disks)}",
+        "NIC_COUNT": f"{len(asked.nics)}",
+        "DEBUG_LEVEL": "0",
     }
     if variant:
         found["OS_VARIANT"] = variant
-    if install.again:
+    if isinstance(asked, InstallSystem) and asked.again:
         found["INSTANCE_REINSTALL"] = "1"
-    for slot, disk in enumerate(install.disks):
-        found |= _prefixed(f"DISK_{slot}", _of_disk(disk, install))
-    for slot, nic in enumerate(install.nics):
-        found |= _prefixed(f"NIC_{slot}", _of_nic(nic, install))
-    found |= _variables("INSTANCE_BE", install.beparams)
-    found |= _variables("INSTANCE_HV", install.hvparams)
-    return found | _variables("OSP", install.osparams)
+    for slot, disk in enumerate(disks):
+        found |= _prefixed(f"DISK_{slot}", _of_disk(disk, asked))
+    for slot, nic in enumerate(asked.nics):
+        found |= _prefixed(f"NIC_{slot}", _of_nic(nic, asked))
+    found |= _variables("INSTANCE_BE", asked.beparams)
+    found |= _variables("INSTANCE_HV", asked.hvparams)
+    return found | _variables("OSP", asked.osparams)
 
 
 def _variables(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
@@ -340,22 +275,22 @@ def _prefixed(prefix: str, values: Mapping[str, str | None]) -> dict[str, str]:
     return {f"{prefix}_{key}": value for key, value in values.items() if value}
 
 
-def _of_disk(disk: OsDisk, install: Install) -> dict[str, str | None]:
-    where = disk.where
+def _of_disk(one: OsDisk, asked: WithSystem[Any]) -> dict[str, str | None]:
+    disk, where, _ = one
     kind = "block" if where.block or not where.path else "file:loop"
     return {
         "PATH": where.path,
-        "URI": where.uris.get(install.hypervisor.lower()),
+        "URI": where.uris.get(asked.hypervisor.lower()),
         "SIZE": f"{disk.size}",
         "ACCESS": disk.mode,
         "UUID": disk.uuid,
         "NAME": disk.name,
-        "FRONTEND_TYPE": _frontend(install, "disk_type"),
+        "FRONTEND_TYPE": _frontend(asked, "disk_type"),
         "BACKEND_TYPE": kind,
     }
 
 
-def _of_nic(nic: Nic, install: Install) -> dict[str, str | None]:
+def _of_nic(nic: Nic, asked: WithSystem[Any]) -> dict[str, str | None]:
     mode = str(nic.nicparams.get("mode") or "")
     link = str(nic.nicparams.get("link") or "")
     return {
@@ -367,11 +302,11 @@ def _of_nic(nic: Nic, install: Install) -> dict[str, str | None]:
         "LINK": link,
         "BRIDGE": link if mode == "bridged" else None,
         "VLAN": str(nic.nicparams.get("vlan") or ""),
-        "FRONTEND_TYPE": _frontend(install, "nic_type"),
+        "FRONTEND_TYPE": _frontend(asked, "nic_type"),
         "NETWORK_UUID": nic.network,
-        **words(next((n for n in install.networks if n.uuid == nic.network), None)),
+        **words(next((n for n in asked.networks if n.uuid == nic.network), None)),
     }
 
 
-def _frontend(install: Install, parameter: str) -> str:
-    return str(install.hvparams.get(parameter) or "paravirtual")
+def _frontend(asked: WithSystem[Any], parameter: str) -> str:
+    return str(asked.hvparams.get(parameter) or "paravirtual")

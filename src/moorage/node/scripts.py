@@ -23,6 +23,7 @@ from msgspec import DecodeError, Struct, json
 
 from . import durable
 from .cgroup import Cgroup
+from .proc import START, after_name, living
 from .turns import CURRENT, Step, Work
 
 _LOG = logging.getLogger(__name__)
@@ -30,8 +31,6 @@ _LOOK = 0.05
 """Seconds between two looks at a program that was ended."""
 _PATIENCE = 5.0
 """Seconds that one which was ended may take to be gone; one that hangs, hangs."""
-_START = 19
-"""Where the start time is among what follows the name in ``/proc/PID/stat``."""
 _BYTES = 4096
 
 
@@ -40,12 +39,12 @@ class Running:
 
     def __init__(self, stat: str) -> None:
         self.pid = int(stat.split(maxsplit=1)[0])
-        self._start = _after_name(stat)[_START]
+        self._start = after_name(stat)[START]
 
     def alive(self) -> bool:
         """Whether it runs."""
-        stat = _stat(self.pid)
-        return bool(stat) and stat[0] not in "ZX" and stat[_START] == self._start
+        found = living(self.pid)
+        return bool(found) and found[START] == self._start
 
     def kill(self) -> None:
         """End it, with all of its process group."""
@@ -217,19 +216,6 @@ class Scripts:
                 noted.forget()
 
 
-def _stat(pid: int | str) -> list[str]:
-    """Return state, parent, group … of a process; nothing if there is none."""
-    try:
-        return _after_name(Path(f"/proc/{pid}/stat").read_text(errors="replace"))
-    except OSError:
-        return []
-
-
-def _after_name(stat: str) -> list[str]:
-    """Return what follows the name, which may hold anything, in a line of ``stat``."""
-    return stat.rpartition(")")[2].split()
-
-
 def _group_alive(group: int) -> bool:
-    stats = (_stat(path.name) for path in Path("/proc").glob("[0-9]*"))
-    return any(s and s[0] not in "ZX" and s[2] == str(group) for s in stats)
+    found = (living(path.name) for path in Path("/proc").glob("[0-9]*"))
+    return any(one and one[2] == str(group) for one in found)

@@ -54,9 +54,6 @@ class Bridge:
     uplinks: tuple[str, ...] = ()
 
 
-# -- the commands: pure ----------------------------------------------------------------
-
-
 def bridged(card: Card, interface: str, bridge: Bridge) -> Iterator[Argv]:
     """Yield what puts an interface into a bridge.
 
@@ -151,9 +148,6 @@ def environment(
     found |= words(card.network)
     always = {"PATH", "TAGS"}
     return {name: one or "" for name, one in found.items() if one or name in always}
-
-
-# -- doing it --------------------------------------------------------------------------
 
 
 class Wiring:

@@ -111,15 +111,15 @@ class VerifyExport(OnExport[list[str]], frozen=True, kw_only=True, tag="export.v
     uuid: str = ""
 
 
-class DumpDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.dump"):
-    """Copy a disk that is attached here, and that nobody writes to, into an export.
+class OfDump(OnDisk[R_co], Generic[R_co], frozen=True, kw_only=True):
+    """A verb on a disk that is attached here, and the dump of it in an export.
 
     Attributes
     ----------
     name
         Of the export.
     dump
-        What the copy is to be.
+        What the copy is to be, or as the manifest has it.
     """
 
     limit = PATIENCE
@@ -131,6 +131,10 @@ class DumpDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.dump"):
     def touched(self) -> frozenset[str]:
         """Return the disk and the export."""
         return OnDisk.touched(self) | {key_of(self.name)}
+
+
+class DumpDisk(OfDump[None], frozen=True, kw_only=True, tag="export.dump"):
+    """Copy a disk that is attached here, and that nobody writes to, into an export."""
 
 
 class DumpGuest(WithDisks[None], frozen=True, kw_only=True, tag="export.dump-guest"):
@@ -187,26 +191,8 @@ class RunExportScript(OfOneDisk[None], frozen=True, kw_only=True, tag="export.du
     """Let the export script of the OS dump one disk."""
 
 
-class LoadDisk(OnDisk[None], frozen=True, kw_only=True, tag="export.load"):
-    """Write a dump to a disk that is attached here.
-
-    Attributes
-    ----------
-    name
-        Of the export.
-    dump
-        As the manifest has it.
-    """
-
-    limit = PATIENCE
-    breakable = True
-    name: str
-    dump: Dump
-    writing: Writing = Writing()
-
-    def touched(self) -> frozenset[str]:
-        """Return the disk and the export."""
-        return OnDisk.touched(self) | {key_of(self.name)}
+class LoadDisk(OfDump[None], frozen=True, kw_only=True, tag="export.load"):
+    """Write a dump to a disk that is attached here."""
 
 
 class RunImportScript(OfOneDisk[None], frozen=True, kw_only=True, tag="export.load-os"):

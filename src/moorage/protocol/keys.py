@@ -5,8 +5,6 @@ from msgspec import Struct
 
 from .verb import AtMaster, Reading, Verb
 
-# -- what a node does -----------------------------------------------------------------
-
 
 class MakeRequest(Reading[str], frozen=True, tag="keys.request"):
     """Return the request for a certificate of a new key of this node, as PEM."""
@@ -37,9 +35,6 @@ class TrustAuthorities(Verb[None], frozen=True, kw_only=True, tag="keys.trust"):
     """
 
     authorities: tuple[str, ...]
-
-
-# -- what the authority does with a node ----------------------------------------------
 
 
 class KeyRequest(Struct, frozen=True, kw_only=True):
@@ -101,9 +96,6 @@ class AnnounceTrust(
     """
 
     only_present: bool = False
-
-
-# -- what the authority does alone ----------------------------------------------------
 
 
 class AuthorityFacts(Struct, frozen=True, kw_only=True):

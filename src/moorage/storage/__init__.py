@@ -8,18 +8,13 @@ from .base import Template, VolumeRequest, nothing
 from .capabilities import Can, Capabilities
 from .command import (
     Command,
-    Examining,
-    Finding,
     Holder,
-    Listing,
-    Measuring,
     Opened,
     Outcome,
     Output,
     Progress,
     Site,
     Steps,
-    Surveying,
     Where,
 )
 from .templates import TEMPLATES, ext_mirror, int_mirror, mirrored, template_named

@@ -8,26 +8,15 @@ Verbs are idempotent: twice is the same as once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from moorage.errors import BadInput, NotSupported
-from moorage.model import Disk, Pair, Volume
+from moorage.model import Disk, MirrorState, Need, Pair, Unit, Volume
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Outcome,
-    Site,
-    Steps,
-    Surveying,
-    Watching,
-    Where,
-)
-from moorage.storage.validation import flag, looks_ours, number, text
+from moorage.storage.command import Id, Outcome, Params, Settings, Site, Steps, Where
+from moorage.storage.validation import check_name, flag, looks_ours, number, text
 from moorage.units import Mib
 
 _VALUES: Mapping[type, Callable[[str, object], object]] = {
@@ -50,8 +39,6 @@ class Template(ABC):
     def __init__(self, site: Site) -> None:
         self.site = site
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     @abstractmethod
     def logical_id(cls, born: "VolumeRequest") -> tuple[Any, ...]:
@@ -64,7 +51,7 @@ class Template(ABC):
         return ()
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters that the disk keeps.
 
         Raises
@@ -91,7 +78,7 @@ class Template(ABC):
         return f"it has: {'; '.join(told)}" if known else "it has none"
 
     @classmethod
-    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(cls, given: Params) -> dict[str, Any]:
         """Return the parameters that a cluster may preset for all disks to come.
 
         Raises
@@ -104,7 +91,7 @@ class Template(ABC):
     @classmethod
     def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
         """Return the identity of the snapshot `name`, to drive it as a disk."""
-        return (*disk.logical_id[:-1], name)
+        return (*disk.logical_id[:-1], check_name("snapshot", name))
 
     @classmethod
     def adoptable(cls, volume: str) -> str:
@@ -118,9 +105,7 @@ class Template(ABC):
         return volume
 
     @classmethod
-    def adopted_at(
-        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
-    ) -> str:
+    def adopted_at(cls, volume: str, settings: Settings, params: Params) -> str:
         """Return the path of the device of a volume to adopt."""
         del settings, params
         return volume
@@ -136,12 +121,7 @@ class Template(ABC):
         return size
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the key of the storage unit that a disk is in.
 
         Parameters
@@ -169,7 +149,7 @@ class Template(ABC):
         return looks_ours(str(volume.logical_id[-1]), cls.name)
 
     @classmethod
-    def _check_words(cls, given: Mapping[str, Any]) -> None:
+    def _check_words(cls, given: Params) -> None:
         """Refuse the words that only templates with a certain capability know."""
         if "provider" in given and not cls.capabilities.provider:
             raise BadInput(
@@ -181,56 +161,54 @@ class Template(ABC):
                 f"disk template '{cls.name}' cannot adopt a volume that exists"
             )
 
-    # -- verbs --------------------------------------------------------------------
-
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the volume. One that is there already is left alone."""
         raise self._lacks("create a volume", disk)
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Destroy the volume, if it is there."""
         raise self._lacks("remove a volume", disk)
 
     @abstractmethod
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Make the volume usable on this node, and say where it is."""
 
     @abstractmethod
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Take back :meth:`attach`; the data stays."""
 
-    def open(self, disk: Disk, *, exclusive: bool) -> Steps:
+    def open(self, disk: Disk, *, exclusive: bool) -> Steps[Outcome]:
         """Tell the storage that this node may write, alone or with others."""
         del disk, exclusive
         return nothing()
 
-    def open_alone(self, disk: Disk) -> Steps:
+    def open_alone(self, disk: Disk) -> Steps[Outcome]:
         """Open for this node alone, although another copy may not follow."""
         return self.open(disk, exclusive=True)
 
-    def seize(self, disk: Disk) -> Steps:
+    def seize(self, disk: Disk) -> Steps[Outcome]:
         """Open for this node alone, although its copy may lack what was written."""
         return self.open(disk, exclusive=True)
 
-    def close(self, disk: Disk) -> Steps:
+    def close(self, disk: Disk) -> Steps[Outcome]:
         """Tell the storage that this node stops writing."""
         del disk
         return nothing()
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Enlarge the volume to `to` MiB; a larger one is left alone."""
         raise self._lacks(f"grow to {to} MiB", disk)
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a copy-in-time called `name`, `size` MiB large."""
         raise self._lacks(f"take snapshot {name} of {size} MiB", disk)
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep `text` beside the volume, where the storage has a place for it."""
         del disk, text
         return nothing()
 
-    def verify(self, disk: Disk) -> Steps:
+    def verify(self, disk: Disk) -> Steps[Outcome]:
         """Look at the disk's parameters; nothing is made or changed.
 
         Raises
@@ -241,11 +219,11 @@ class Template(ABC):
         del disk
         return nothing()
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Ask the storage how large the volume is, rounded down to MiB."""
         raise self._lacks("tell a volume's size", disk)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask whether this node has what disks need, besides programs and modules.
 
         It looks where `site`'s settings and parameters say, as :meth:`room` does.
@@ -253,34 +231,32 @@ class Template(ABC):
         return ()
         yield  # what makes this a generator
 
-    # -- verbs of a mirror: only templates with two copies have them ------------------
-
-    def mirrors(self) -> Watching:
+    def mirrors(self) -> Steps[tuple[MirrorState, ...]]:
         """Ask for this node's side of all mirrored disks."""
         return ()
         yield  # what makes this a generator
 
-    def initialise(self, disk: Disk) -> Steps:
+    def initialise(self, disk: Disk) -> Steps[Outcome]:
         """Write new metadata: on the first node of a pair, the data there counts."""
         raise self._lacks("be mirrored", disk)
 
-    def meet(self, disk: Disk) -> Steps:
+    def meet(self, disk: Disk) -> Steps[Outcome]:
         """Wait until the nodes that keep the copies are connected, but not for long."""
         raise self._lacks("be mirrored", disk)
 
-    def renew(self, disk: Disk) -> Steps:
+    def renew(self, disk: Disk) -> Steps[Outcome]:
         """Put new volumes in the place of this node's, which are kept aside."""
         raise self._lacks("replace a copy", disk)
 
-    def restore(self, disk: Disk) -> Steps:
+    def restore(self, disk: Disk) -> Steps[Outcome]:
         """Take back :meth:`renew`."""
         raise self._lacks("replace a copy", disk)
 
-    def release(self, disk: Disk) -> Steps:
+    def release(self, disk: Disk) -> Steps[Outcome]:
         """Remove what :meth:`renew` kept aside."""
         raise self._lacks("replace a copy", disk)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask which storage unit this node has by `site`'s settings and parameters.
 
         Room that the storage cannot tell is None; a template that can tell it
@@ -289,7 +265,7 @@ class Template(ABC):
         return ()
         yield  # what makes this a generator
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Ask which volumes a storage has here, whoever made them.
 
         A template that can tell declares `Can.LIST`. What it returns is complete, or
@@ -343,8 +319,8 @@ class VolumeRequest:
     index: int = 0
     instance: str = ""
     folder: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     volume: str = ""
     pair: Pair | None = None
 
@@ -353,7 +329,7 @@ class VolumeRequest:
         return self.volume or f"{self.unique}.{template}.disk{self.index}"
 
 
-def nothing() -> Steps:
+def nothing() -> Steps[Outcome]:
     """Return steps that do nothing."""
     return Outcome.UNCHANGED
     yield  # what makes this a generator

@@ -4,14 +4,20 @@
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
 from moorage.errors import NotSupported
-from moorage.model import MirrorState, Need, Provider, Unit, Volume
-from moorage.units import Mib
+from moorage.model import Provider
+
+Settings = Mapping[str, str]
+"""The fields of the cluster that a template needs, by their names."""
+Params = Mapping[str, Any]
+"""The parameters of a disk, by their names."""
+Id = Sequence[Any]
+"""Where a volume is, in its template's terms; empty before it is anywhere."""
 
 
 class Opened(StrEnum):
@@ -191,26 +197,13 @@ class Site:
 
     node: str
     hypervisor: str = "kvm"
-    settings: Mapping[str, str] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
+    params: Params = field(default_factory=dict)
     providers: Mapping[str, Provider] = field(default_factory=dict)
     pool: str = ""
     holders: Sequence[Holder] = ()
 
 
-Steps = Generator[Command, Output, Outcome]
-"""Yield commands, receive outputs, return what changed."""
-Finding = Generator[Command, Output, Where]
-"""Yield commands, receive outputs, return where the disk is."""
-Measuring = Generator[Command, Output, Mib]
-"""Yield commands, receive outputs, return how large the volume is."""
-Examining = Generator[Command, Output, tuple[Need, ...]]
-"""Yield commands, receive outputs, return what is needed, and whether it is there."""
-Surveying = Generator[Command, Output, tuple[Unit, ...]]
-"""Yield commands, receive outputs, return what storage units there are."""
-Listing = Generator[Command, Output, tuple[Volume, ...]]
-"""Yield commands, receive outputs, return which volumes there are."""
-
-
-Watching = Generator[Command, Output, tuple[MirrorState, ...]]
-"""Yield commands, receive outputs, return a node's side of all mirrored disks."""
+R = TypeVar("R")
+Steps = Generator[Command, Output, R]
+"""Yield commands, receive outputs, return what came of it."""

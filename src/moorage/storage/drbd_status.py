@@ -9,7 +9,7 @@ from moorage.model import MirrorState
 
 _DEVICE = re.compile(
     r"^\s*(?P<minor>\d+): cs:(?P<connection>\w+)"
-    r"(?: ro:(?P<role>\w+)/(?P<peer_role>\w+))?"
+    r"(?: ro:(?P<role>\w+)/\w+)?"
     r"(?: ds:(?P<disk>\w+)/(?P<peer_disk>\w+))?"
 )
 _PROGRESS = re.compile(r"sync'ed:\s*(?P<percent>[\d.]+)%")

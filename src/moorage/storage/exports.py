@@ -6,7 +6,7 @@ once its files are synced it takes the name of an older one, which is then delet
 Each step bears to be interrupted and repeated.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -15,26 +15,16 @@ from msgspec.structs import replace
 
 from moorage.errors import BadInput, Failed, NotFound
 from moorage.model.export import HALF_MADE, REPLACED, Dump, Export, Form, check_name
-from moorage.units import Mib
+from moorage.units import Mib, mib_for
 
-from .command import (
-    Command,
-    Opened,
-    Outcome,
-    Output,
-    Steps,
-)
+from .command import Command, Opened, Outcome, Steps
 from .exports_ini import from_ini, to_ini
 
 MANIFEST, INI = "manifest.json", "config.ini"
 MARK = ".mark"
 """The file that says who began an export that grows; a whole one has none."""
-_MIB = 1024 * 1024
 _SUM = 64
 """Digits of a SHA-256."""
-
-Sealing = Generator[Command, Output, Export]
-Finding = Generator[Command, Output, list[Export]]
 
 
 class Exports:
@@ -48,8 +38,6 @@ class Exports:
 
     def __init__(self, root: str) -> None:
         self.root = root
-
-    # -- where --------------------------------------------------------------------
 
     def folder(self, name: str) -> str:
         """Return the directory of an export."""
@@ -67,9 +55,7 @@ class Exports:
         """Return the path of a dump of an export."""
         return f"{self.folder(name)}/{check_name(dump.file)}"
 
-    # -- making one ---------------------------------------------------------------
-
-    def begin(self, name: str, mark: str) -> Steps:
+    def begin(self, name: str, mark: str) -> Steps[Outcome]:
         """Make a directory with a mark; what an interrupted export left goes away."""
         draft = self.draft(name)
         yield Command(("mkdir", "--parents", "--", self.root))
@@ -78,7 +64,7 @@ class Exports:
         yield _written(f"{draft}/{MARK}", mark)
         return Outcome.CHANGED
 
-    def sweep(self, name: str, mark: str) -> Steps:
+    def sweep(self, name: str, mark: str) -> Steps[Outcome]:
         """Remove what grew of an export with this mark, and nothing else."""
         draft = self.draft(name)
         told = yield _read(f"{draft}/{MARK}")
@@ -87,7 +73,7 @@ class Exports:
         yield _gone(draft)
         return Outcome.CHANGED
 
-    def drop(self, name: str) -> Steps:
+    def drop(self, name: str) -> Steps[Outcome]:
         """Remove what is no export: what grew, and what was replaced.
 
         An older export whose place nothing took comes back.
@@ -104,7 +90,7 @@ class Exports:
 
     def seal(
         self, name: str, export: Export, filled: Mapping[str, Mapping[str, Any]]
-    ) -> Sealing:
+    ) -> Steps[Export]:
         """Write the manifest with lengths and checksums, and sync every file."""
         draft = self.draft(name)
         found = list[Dump]()
@@ -129,7 +115,7 @@ class Exports:
         yield _at(Opened.DIRECTORY, "sync", "--", draft)
         return sealed
 
-    def publish(self, name: str) -> Steps:
+    def publish(self, name: str) -> Steps[Outcome]:
         """Give a sealed export its name; :meth:`drop` removes what it replaced.
 
         Either it is done, or what was there before is there again.
@@ -153,7 +139,7 @@ class Exports:
             yield _at(Opened.DIRECTORY, "sync", "--", self.root)
         return Outcome.CHANGED
 
-    def remove(self, name: str, mark: str) -> Steps:
+    def remove(self, name: str, mark: str) -> Steps[Outcome]:
         """Make an export one that is not there; :meth:`drop` gives its room back."""
         folder, draft = self.folder(name), self.draft(name)
         if (yield from _missing(folder)):
@@ -165,9 +151,7 @@ class Exports:
             yield _written(f"{draft}/{MARK}", mark)
         return Outcome.CHANGED
 
-    # -- looking ------------------------------------------------------------------
-
-    def every(self) -> Finding:
+    def every(self) -> Steps[list[Export]]:
         """Return every export, half-made ones with their problem."""
         told = yield Command(
             (
@@ -184,7 +168,7 @@ class Exports:
                 found.append((yield from self._one(name)))
         return found
 
-    def _one(self, name: str) -> Sealing:
+    def _one(self, name: str) -> Steps[Export]:
         try:
             return (yield from self.read(name))
         except (BadInput, Failed, NotFound) as error:
@@ -192,7 +176,7 @@ class Exports:
             problem = "it is half made" if half else error.message
             return Export(name=name, problem=problem)
 
-    def read(self, name: str) -> Sealing:
+    def read(self, name: str) -> Steps[Export]:
         """Return an export by its manifest, or by what Ganeti wrote.
 
         Raises
@@ -213,7 +197,7 @@ class Exports:
             )
         return _checked((yield from self._measured(name, told.stdout)))
 
-    def _measured(self, name: str, text: str) -> Sealing:
+    def _measured(self, name: str, text: str) -> Steps[Export]:
         """Return what Ganeti wrote, with the length of each dump."""
         export = _checked(from_ini(name, text))
         found = list[Dump]()
@@ -222,7 +206,7 @@ class Exports:
             found.append(replace(dump, bytes=length or 0))
         return replace(export, dumps=tuple(found))
 
-    def verified(self, name: str, dump: Dump) -> Generator[Command, Output, str]:
+    def verified(self, name: str, dump: Dump) -> Steps[str]:
         """Return what is wrong with a dump, in a sentence; empty if nothing is."""
         path = self.dump(name, dump)
         length = yield from _length(path)
@@ -239,8 +223,6 @@ class Exports:
                 "checksum differs"
             )
         return ""
-
-    # -- dumps --------------------------------------------------------------------
 
     def blank(self, name: str, dump: Dump) -> Command:
         """Return what makes the file that a running guest's data are copied into."""
@@ -268,19 +250,19 @@ def _checked(export: Export) -> Export:
     return export
 
 
-def _missing(path: str) -> Generator[Command, Output, bool]:
+def _missing(path: str) -> Steps[bool]:
     found = yield _at(Opened.DIRECTORY, "test", "-d", path, check=False)
     return bool(found.code)
 
 
-def _length(path: str) -> Generator[Command, Output, int | None]:
+def _length(path: str) -> Steps[int | None]:
     found = yield _at(
         Opened.FILE, "stat", "--dereference", "--format=%s", "--", path, check=False
     )
     return None if found.code else int(found.stdout.strip() or 0)
 
 
-def _held(path: str, dump: Dump, length: int) -> Generator[Command, Output, Mib]:
+def _held(path: str, dump: Dump, length: int) -> Steps[Mib]:
     """Return the MiB that a dump needs to be restored, at least those of its disk.
 
     Storage rounds up: the volume of a disk may be larger than it was asked for.
@@ -294,10 +276,10 @@ def _held(path: str, dump: Dump, length: int) -> Generator[Command, Output, Mib]
             reads=True,
         )
         length = json.decode(told.stdout, type=dict[str, Any])["virtual-size"]
-    return max(dump.size, Mib(-(-length // _MIB)))
+    return max(dump.size, mib_for(length))
 
 
-def _digest(path: str) -> Generator[Command, Output, str]:
+def _digest(path: str) -> Steps[str]:
     told = yield _at(Opened.FILE, "sha256sum", "--binary", "--", path)
     return told.stdout.lstrip("\\")[:_SUM]
 

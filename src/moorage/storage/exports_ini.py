@@ -29,9 +29,6 @@ def _parser() -> ConfigParser:
     return found
 
 
-# -- for Ganeti --------------------------------------------------------------------
-
-
 def to_ini(export: Export, filled: Sections) -> str:
     """Return the description of an export of an instance.
 
@@ -104,9 +101,6 @@ def _numbered(word: str, number: int, told: Mapping[str, str]) -> dict[str, str]
 
 def _text(value: object) -> str:
     return str(value).replace("\n", " ")
-
-
-# -- from Ganeti -------------------------------------------------------------------
 
 
 def from_ini(name: str, text: str) -> Export:

@@ -3,19 +3,18 @@
 
 import json
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from moorage.errors import BadInput, Failed
 from moorage.model import Disk
-from moorage.storage.command import Command, Output
-from moorage.units import Mib
+from moorage.storage.command import Command, Steps
+from moorage.units import MIB, Mib
 
 Row = Mapping[str, str]
 """One line of a report; sizes in bytes."""
 
 _KINDS = {"lvs": "lv", "vgs": "vg", "pvs": "pv"}
-_MIB = 1024 * 1024
 _MISSING = "[unknown]"
 _NAME = re.compile(r"[A-Za-z0-9_+.][A-Za-z0-9_+.-]{0,126}")
 
@@ -40,7 +39,7 @@ def device(group: str, name: str) -> str:
 
 def report(
     program: str, which: str, fields: str, *of: str, whole: bool = False
-) -> Generator[Command, Output, list[Row]]:
+) -> Steps[list[Row]]:
     """Ask ``lvs``, ``vgs`` or ``pvs``; nothing that fits is no failure.
 
     Parameters
@@ -70,7 +69,7 @@ def usable(row: Row) -> Mib:
     >>> usable({"vg_free": "8388608", "vg_missing_pv_count": "0"})
     8
     """
-    return Mib(0 if int(row["vg_missing_pv_count"]) else int(row["vg_free"]) // _MIB)
+    return Mib(0 if int(row["vg_missing_pv_count"]) else int(row["vg_free"]) // MIB)
 
 
 def words(text: str) -> list[str]:
@@ -119,10 +118,10 @@ def alone(disk: Disk, spindles: int, devices: Sequence[Row]) -> Layout:
             disk=disk.uuid,
         )
     room = sum(int(row["pv_free"]) for row in devices if row["pv_name"] in taken)
-    if room < disk.size * _MIB:
+    if room < disk.size * MIB:
         raise Failed(
             f"{spindles} spindles are not enough for the {disk.size} MiB of disk "
-            f"{disk.label}: they have {room // _MIB} MiB",
+            f"{disk.label}: they have {room // MIB} MiB",
             disk=disk.uuid,
         )
     return Layout((), tuple(taken))

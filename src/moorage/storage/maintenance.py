@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Looking after a node's LVM itself, whatever disks are in it."""
 
-from collections.abc import Generator
-
 from moorage.errors import Failed
 from moorage.model.lvm import LogicalVolume, Lvm, PhysicalVolume
-from moorage.units import Mib
+from moorage.units import MIB, Mib, mib_for
 
 from . import lvm
-from .command import Command, Output
-
-_MIB = 1024 * 1024
-Doing = Generator[Command, Output, None]
+from .command import Command, Steps
 
 
-def survey() -> Generator[Command, Output, Lvm]:
+def survey() -> Steps[Lvm]:
     """Return what there is; nothing where LVM is not installed."""
     try:
         devices = yield from lvm.report(
@@ -36,8 +31,8 @@ def _physical(row: lvm.Row) -> PhysicalVolume:
     return PhysicalVolume(
         name=row["pv_name"],
         group=row["vg_name"],
-        size=Mib(int(row["pv_size"]) // _MIB),
-        free=Mib(int(row["pv_free"]) // _MIB),
+        size=Mib(int(row["pv_size"]) // MIB),
+        free=Mib(int(row["pv_free"]) // MIB),
         allocatable=row["pv_allocatable"] == "allocatable",
     )
 
@@ -46,16 +41,16 @@ def _logical(group: str, row: lvm.Row) -> LogicalVolume:
     return LogicalVolume(
         group=group,
         name=row["lv_name"],
-        size=Mib(-(-lvm.size_of(row) // _MIB)),
+        size=mib_for(lvm.size_of(row)),
         devices=tuple(lvm.devices_of(row)),
     )
 
 
-def allocatable(device: str, *, wanted: bool) -> Doing:
+def allocatable(device: str, *, wanted: bool) -> Steps[None]:
     """Say whether new volumes may lie on a device."""
     yield Command(("pvchange", "--allocatable", "y" if wanted else "n", device))
 
 
-def repair(group: str) -> Doing:
+def repair(group: str) -> Steps[None]:
     """Take devices that are gone out of a volume group, and what lay on them."""
     yield Command(("vgreduce", "--removemissing", "--force", group))

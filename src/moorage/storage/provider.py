@@ -62,6 +62,23 @@ class FileFact:
     executable: bool = False
     distrust: str = ""
 
+    def problem(self, name: str, path: str, *, runs: bool) -> str:
+        """Return why the file `name` in a directory is of no use; empty if it is.
+
+        Parameters
+        ----------
+        runs
+            Whether it is a script.
+        """
+        told = f"File '{name}' under path '{path}'"
+        if self.missing:
+            return f"{told} is missing ({self.missing})"
+        if not self.regular:
+            return f"{told} is not a regular file"
+        if self.distrust:
+            return f"{told} is not trusted: {self.distrust}"
+        return f"{told} is not executable" if runs and not self.executable else ""
+
 
 def room_key(key: str, pool: str) -> str:
     """Return the key of a storage unit, of a storage pool that is a room of its own.
@@ -96,13 +113,16 @@ def judge(name: str, path: str, files: Mapping[str, FileFact], listed: str) -> P
     """
     required = (*SCRIPTS, PARAMETERS)
     present = [one for one in OPTIONAL if not files[one].missing]
-    problems = (_problem(one, path, files[one]) for one in (*required, *present))
+    problems = (
+        files[one].problem(one, path, runs=one != PARAMETERS)
+        for one in (*required, *present)
+    )
     return Provider(
         name=name,
         path=path,
         optional=tuple(present),
         parameters=parse_parameters(listed),
-        problem=next((problem for problem in problems if problem), ""),
+        problem=next(filter(None, problems), ""),
     )
 
 
@@ -115,19 +135,6 @@ def unreadable(name: str, path: str, why: str) -> Provider:
     """Return the record of a provider whose list of parameters cannot be read."""
     problem = f"Error while reading the EXT parameters file at {path}/{PARAMETERS}"
     return Provider(name=name, path=path, problem=f"{problem}: {why}")
-
-
-def _problem(name: str, path: str, fact: FileFact) -> str:
-    told = f"File '{name}' under path '{path}'"
-    if fact.missing:
-        return f"{told} is missing ({fact.missing})"
-    if not fact.regular:
-        return f"{told} is not a regular file"
-    if fact.distrust:
-        return f"{told} is not trusted: {fact.distrust}"
-    if name != PARAMETERS and not fact.executable:
-        return f"{told} is not executable"
-    return ""
 
 
 def parse_parameters(listed: str) -> dict[str, str]:

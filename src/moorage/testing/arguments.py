@@ -5,7 +5,6 @@ from collections.abc import Collection, MutableMapping, Sequence
 from typing import Any
 
 Records = MutableMapping[str, dict[str, Any]]
-MIB = 1024 * 1024
 
 
 def parsed(

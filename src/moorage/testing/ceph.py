@@ -9,19 +9,15 @@ import json
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from moorage.errors import Failed
-
-from .foreign import Foreign
+from .foreign import Foreign, run, until
 
 POOL, SECOND = "rbd", "fast"
 USER = "guests"
 """The client that may use images of these pools, and nothing else."""
-_PATIENCE = 300.0
 _CONF = """\
 [global]
 fsid = {fsid}
@@ -99,13 +95,11 @@ class Ceph(Foreign):
     def ask(self, *words: str) -> str:
         """Run a program of Ceph's, as the administrator; return what it prints."""
         program, *rest = words
-        return _run(program, "--conf", str(self.conf), *rest)
+        return run(program, "--conf", str(self.conf), *rest)
 
     def told(self, *words: str) -> Any:  # noqa: ANN401
         """Run a program of Ceph's; return its answer, which is JSON."""
         return json.loads(self.ask(*words, "--format", "json"))
-
-    # -- starting ---------------------------------------------------------------------
 
     def _start(self) -> None:
         fsid, osd = str(uuid4()), str(uuid4())
@@ -116,7 +110,7 @@ class Ceph(Foreign):
         for name in ("mon", "mgr", "osd"):
             (home / name).mkdir()
         monitor = ("--add", "a", f"{self._address}:6789", map_)
-        _run("monmaptool", "--create", "--fsid", fsid, *monitor)
+        run("monmaptool", "--create", "--fsid", fsid, *monitor)
         keyring = ("--keyring", str(home / "keyring"))
         self.ask("ceph-mon", "--mkfs", "-i", "a", "--monmap", map_, *keyring)
         self._daemon("ceph-mon", "a")
@@ -130,10 +124,10 @@ class Ceph(Foreign):
 
     def _make_keys(self) -> None:
         keyring = str(self._home / "keyring")
-        _run("ceph-authtool", "--create-keyring", keyring)
+        run("ceph-authtool", "--create-keyring", keyring)
         for name, caps in _CAPS.items():
             words = [word for cap in caps.items() for word in ("--cap", *cap)]
-            _run("ceph-authtool", keyring, "--gen-key", "--name", name, *words)
+            run("ceph-authtool", keyring, "--gen-key", "--name", name, *words)
 
     def _daemon(self, program: str, name: str) -> None:
         argv = (program, "--conf", str(self.conf), "-i", name, "-f")
@@ -144,19 +138,7 @@ class Ceph(Foreign):
 
     def wait_for_room(self) -> None:
         """Wait until the manager has told how much room there is."""
-        end = time.monotonic() + _PATIENCE
-        while len(self.told("ceph", "df")["pools"]) < 2:
-            if time.monotonic() > end:
-                raise Failed(
-                    "Ceph has no room: its OSD or its manager does not come up"
-                )
-            time.sleep(0.2)
-
-
-def _run(*argv: str) -> str:
-    done = subprocess.run(
-        argv, capture_output=True, text=True, check=False, timeout=_PATIENCE
-    )
-    if done.returncode:
-        raise Failed(f"{' '.join(argv)}: {done.stderr.strip()}")
-    return done.stdout
+        until(
+            lambda: len(self.told("ceph", "df")["pools"]) >= 2,
+            "Ceph has no room: its OSD or its manager does not come up",
+        )

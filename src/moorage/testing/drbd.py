@@ -84,8 +84,6 @@ class Drbd:
         elif self.devices[peer]["data"]:
             self._put(self.devices[peer]["data"], data=word)
 
-    # -- what the devices do -----------------------------------------------------------
-
     def _settle(self) -> None:
         """Let devices that have found each other compare their generations."""
         for key in sorted(self.devices):
@@ -153,8 +151,6 @@ class Drbd:
     def _set(self, key: str, **changes: Any) -> None:  # noqa: ANN401
         self.devices[key] = self.devices[key] | changes
 
-    # -- what is seen ------------------------------------------------------------------
-
     def _line(self, key: str) -> Iterator[str]:
         device, peer = self.devices[key], self._peer(key)
         minor = key.split(" ")[1]
@@ -180,8 +176,6 @@ class Drbd:
         if self.devices[key]["left"]:
             return "SyncTarget"
         return "SyncSource" if self.devices[peer]["left"] else "Connected"
-
-    # -- drbdsetup and drbdmeta --------------------------------------------------------
 
     def _meta(self, node: str, words: list[str]) -> Output:
         volume = f"{node} {words[3].removeprefix('/dev/')}"

@@ -8,8 +8,8 @@ from typing import Any
 
 from moorage.errors import CommandFailed
 from moorage.storage import Command, Output
+from moorage.units import MIB
 
-from .arguments import MIB
 from .contents import copied, place
 from .stored import Stored
 

@@ -10,16 +10,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from moorage.errors import Failed
 
-from .foreign import Foreign
+from .foreign import Foreign, run, until
 
 VOLUME = "gv0"
-_PATIENCE = 300.0
 _SETTINGS = """\
 volume management
     type mgmt/glusterd
@@ -75,14 +73,7 @@ class Gluster(Foreign):
     def ask(self, *words: str) -> str:
         """Run Gluster's command line; return what it prints."""
         socket = f"--glusterd-sock={self._home}/socket"
-        argv = ("gluster", socket, "--mode=script", *words)
-        done = subprocess.run(
-            argv, capture_output=True, text=True, check=False, timeout=_PATIENCE
-        )
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip()
-            raise Failed(f"gluster {' '.join(words)}: {said}")
-        return done.stdout
+        return run("gluster", socket, "--mode=script", *words)
 
     def add(self, volume: str) -> Path:
         """Make a volume and start it; return what is in it, as the machine sees it."""
@@ -101,17 +92,11 @@ class Gluster(Foreign):
         argv = ("glusterd", "--no-daemon", f"--volfile={settings}", *own)
         null = subprocess.DEVNULL
         self._daemon = subprocess.Popen(argv, stdin=null, stdout=null, stderr=null)
-        self._wait()
+        until(self._answers, "Gluster does not answer")
         self.add(VOLUME)
 
-    def _wait(self) -> None:
-        end = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                self.ask("pool", "list")
-            except Failed:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.2)
-            else:
-                return
+    def _answers(self) -> bool:
+        try:
+            return bool(self.ask("pool", "list"))
+        except Failed:
+            return False

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from moorage.storage import Output
+from moorage.units import MIB
 
-from .arguments import MIB, Records, parsed
+from .arguments import Records, parsed
 
 GROUP = "xenvg"
 """The volume group that every simulated node has, unless somebody takes it away."""
@@ -43,8 +44,6 @@ class Lvm:
         options, operands = parsed(argv, _SWITCHES)
         output: Output = getattr(self, f"_{program}")(options, operands)
         return output
-
-    # -- looking ----------------------------------------------------------------------
 
     def _group(self, name: str) -> Mapping[str, Any] | None:
         known = self._groups.get(f"{self._node} {name}")
@@ -111,8 +110,6 @@ class Lvm:
     def _closed(self, name: str) -> list[str]:
         """Return the devices that take no new volumes."""
         return list(self._groups.get(f"{self._node} {name}", {}).get("closed", ()))
-
-    # -- changing ---------------------------------------------------------------------
 
     def _lvcreate(self, options: Mapping[str, str], operands: list[str]) -> Output:
         if "--snapshot" in options:

@@ -11,10 +11,9 @@ from moorage.node.hooks import Hooks
 from moorage.node.host import Memory
 from moorage.protocol import HookRun, Report, Said, silent
 from moorage.storage import Command, Output
-from moorage.units import Mib
+from moorage.units import MIB, Mib
 
 from . import exports
-from .arguments import MIB
 from .storage import San
 from .stored import EXPORTS_DIR, PROVIDERS_DIR
 
@@ -161,9 +160,8 @@ class SimMachine:
         return Output(f"{MIB} {room} {max(0, room - self.used())}\n")
 
     @asynccontextmanager
-    async def exported(self, uri: str, *, writable: bool) -> AsyncIterator[str | None]:
+    async def exported(self, uri: str) -> AsyncIterator[str | None]:
         """Pretend that a URI is a file."""
-        del writable
         if not self.serves:
             yield None
             return

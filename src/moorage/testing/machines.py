@@ -12,13 +12,14 @@ Root is needed, overlayfs, and cgroup v2.
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from moorage.errors import CommandFailed, Failed, NotSupported
+from moorage.errors import CommandFailed, NotSupported
+
+from .foreign import until
 
 _BOOT = r"""
 set -eu
@@ -64,7 +65,6 @@ exec env -i container=machine PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 
 _NAMESPACES = ("--mount", "--pid", "--uts", "--ipc", "--net", "--cgroup")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_STEP = 0.05
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Switch:
         )
         here = Path("/proc/self/ns/net").readlink()
         there = Path(f"/proc/{self.pid}/ns/net")
-        _until(lambda: there.readlink() != here, "there is no switch")
+        until(lambda: there.readlink() != here, "there is no switch")
         self._ip("link", "add", "switch", "type", "bridge")
         self._ip("link", "set", "switch", "up")
         return self
@@ -135,7 +135,7 @@ class Machine:
         Raises
         ------
         Failed
-            If it does not come up within two minutes.
+            If it does not come up in time.
         """
         for part in ("upper", "work", "top"):
             (self.root / part).mkdir(parents=True, exist_ok=True)
@@ -154,9 +154,9 @@ class Machine:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        _until(lambda: self.pid is not None, f"{self.name} does not boot")
+        until(lambda: self.pid is not None, f"{self.name} does not boot")
         self.switch.plug(self.name, self.pid or 0)
-        _until(self._is_up, f"{self.name} does not come up")
+        until(self._is_up, f"{self.name} does not come up")
 
     def _cgroup(self) -> Path:
         """Return a cgroup for the machine; systemd takes it for the whole."""
@@ -217,12 +217,12 @@ class Machine:
             said = self.run(f"{{ {command}; }} && echo yes", check=False)
             return said.endswith("yes\n")
 
-        _until(does, f"{self.name}: '{command}' does not end well", seconds)
+        until(does, f"{self.name}: '{command}' does not end well", seconds)
 
     def reboot(self) -> None:
         """Let it shut down as it should, and turn it on again."""
         self.run("systemctl reboot", check=False)
-        _until(lambda: self.pid is None, f"{self.name} does not shut down")
+        until(lambda: self.pid is None, f"{self.name} does not shut down")
         self._forget()
         self.boot()
 
@@ -241,7 +241,7 @@ class Machine:
         """Turn it off, and remove its files."""
         self.pull_plug()
         groups = self._cgroup()
-        _until(lambda: _empty(groups), f"processes of {self.name} are left")
+        until(lambda: _empty(groups), f"processes of {self.name} are left")
         for path in [*sorted(groups.rglob("*/"), reverse=True), groups]:
             path.rmdir()
         shutil.rmtree(self.root)
@@ -249,11 +249,3 @@ class Machine:
 
 def _empty(group: Path) -> bool:
     return "populated 0" in (group / "cgroup.events").read_text()
-
-
-def _until(true: Callable[[], bool], complaint: str, seconds: float = 120.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            raise Failed(f"{complaint} after {seconds:g} s")
-        time.sleep(_STEP)

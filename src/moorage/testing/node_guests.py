@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -23,6 +22,7 @@ from moorage.errors import Failed
 from moorage.node.hypervisors.kvm.accelerator import emulated
 from moorage.testing.guest_image import ARGUMENTS
 
+from .foreign import run, until
 from .guest import PATIENCE, Guest
 
 _MEMORY = 512
@@ -62,7 +62,7 @@ class NodeGuest:
         self._mac = f"52:54:00:00:00:{number:02x}"
         sizes = [(f"disk{at}", size) for at, size in enumerate(disks)]
         self._images = [self._image(*one) for one in (*sizes, (_STATE, _STATE_MIB))]
-        _run("mkfs.ext4", "-q", str(self._home / _STATE))
+        run("mkfs.ext4", "-q", str(self._home / _STATE))
         self._running: list[subprocess.Popen[bytes]] = []
 
     def _image(self, name: str, size: int) -> Path:
@@ -84,7 +84,7 @@ class NodeGuest:
                 "--thread-pool-size=2",
                 log=log.fileno(),
             )
-            _wait_for(self._home / "files")
+            until((self._home / "files").exists, "there are no files")
             self._spawn("qemu-system-x86_64", *self._words(guest), log=log.fileno())
 
     def _spawn(self, *argv: str, log: int) -> None:
@@ -188,17 +188,17 @@ class NodeGuests:
         self.nodes: list[NodeGuest] = []
 
     def __enter__(self) -> Self:
-        _ip("link", "add", self._bridge, "type", "bridge")
-        _ip("addr", "add", f"{self.address}/24", "dev", self._bridge)
-        _ip("link", "set", self._bridge, "up")
+        run("ip", "link", "add", self._bridge, "type", "bridge")
+        run("ip", "addr", "add", f"{self.address}/24", "dev", self._bridge)
+        run("ip", "link", "set", self._bridge, "up")
         return self
 
     def __exit__(self, *_: object) -> None:
         for node in self.nodes:
             node.lose_power()
             with suppress(Failed):
-                _ip("link", "del", node.tap)
-        _ip("link", "del", self._bridge)
+                run("ip", "link", "del", node.tap)
+        run("ip", "link", "del", self._bridge)
         shutil.rmtree(self._home)
 
     def add(self, *disks: int) -> NodeGuest:
@@ -208,25 +208,7 @@ class NodeGuests:
         """
         node = NodeGuest(self._home, self._network, len(self.nodes) + 1, disks)
         self.nodes.append(node)
-        _ip("tuntap", "add", node.tap, "mode", "tap")
-        _ip("link", "set", node.tap, "master", self._bridge, "up")
+        run("ip", "tuntap", "add", node.tap, "mode", "tap")
+        run("ip", "link", "set", node.tap, "master", self._bridge, "up")
         node.start(self._guest)
         return node
-
-
-def _ip(*words: str) -> None:
-    _run("ip", *words)
-
-
-def _run(*argv: str) -> None:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Failed(f"{' '.join(argv)}: {done.stderr.strip()}")
-
-
-def _wait_for(path: Path) -> None:
-    end = time.monotonic() + PATIENCE
-    while not path.exists():
-        if time.monotonic() > end:
-            raise Failed(f"{path} does not appear")
-        time.sleep(0.01)

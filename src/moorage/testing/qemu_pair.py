@@ -6,13 +6,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from uuid import uuid4
 
 from msgspec.structs import replace
 
-from moorage.errors import Failed
 from moorage.node.hypervisors.base import Drive, GuestSpec
 from moorage.node.hypervisors.kvm import Kvm
 from moorage.node.images import Images
@@ -20,10 +18,10 @@ from moorage.storage import Where
 from moorage.testing.guest_image import ARGUMENTS
 from moorage.units import Mib
 
+from .foreign import until
 from .guest import Guest
 
 _DISK_MIB = 32
-_PATIENCE = 300.0
 
 
 class Lab:
@@ -67,8 +65,6 @@ class Lab:
             for guest in await node.guests():
                 await node.stop(guest.uuid, 0)
 
-    # -- guests -------------------------------------------------------------------
-
     def spec(self, *drives: Drive, **hvparams: object) -> GuestSpec:
         """Return a tiny guest of 128 MiB that boots with a kernel of the node's."""
         kernel = {
@@ -88,8 +84,6 @@ class Lab:
     def inside(self, node: Kvm, spec: GuestSpec) -> Guest:
         """Return a client that runs commands in the guest."""
         return Guest(node.channel(spec.uuid))
-
-    # -- drives -------------------------------------------------------------------
 
     def drive(self, kind: str, slot: int = 0) -> Drive:
         """Return a new drive of 32 MiB, with data in a ``file`` or behind ``nbd``."""
@@ -126,13 +120,5 @@ class Lab:
             *("--export", "type=nbd,id=e,node-name=r,name=d,writable=on"),
         ]
         self._daemons.append(subprocess.Popen(argv, stdin=subprocess.DEVNULL))
-        _wait_for(path)
+        until(path.exists, f"no daemon comes up at {path}")
         return Where(uris={"kvm": f"nbd:unix:{path}:exportname=d"})
-
-
-def _wait_for(path: Path) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not path.exists():
-        if time.monotonic() > end:
-            raise Failed(f"no daemon came up at {path}")
-        time.sleep(0.01)

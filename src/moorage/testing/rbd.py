@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from moorage.storage import Output
+from moorage.units import MIB
 
-from .arguments import MIB, Records, parsed
+from .arguments import Records, parsed
 
 POOL = "rbd"
 """The pool that there is, unless images are made in another one."""
@@ -60,8 +61,6 @@ class Rbd:
             return Output(f"error opening image {name}", _ABSENT)
         self._volumes[name] = found | new
         return Output()
-
-    # -- verbs --------------------------------------------------------------------
 
     def _info(self, _options: Mapping[str, str], words: list[str]) -> Output:
         name, found = self._found(words[0])

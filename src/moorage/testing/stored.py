@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from moorage.model import Device
-from moorage.units import Mib
+from moorage.units import MIB, Mib
 
-from .arguments import MIB, Records
+from .arguments import Records
 from .drbd import Drbd
 
 GLUSTER_DIR = "/gluster"

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
 from moorage.storage import Command, Output
+from moorage.units import MIB
 
 from . import exports
-from .arguments import MIB
 from .lvm import PROGRAMS, Lvm
 from .rbd import Rbd
 from .stored import EXPORTS_DIR, Stored

@@ -72,8 +72,6 @@ class Fake:
         del again
         return None
 
-    # -- what is there ------------------------------------------------------------
-
     async def guests(self) -> list[GuestState]:
         """Return every guest."""
         found = map(_read, sorted(self.run_dir.glob(f"*{_SUFFIX}")))
@@ -97,8 +95,6 @@ class Fake:
             raise Failed(f"guest {uuid} does not run on this node", guest=uuid)
         return record
 
-    # -- start and stop -----------------------------------------------------------
-
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone."""
         record = _read(self._file(spec.uuid))
@@ -118,8 +114,6 @@ class Fake:
     async def reboot(self, uuid: str) -> None:
         """Reset a guest: nothing changes."""
         self._get(uuid)
-
-    # -- drives -------------------------------------------------------------------
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Plug a drive; one that is plugged is left alone."""
@@ -169,8 +163,6 @@ class Fake:
         sizes = record.sizes | {drive.disk: size}
         _write(self._file(uuid), _with_drives(record, sizes))
 
-    # -- mirrors ------------------------------------------------------------------
-
     async def mirror(self, uuid: str, disk: str, new: Drive, rate: int) -> None:
         """Note that a drive is written twice; it takes no time."""
         del new, rate
@@ -212,8 +204,6 @@ class Fake:
     def _put_state(self, record: _Record, state: str) -> None:
         guest = replace(record.guest, state=state)
         _write(self._file(guest.uuid), replace(record, guest=guest))
-
-    # -- migration ----------------------------------------------------------------
 
     async def dump(
         self,

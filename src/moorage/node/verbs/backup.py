@@ -3,7 +3,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ from moorage.storage.uri import image_name
 from moorage.units import Mib
 
 from .context import NodeContext
-from .guest import told_of
+from .guest import places_of, told_of
 from .sizes import measured
 
 _LOG = logging.getLogger(__name__)
@@ -128,9 +128,6 @@ async def verify(at: NodeContext, args: VerifyExport, report: Report) -> list[st
     return [one for one in told if one]
 
 
-# -- out -------------------------------------------------------------------------------
-
-
 async def dump(at: NodeContext, args: DumpDisk, report: Report) -> None:
     """Copy a disk that is attached here into an export."""
     place = _place(at, args.disk, args.hypervisor)
@@ -184,9 +181,6 @@ async def dump_by_os(at: NodeContext, args: RunExportScript, report: Report) -> 
         await at.runner(report)(
             replace(script, stdout=target, images=images, limit=PATIENCE)
         )
-
-
-# -- in --------------------------------------------------------------------------------
 
 
 async def load(at: NodeContext, args: LoadDisk, report: Report) -> None:
@@ -261,9 +255,6 @@ def _dependent(one: Dump, told: str) -> str:
     return ""
 
 
-# -- parts -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A disk as `qemu-img` gets it: a word, and what of it is an image file."""
@@ -293,12 +284,8 @@ async def _script(
     at: NodeContext, action: str, args: WithSystem[None], index: int
 ) -> AsyncIterator[Command]:
     """Yield the command of an OS script that moves the data of one disk."""
-    async with AsyncExitStack() as stack:
-        local = [at.local(at.where(disk), args.hypervisor) for disk in args.disks]
-        places = [await stack.enter_async_context(one) for one in local]
-        install = told_of(at, args, places)
-        known = oses.usable(at.machine.oses())
-        yield oses.transfer(action, known, install, index)
+    async with places_of(at, args) as places:
+        yield oses.transfer(action, at.oses(), told_of(at, args, places), index)
 
 
 VERBS = (

@@ -9,7 +9,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from moorage.errors import NotFound, WrongState
-from moorage.model import Disk
+from moorage.model import Disk, Os
+from moorage.node import oses
 from moorage.node.attachments import Attachments
 from moorage.node.copies import Copies
 from moorage.node.creations import Creations
@@ -68,9 +69,7 @@ class NodeContext:
         return partial(self.run, report=report)
 
     @asynccontextmanager
-    async def local(
-        self, where: Where, hypervisor: str, *, writable: bool = True
-    ) -> AsyncIterator[Where]:
+    async def local(self, where: Where, hypervisor: str) -> AsyncIterator[Where]:
         """Yield a place with a path, as programs need that know no URI.
 
         A disk that has only a URI is a regular file meanwhile, of the same size; where
@@ -80,8 +79,12 @@ class NodeContext:
         if where.path or not uri:
             yield where
             return
-        async with self.machine.exported(uri, writable=writable) as path:
+        async with self.machine.exported(uri) as path:
             yield replace(where, path=path) if path else where
+
+    def oses(self) -> dict[str, Os]:
+        """Return the OS definition that each name stands for."""
+        return oses.usable(self.machine.oses())
 
     def hypervisor(self, name: str) -> Hypervisor:
         """Return a hypervisor of this node."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Verbs on one disk: a template's steps, driven on this node."""
 
-from collections.abc import Generator
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -28,7 +27,7 @@ from moorage.protocol import (
     silent,
 )
 from moorage.protocol.disk import ALONE, EXCLUSIVE, SEIZED
-from moorage.storage import Command, Outcome, Output, Site, Steps, Template, Where
+from moorage.storage import Outcome, Site, Steps, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
 from moorage.units import Mib
@@ -122,7 +121,7 @@ async def attach(at: NodeContext, args: AttachDisk, report: Report) -> Where:
     return where
 
 
-def _opening(template: Template, args: AttachDisk) -> Steps:
+def _opening(template: Template, args: AttachDisk) -> Steps[Outcome]:
     if args.opened == SEIZED:
         return template.seize(args.disk)
     if args.opened == ALONE:
@@ -210,7 +209,11 @@ def _check_device(
 
 
 async def _make(
-    at: NodeContext, args: OnDisk[object], made: Disk, steps: Steps, report: Report
+    at: NodeContext,
+    args: OnDisk[object],
+    made: Disk,
+    steps: Steps[Outcome],
+    report: Report,
 ) -> Outcome:
     """Run steps that make the volume of `made`, and remember what came of them."""
     before = await _there(at, args, made)
@@ -258,9 +261,7 @@ def _left_alone(at: NodeContext, disk: Disk) -> str:
     )
 
 
-async def _drive(
-    at: NodeContext, steps: Generator[Command, Output, R], report: Report = silent
-) -> R:
+async def _drive(at: NodeContext, steps: Steps[R], report: Report = silent) -> R:
     return await drive(steps, at.runner(report))
 
 

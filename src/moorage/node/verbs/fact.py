@@ -34,7 +34,6 @@ from moorage.protocol import (
 from moorage.storage import Site, Template, Where
 from moorage.storage.provider import usable
 from moorage.storage.templates import template_named
-from moorage.units import Mib
 
 from .context import NodeContext
 from .sizes import measured
@@ -48,7 +47,6 @@ async def facts(at: NodeContext, args: GetFacts, _report: Report) -> NodeFacts:
         hypervisors=tuple(sorted(at.hypervisors)),
         memory_total=memory.total,
         memory_free=memory.free,
-        memory_used=Mib(memory.total - memory.free),
         cpus=memory.cpus,
         bootid=memory.bootid,
         units=await _units(at, args),

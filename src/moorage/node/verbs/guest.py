@@ -179,27 +179,27 @@ async def console(at: NodeContext, args: FindConsole, _report: Report) -> str:
 
 async def verify_os(at: NodeContext, args: VerifySystem, _report: Report) -> None:
     """Let an OS definition look at its parameters."""
-    places = [at.where(disk) for disk in args.disks]
-    await oses.verify(oses.usable(at.machine.oses()), told_of(at, args, places), at.run)
+    told = told_of(at, args, [at.where(disk) for disk in args.disks])
+    await oses.verify(at.oses(), told, at.run)
 
 
 async def install(at: NodeContext, args: InstallSystem, report: Report) -> None:
     """Run the create script of an OS definition on the guest's disks."""
-    async with _places(at, args) as places:
-        told = replace(told_of(at, args, places), again=args.again)
-        await oses.create(oses.usable(at.machine.oses()), told, at.runner(report))
+    async with places_of(at, args) as places:
+        told = told_of(at, args, places)
+        await at.run(oses.command("create", at.oses(), told), report)
 
 
 async def rename(at: NodeContext, args: RenameSystem, report: Report) -> None:
     """Run the rename script of an OS definition on the guest's disks."""
-    async with _places(at, args) as places:
+    more = {"OLD_INSTANCE_NAME": args.old_name}
+    async with places_of(at, args) as places:
         told = told_of(at, args, places)
-        known = oses.usable(at.machine.oses())
-        await oses.rename(known, told, args.old_name, at.runner(report))
+        await at.run(oses.command("rename", at.oses(), told, **more), report)
 
 
 @asynccontextmanager
-async def _places(
+async def places_of(
     at: NodeContext, args: WithSystem[None]
 ) -> AsyncIterator[list[Where]]:
     """Yield where scripts find the guest's disks on this node."""
@@ -218,33 +218,12 @@ def told_of(
     places
         Where the disks are on this node.
     """
-    disks = tuple(
-        oses.OsDisk(
-            uuid=disk.uuid,
-            size=disk.size,
-            where=where,
-            served=where != at.where(disk),
-            mode=disk.mode,
-            name=disk.name,
-        )
+    filled = hvparams.filled(args.hypervisor, args.hvparams)
+    disks = (
+        oses.OsDisk(disk, where, served=where != at.where(disk))
         for disk, where in zip(args.disks, places, strict=True)
     )
-    return oses.Install(
-        instance=args.name,
-        os=args.os,
-        uuid=args.uuid,
-        primary_node=at.name,
-        secondary_nodes=args.secondaries,
-        ctime=args.ctime,
-        mtime=args.mtime,
-        beparams=args.beparams,
-        hypervisor=args.hypervisor,
-        disks=disks,
-        nics=args.nics,
-        networks=args.networks,
-        hvparams=hvparams.filled(args.hypervisor, args.hvparams),
-        osparams=args.osparams,
-    )
+    return oses.Install(replace(args, hvparams=filled), at.name, tuple(disks))
 
 
 def _spec(at: NodeContext, args: Whole[object]) -> GuestSpec:

@@ -20,10 +20,9 @@ from moorage.storage.command import Command, Site, Where
 from moorage.storage.printed import parse_attach
 from moorage.storage.templates.ext import Ext
 from moorage.storage.uri import image_name
-from moorage.units import Mib
+from moorage.units import MIB, Mib
 
 PASSES, FAILS, MOOT = "passes", "fails", "not applicable"
-_MIB = 1 << 20
 _WRITTEN = 64 * 1024
 """Bytes of a pattern: at the beginning of a volume, and at an offset of as many."""
 
@@ -170,8 +169,6 @@ class Bench:
         copy = with_fields(self.disk(volume=name), size=size, name=None, cname=name)
         return with_fields(copy, uuid=disk.uuid)
 
-    # -- scripts --------------------------------------------------------------------
-
     def script(
         self, action: str, disk: Disk, *args: object, **more: object
     ) -> Doing[Seen]:
@@ -240,8 +237,6 @@ class Bench:
             return replace(step, makes=self.copy_of(disk, disk.size))
         return replace(step, unmakes=disk) if action == "remove" else step
 
-    # -- volumes ----------------------------------------------------------------------
-
     def made(self, disk: Disk) -> Doing[Where]:
         """Make a volume and attach it; return where it is."""
         yield from self.must("create", disk)
@@ -297,7 +292,7 @@ class Bench:
     def expects_size(self, where: Where, size: Mib, when: str) -> Doing[None]:
         """Raise `Broken` unless a volume has `size` MiB, or more: storage rounds up."""
         found = yield from self.size_of(where)
-        if found < size * _MIB:
+        if found < size * MIB:
             raise Broken(f"{when} it has {found} bytes, and not {size} MiB")
 
     def write(self, where: Where, pattern: int) -> Doing[None]:

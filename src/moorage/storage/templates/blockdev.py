@@ -10,18 +10,11 @@ from moorage.model import Disk
 from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Finding,
-    Measuring,
-    Steps,
-    Where,
-)
-from moorage.units import Mib
+from moorage.storage.command import Command, Outcome, Steps, Where
+from moorage.units import MIB, Mib
 
 _ROOT = "/dev/disk/"
 """Where udev gives a device one name on all nodes."""
-_MIB = 1024 * 1024
 
 
 class BlockDevice(Template):
@@ -70,7 +63,7 @@ class BlockDevice(Template):
         rest = {key: value for key, value in given.items() if key != "adopt"}
         return super().parameters(rest)
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Check that the device is there."""
         path = self.adoptable(disk.volume)
         found = yield Command(("test", "-b", path), check=False, reads=True)
@@ -82,18 +75,18 @@ class BlockDevice(Template):
             )
         return Where(path=path, block=True)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Do nothing: the device stays as the operator set it up."""
         del disk
         return nothing()
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Let go of the device; its data stays."""
         del disk
         return nothing()
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the device's size."""
         yield from self.attach(disk)
         found = yield Command(("blockdev", "--getsize64", disk.volume), reads=True)
-        return Mib(int(found.stdout.strip() or 0) // _MIB)
+        return Mib(int(found.stdout.strip() or 0) // MIB)

@@ -6,27 +6,16 @@ disk is a resource with one device; each node has a volume with the data and one
 DRBD's metadata, which are driven by the template ``plain``.
 """
 
-from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace as with_params
 from typing import Any
 
 from moorage.errors import BadInput, Failed
-from moorage.model import Disk, MirrorState, Pair
+from moorage.model import Disk, MirrorState, Need, Pair
 from moorage.model.pair import META_SIZE
 from moorage.model.templates import FACTS
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Measuring,
-    Outcome,
-    Output,
-    Steps,
-    Watching,
-    Where,
-)
+from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
 from moorage.storage.drbd_side import (
     Side,
     aside_of,
@@ -51,9 +40,6 @@ _SOURCE = "0:0:0:1:1"
 _ON_ERROR = "detach"
 """What becomes of a disk that fails: the other copy serves the guest."""
 
-Asking = Generator[Command, Output, MirrorState | None]
-"""Yield commands, receive outputs, return what a device is doing."""
-
 
 class Drbd(Template):
     """A disk on two nodes, of which one writes and the other follows."""
@@ -65,8 +51,6 @@ class Drbd(Template):
         programs=(*Plain.capabilities.programs, "drbdsetup", "drbdmeta"),
         modules=("drbd",),
     )
-
-    # -- pure questions ----------------------------------------------------------------
 
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
@@ -110,19 +94,12 @@ class Drbd(Template):
         return Mib(size + META_SIZE)
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume group of the data."""
         del logical_id
         return Plain.unit_key(settings, params)
 
-    # -- verbs -------------------------------------------------------------------------
-
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the volumes of this node's copy, and its metadata.
 
         The data of the pair's first node counts, and the other copy is made from it.
@@ -143,7 +120,7 @@ class Drbd(Template):
             raise
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Stop the device, and destroy the volumes of this node's copy."""
         found = yield from self._down(disk)
         for child in disk.children:
@@ -151,7 +128,7 @@ class Drbd(Template):
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask for the volume groups of data and of metadata."""
         found = yield from Plain(self.site).examine()
         meta = self.site.params.get("metavg")
@@ -160,7 +137,7 @@ class Drbd(Template):
         site = with_params(self.site, params={"vg": meta})
         return (*found, *(yield from Plain(site).examine()))
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Set the device up, as far as it is not, and seek the other node."""
         data, meta = yield from self._volumes(disk)
         resource, minor = (yield from self._shown(disk)), self._side(disk).minor
@@ -177,14 +154,14 @@ class Drbd(Template):
         yield from self._connected(disk, resource)
         return Where(path=f"/dev/drbd{minor}", block=True)
 
-    def _volumes(self, disk: Disk) -> Generator[Command, Output, tuple[str, str]]:
+    def _volumes(self, disk: Disk) -> Steps[tuple[str, str]]:
         paths = []
         for child in disk.children:
             where = yield from self._plain.attach(child)
             paths.append(str(where.path))
         return paths[0], paths[1]
 
-    def _connected(self, disk: Disk, resource: Resource) -> Steps:
+    def _connected(self, disk: Disk, resource: Resource) -> Steps[Outcome]:
         """Seek the other node where it is said to be, and nowhere else."""
         mine, other = self._side(disk).addresses
         peer = f"{other.partition(':')[0]}:{resource.peer}"
@@ -202,14 +179,14 @@ class Drbd(Template):
         )
         return Outcome.CHANGED
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Stop the device; both volumes stay."""
         found = yield from self._down(disk)
         for child in disk.children:
             yield from self._plain.detach(child)
         return found
 
-    def _down(self, disk: Disk) -> Steps:
+    def _down(self, disk: Disk) -> Steps[Outcome]:
         resource = yield from self._shown(disk)
         if not resource.known or is_of_another(disk, resource):
             return Outcome.UNCHANGED
@@ -218,7 +195,7 @@ class Drbd(Template):
         yield setup("down", resource_name(self._side(disk).minor))
         return Outcome.CHANGED
 
-    def open(self, disk: Disk, *, exclusive: bool) -> Steps:
+    def open(self, disk: Disk, *, exclusive: bool) -> Steps[Outcome]:
         """Become the node that writes; not exclusively, beside the other one.
 
         DRBD itself refuses a second writer, and a copy that is not up to date. Alone it
@@ -226,11 +203,11 @@ class Drbd(Template):
         """
         return (yield from self._opened(disk, exclusive=exclusive, alone=False))
 
-    def open_alone(self, disk: Disk) -> Steps:
+    def open_alone(self, disk: Disk) -> Steps[Outcome]:
         """Become the node that writes, also when the other one cannot be reached."""
         return (yield from self._opened(disk, exclusive=True, alone=True))
 
-    def _opened(self, disk: Disk, *, exclusive: bool, alone: bool) -> Steps:
+    def _opened(self, disk: Disk, *, exclusive: bool, alone: bool) -> Steps[Outcome]:
         state = yield from self._state(disk)
         primary = state is not None and state.role == "Primary"
         if not exclusive:
@@ -242,7 +219,7 @@ class Drbd(Template):
             yield from self._two(disk, wanted=False)
         return Outcome.UNCHANGED if primary else Outcome.CHANGED
 
-    def seize(self, disk: Disk) -> Steps:
+    def seize(self, disk: Disk) -> Steps[Outcome]:
         """Become the node that writes, although this copy may lack what was written."""
         state = yield from self._state(disk)
         yield from self._met(disk, state, alone=True)
@@ -250,7 +227,9 @@ class Drbd(Template):
         yield from self._two(disk, wanted=False)
         return Outcome.CHANGED
 
-    def _met(self, disk: Disk, state: MirrorState | None, *, alone: bool) -> Steps:
+    def _met(
+        self, disk: Disk, state: MirrorState | None, *, alone: bool
+    ) -> Steps[Outcome]:
         """Wait for the other node: who goes on alone may go on with old data."""
         if (state and state.connected) or self._side(disk).other.offline:
             return Outcome.UNCHANGED
@@ -259,7 +238,7 @@ class Drbd(Template):
             self._side(disk).check_met((yield from self._state(disk)))
         return found
 
-    def close(self, disk: Disk) -> Steps:
+    def close(self, disk: Disk) -> Steps[Outcome]:
         """Stop writing, and follow the other node."""
         state = yield from self._state(disk)
         if state is None:
@@ -269,7 +248,7 @@ class Drbd(Template):
         yield from self._two(disk, wanted=False)
         return Outcome.CHANGED
 
-    def _two(self, disk: Disk, *, wanted: bool) -> Steps:
+    def _two(self, disk: Disk, *, wanted: bool) -> Steps[Outcome]:
         """Let both nodes write, or one."""
         resource = yield from self._shown(disk)
         if resource.two == wanted or not resource.peer:
@@ -279,7 +258,7 @@ class Drbd(Template):
         yield setup("net-options", *both, f"--allow-two-primaries={word}")
         return Outcome.CHANGED
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Enlarge this node's copy; on the node that writes, the device too.
 
         The other copy must have grown before.
@@ -292,22 +271,20 @@ class Drbd(Template):
             return Outcome.CHANGED
         return found
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep the note beside the data's volume."""
         return self._plain.setinfo(disk.children[0], text)
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the size of the data's volume."""
         return self._plain.measure(disk.children[0])
 
-    # -- verbs of a mirror -------------------------------------------------------------
-
-    def mirrors(self) -> Watching:
+    def mirrors(self) -> Steps[tuple[MirrorState, ...]]:
         """Return every device of this node that is set up."""
         told = yield Command(("cat", "/proc/drbd"), check=False, reads=True)
         return devices(told.stdout)
 
-    def initialise(self, disk: Disk) -> Steps:
+    def initialise(self, disk: Disk) -> Steps[Outcome]:
         """Write new metadata: on the first node of the pair, the data there counts."""
         pair = pair_kept(disk)
         yield self._side(disk).meta("create-md")
@@ -316,7 +293,7 @@ class Drbd(Template):
             yield self._side(disk).meta("set-gi", f"{generation}:{_SOURCE}")
         return Outcome.CHANGED
 
-    def meet(self, disk: Disk) -> Steps:
+    def meet(self, disk: Disk) -> Steps[Outcome]:
         """Wait until both nodes are connected; some seconds, and then go on."""
         limits = ("--wfc-timeout", "--degr-wfc-timeout", "--outdated-wfc-timeout")
         words = [f"{limit}={_CONNECTING}" for limit in limits]
@@ -327,7 +304,7 @@ class Drbd(Template):
         )
         return Outcome.UNCHANGED
 
-    def renew(self, disk: Disk) -> Steps:
+    def renew(self, disk: Disk) -> Steps[Outcome]:
         """Put new volumes in the place of this node's, and fill them from the other."""
         resource = yield from self._shown(disk)
         kept = yield from self._are_kept(disk)
@@ -342,7 +319,7 @@ class Drbd(Template):
         yield from self.attach(disk)
         return Outcome.CHANGED
 
-    def _swapped(self, disk: Disk) -> Steps:
+    def _swapped(self, disk: Disk) -> Steps[Outcome]:
         """Keep the volumes that are not kept aside yet; one that is lost cannot be."""
         for child in disk.children:
             aside = yield from self._plain.there(aside_of(child))
@@ -351,14 +328,14 @@ class Drbd(Template):
                 yield renamed(child, aside_of(child))
         return Outcome.CHANGED
 
-    def _are_kept(self, disk: Disk) -> Generator[Command, Output, bool]:
+    def _are_kept(self, disk: Disk) -> Steps[bool]:
         for child in disk.children:
             found = yield from self._plain.there(aside_of(child))
             if found:
                 return True
         return False
 
-    def restore(self, disk: Disk) -> Steps:
+    def restore(self, disk: Disk) -> Steps[Outcome]:
         """Put the old volumes back, and remove what took their place."""
         kept = yield from self._are_kept(disk)
         resource = yield from self._shown(disk)
@@ -373,7 +350,7 @@ class Drbd(Template):
             yield from self.attach(disk)
         return Outcome.CHANGED
 
-    def release(self, disk: Disk) -> Steps:
+    def release(self, disk: Disk) -> Steps[Outcome]:
         """Remove the old volumes, once there is a good copy besides them."""
         found = Outcome.UNCHANGED
         if (yield from self._are_kept(disk)):
@@ -383,18 +360,16 @@ class Drbd(Template):
             found = Outcome.CHANGED if Outcome.CHANGED in (found, removed) else found
         return found
 
-    # -- parts of verbs ----------------------------------------------------------------
-
     @property
     def _plain(self) -> Plain:
         return Plain(self.site)
 
-    def _state(self, disk: Disk) -> Asking:
+    def _state(self, disk: Disk) -> Steps[MirrorState | None]:
         """Return what the device is doing; None if it is not set up."""
         found, minor = (yield from self.mirrors()), self._side(disk).minor
         return next((one for one in found if one.minor == minor), None)
 
-    def _shown(self, disk: Disk) -> Generator[Command, Output, Resource]:
+    def _shown(self, disk: Disk) -> Steps[Resource]:
         name = resource_name(self._side(disk).minor)
         told = yield Command(("drbdsetup", "show", name), check=False, reads=True)
         return Resource() if told.code else Resource.read(told.stdout)

@@ -3,25 +3,23 @@
 
 import logging
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from moorage.errors import BadInput, CommandFailed, Failed, NotSupported
-from moorage.model import Disk, Need, Provider, Unit
+from moorage.model import Disk, Need, Provider, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.access import KERNELSPACE, USERSPACE, checked_access
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
     Command,
-    Examining,
-    Finding,
-    Listing,
+    Id,
     Outcome,
-    Output,
+    Params,
     Progress,
+    Settings,
     Steps,
-    Surveying,
     Where,
 )
 from moorage.storage.printed import parse_attach, parse_capacity, parse_list
@@ -70,8 +68,6 @@ class Ext(Template):
         provider=True,
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(provider, volume)``."""
@@ -79,7 +75,7 @@ class Ext(Template):
         return (provider, born.name(cls.name))
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the provider and all the parameters meant for it, as text."""
         cls._check_words(given)
         cls._provider_of(given)
@@ -89,7 +85,7 @@ class Ext(Template):
         return kept
 
     @classmethod
-    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def defaults(cls, given: Params) -> dict[str, Any]:
         """Return ``access``: what else there is, each provider has its own of."""
         for name in given:
             if name != "access":
@@ -101,35 +97,23 @@ class Ext(Template):
         return {"access": cls._access(given)} if given else {}
 
     @classmethod
-    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
-        """Return the identity of the volume `name` of the same provider."""
-        return (disk.logical_id[0], check_name("snapshot", name))
-
-    @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the provider."""
         del settings
         return str(logical_id[0] if logical_id else params.get("provider") or "")
 
     @staticmethod
-    def _access(params: Mapping[str, Any]) -> str:
+    def _access(params: Params) -> str:
         return checked_access(params)
 
     @classmethod
-    def _provider_of(cls, params: Mapping[str, Any]) -> str:
+    def _provider_of(cls, params: Params) -> str:
         provider = params.get("provider")
         if not provider:
             raise BadInput(f"Missing provider for template '{cls.name}'")
         return check_provider_name(str(provider))
 
-    # -- verbs --------------------------------------------------------------------
-
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Look for the provider that is named, if one is."""
         name = self.site.params.get("provider")
         if not name:
@@ -139,7 +123,7 @@ class Ext(Template):
         return (Need(kind="provider", name=name, problem=why),)
         yield  # what makes this a generator
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Return a unit for each valid provider; its room, where ``capacity`` tells."""
         only = self.site.params.get("provider")
         valid = [
@@ -154,15 +138,15 @@ class Ext(Template):
             units.append(Unit(template=self.name, key=key, total=total, free=free))
         return tuple(units)
 
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Run ``create``."""
         return self._script("create", disk, VOL_SIZE=f"{disk.size}")
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Run ``remove``."""
         return self._script("remove", disk)
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Run ``attach``, and read where the volume is.
 
         A refusal of what the script printed leaves the volume as the script left
@@ -182,29 +166,29 @@ class Ext(Template):
         self._check_userspace(disk, where)
         return where
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Run ``detach``."""
         return self._script("detach", disk)
 
-    def open(self, disk: Disk, *, exclusive: bool) -> Steps:
+    def open(self, disk: Disk, *, exclusive: bool) -> Steps[Outcome]:
         """Run ``open``, where the provider has one."""
         if not self._has("open", disk):
             return nothing()
         return self._script("open", disk, VOL_OPEN_EXCLUSIVE=f"{exclusive}")
 
-    def close(self, disk: Disk) -> Steps:
+    def close(self, disk: Disk) -> Steps[Outcome]:
         """Run ``close``, where the provider has one."""
         if not self._has("close", disk):
             return nothing()
         return self._script("close", disk)
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Run ``grow`` with the old and the new size."""
         if to <= disk.size:
             return nothing()
         return self._script("grow", disk, VOL_SIZE=f"{disk.size}", VOL_NEW_SIZE=f"{to}")
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Run ``snapshot``; without such a script there is no snapshot to promise."""
         if not self._has("snapshot", disk):
             raise NotSupported(
@@ -219,11 +203,11 @@ class Ext(Template):
             VOL_SNAPSHOT_SIZE=f"{size}",
         )
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Run ``setinfo``."""
         return self._script("setinfo", disk, VOL_METADATA=plain(text))
 
-    def verify(self, disk: Disk) -> Steps:
+    def verify(self, disk: Disk) -> Steps[Outcome]:
         """Run ``verify parameters``; what it says is the reason of a refusal."""
         try:
             yield self._command("verify", disk, {}, "parameters")
@@ -237,7 +221,7 @@ class Ext(Template):
             ) from failure
         return Outcome.UNCHANGED
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Run ``list``, where the provider has one, with the parameters of a disk."""
         provider = self._called(self._provider_of(params))
         if "list" not in provider.optional:
@@ -256,9 +240,7 @@ class Ext(Template):
         )
         return parse_list(provider.name, told.stdout)
 
-    # -- parts of verbs -----------------------------------------------------------
-
-    def capacity(self, provider: Provider) -> Generator[Command, Output, Room]:
+    def capacity(self, provider: Provider) -> Steps[Room]:
         """Return total and free MiB; None where the provider cannot tell.
 
         A storage system that hangs must not make the whole node look dead, so it has
@@ -285,7 +267,7 @@ class Ext(Template):
             _log.warning("%s", failure.message)
             return None, None
 
-    def _script(self, action: str, disk: Disk, **more: str) -> Steps:
+    def _script(self, action: str, disk: Disk, **more: str) -> Steps[Outcome]:
         yield self._command(action, disk, more)
         return Outcome.CHANGED
 
@@ -374,7 +356,7 @@ def plain(note: str) -> str:
     return _NOT_METADATA.sub("_", note)[:_METADATA_LENGTH]
 
 
-def _variables(params: Mapping[str, Any]) -> dict[str, str]:
+def _variables(params: Params) -> dict[str, str]:
     """Return ``EXTP_<NAME>`` for each parameter; no two may share a variable."""
     found: dict[str, str] = {}
     for name, value in params.items():

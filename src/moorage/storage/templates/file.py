@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``file``: raw images in a directory of one node."""
 
-from collections.abc import Generator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -14,21 +13,17 @@ from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
     Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
+    Id,
     Opened,
     Outcome,
-    Output,
+    Params,
+    Settings,
     Steps,
-    Surveying,
     Where,
 )
 from moorage.storage.validation import check_image_directory, check_name
-from moorage.units import Mib
+from moorage.units import MIB, Mib, mib_for
 
-_MIB = 1024 * 1024
 _DRIVER = "loop"
 PROGRAMS = ("cp", "fallocate", "mkdir", "mv", "rm", "stat", "truncate")
 _NOBODY = "detached"
@@ -51,8 +46,6 @@ class File(Template):
         images=True,
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, as Ganeti does."""
@@ -68,12 +61,7 @@ class File(Template):
         return (_DRIVER, f"{PurePosixPath(disk.volume).parent}/{name}")
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the directory."""
         root = cls._root_of(settings, params)
         return root or super().unit_key(settings, params, logical_id)
@@ -84,7 +72,7 @@ class File(Template):
         return Where(path=disk.volume)
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; a directory of its own is none of the system's."""
         kept = super().parameters(given)
         if "directory" in kept:
@@ -93,7 +81,7 @@ class File(Template):
         return kept
 
     @classmethod
-    def _root_of(cls, settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+    def _root_of(cls, settings: Settings, params: Params) -> str:
         (name,) = cls.capabilities.facts.settings
         return str(params.get("directory") or settings.get(name, ""))
 
@@ -109,19 +97,18 @@ class File(Template):
             raise BadInput(f"file {path} lies outside of {root}", path=path, root=root)
         return str(pure)
 
-    # -- verbs --------------------------------------------------------------------
-
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the file; one of the same size is left alone, another one refused."""
+        disk = yield from self._here(disk)
         path = self._path(disk)
         yield from self._check_root(disk)
         size = yield from self._bytes(path)
-        if size == disk.size * _MIB:
+        if size == disk.size * MIB:
             return Outcome.UNCHANGED
         if size:  # an empty one is what an interrupted create leaves
             raise Failed(
                 f"file {path} exists with {size} bytes instead of "
-                f"{disk.size * _MIB}: it is not overwritten",
+                f"{disk.size * MIB}: it is not overwritten",
                 path=path,
             )
         for folder in self._folders(disk):
@@ -130,8 +117,9 @@ class File(Template):
         yield from self._made(path, steps)
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Delete the file, and the instance's directory once it is empty."""
+        disk = yield from self._here(disk)
         path = self._path(disk)
         yield from self._check_root(disk)
         folder = str(PurePosixPath(path).parent)
@@ -143,29 +131,31 @@ class File(Template):
             yield _on(Opened.ENTRY, "rmdir", "--", folder, check=False)
         return Outcome.CHANGED if removed.stdout else Outcome.UNCHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Check that the file is there; nothing has to be mapped."""
+        disk = yield from self._here(disk)
         path = self._path(disk)
         found = yield _on(Opened.FILE, "test", "-f", path, check=False)
         if found.code:
             raise self._missing(path)
         return Where(path=path)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Do nothing: a file needs no mapping."""
         del disk
         return nothing()
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Extend the file to `to` MiB; where there is no room, it stays as it was."""
+        disk = yield from self._here(disk)
         path = self._path(disk)
         size = yield from self._bytes(path)
         if size is None:
             raise self._missing(path)
-        if size >= to * _MIB:
+        if size >= to * MIB:
             return Outcome.UNCHANGED
         try:
-            yield from self._extend(disk, path, Mib(size // _MIB), to)
+            yield from self._extend(disk, path, Mib(size // MIB), to)
         except Failed:
             # What was added was shown to nobody yet.
             back = ("truncate", f"--size={size}", "--", path)
@@ -173,12 +163,13 @@ class File(Template):
             raise
         return Outcome.CHANGED
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Copy the file beside itself, sharing blocks where the file system can.
 
         Without shared blocks the copy takes a while: what a running guest writes
         meanwhile may or may not be in it.
         """
+        disk = yield from self._here(disk)
         path = self._path(disk)
         target = str(self.snapshot_id(disk, name)[-1])
         there = yield _on(Opened.FILE, "test", "-f", target, check=False)
@@ -187,15 +178,16 @@ class File(Template):
         yield from self._made(_half(target), _copied(path, target, size))
         return Outcome.CHANGED
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the file's length."""
+        disk = yield from self._here(disk)
         path = self._path(disk)
         size = yield from self._bytes(path)
         if size is None:
             raise self._missing(path)
-        return Mib(size // _MIB)
+        return Mib(size // MIB)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask for the directory; the node says whether it allows image files there."""
         root = self._root_of(self.site.settings, self.site.params)
         if not root:
@@ -205,7 +197,7 @@ class File(Template):
         why = f"there is no directory {root}" if found.code else ""
         return (Need(kind="directory", name=root, problem=why),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask the file system of the directory, if that is there."""
         root = self._root_of(self.site.settings, self.site.params)
         if not root:
@@ -217,11 +209,11 @@ class File(Template):
         unit = Unit(template=self.name, key=root)
         if told.stdout.strip():
             block, total, free = map(int, told.stdout.split())
-            sizes = (Mib(blocks * block // _MIB) for blocks in (total, free))
+            sizes = (Mib(blocks * block // MIB) for blocks in (total, free))
             unit = replace(unit, **dict(zip(("total", "free"), sizes, strict=True)))
         return (unit,)
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the regular files below the directory; no link is followed."""
         root = self._root_of(self.site.settings, params)
         if not root:
@@ -237,12 +229,15 @@ class File(Template):
         return tuple(
             Volume(
                 logical_id=(_DRIVER, f"{root}/{path}"),
-                size=Mib(-(-int(size) // _MIB)),
+                size=mib_for(int(size)),
             )
             for size, path in lines
         )
 
-    # -- parts of verbs -----------------------------------------------------------
+    def _here(self, disk: Disk) -> Steps[Disk]:
+        """Return a disk with the path of its file on this node, once it can be used."""
+        return disk
+        yield  # what makes this a generator
 
     def _path(self, disk: Disk) -> str:
         return self._inside(disk.volume, self._root(disk))
@@ -257,7 +252,7 @@ class File(Template):
     def _missing(self, path: str) -> Failed:
         return Failed(f"there is no file {path} on node {self.site.node}", path=path)
 
-    def _check_root(self, disk: Disk) -> Generator[Command, Output, None]:
+    def _check_root(self, disk: Disk) -> Steps[None]:
         """Refuse to work below a mount point that is not mounted."""
         root = self._root(disk)
         found = yield _on(Opened.DIRECTORY, "test", "-d", root, check=False)
@@ -265,16 +260,14 @@ class File(Template):
             raise Failed(f"there is no directory {root} on node {self.site.node}")
 
     @staticmethod
-    def _bytes(path: str) -> Generator[Command, Output, int | None]:
+    def _bytes(path: str) -> Steps[int | None]:
         """Return the file's length, None if there is no file."""
         command = ("stat", "--dereference", "--format=%s", "--", path)
         found = yield _on(Opened.FILE, *command, check=False)
         return None if found.code else int(found.stdout.strip() or 0)
 
     @staticmethod
-    def _made(
-        path: str, steps: Generator[Command, Output, None]
-    ) -> Generator[Command, Output, None]:
+    def _made(path: str, steps: Steps[None]) -> Steps[None]:
         """Run `steps` that make the file `path`; a half-made one is deleted."""
         try:
             yield from steps
@@ -283,29 +276,27 @@ class File(Template):
             raise
 
     @classmethod
-    def _extend(
-        cls, disk: Disk, path: str, old: Mib, new: Mib
-    ) -> Generator[Command, Output, None]:
+    def _extend(cls, disk: Disk, path: str, old: Mib, new: Mib) -> Steps[None]:
         """Make the file `new` MiB long.
 
         Its length is asked for afterwards: util-linux before 2.39 says that
         ``fallocate --posix`` succeeded where there was no room.
         """
         if disk.params.get("preallocate"):
-            span = (f"--offset={old * _MIB}", f"--length={(new - old) * _MIB}")
+            span = (f"--offset={old * MIB}", f"--length={(new - old) * MIB}")
             yield _on(Opened.MADE, "fallocate", "--posix", *span, path)
         else:
             yield _at_least(path, new)
         size = yield from cls._bytes(path)
-        if size is None or size < new * _MIB:
+        if size is None or size < new * MIB:
             raise Failed(
-                f"file {path} has {size or 0} bytes instead of {new * _MIB}: its file "
+                f"file {path} has {size or 0} bytes instead of {new * MIB}: its file "
                 "system has no room for them",
                 path=path,
             )
 
 
-def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, None]:
+def _copied(path: str, target: str, size: Mib) -> Steps[None]:
     part = _half(target)
     yield Command(
         ("cp", "--reflink=auto", "--sparse=always", "--", path, part),
@@ -319,7 +310,7 @@ def _copied(path: str, target: str, size: Mib) -> Generator[Command, Output, Non
 
 
 def _at_least(path: str, size: Mib) -> Command:
-    return _on(Opened.MADE, "truncate", f"--size=>{size * _MIB}", "--", path)
+    return _on(Opened.MADE, "truncate", f"--size=>{size * MIB}", "--", path)
 
 
 def _on(how: Opened, *argv: str, check: bool = True) -> Command:

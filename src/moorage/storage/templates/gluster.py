@@ -1,32 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """``gluster``: image files of a Gluster volume, mounted or reached by QEMU itself."""
 
-from collections.abc import Generator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from msgspec.structs import replace
 
 from moorage.errors import BadInput, CommandFailed, Failed
-from moorage.model import Disk, Need
+from moorage.model import Disk, Need, Unit, Volume
 from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
 from moorage.storage.command import (
     Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
+    Id,
     Opened,
-    Output,
+    Params,
+    Settings,
     Steps,
-    Surveying,
     Where,
 )
 from moorage.storage.validation import check_name
-from moorage.units import Mib
 
 from .file import PROGRAMS, File
 
@@ -53,8 +48,6 @@ class Gluster(File):
         modules=("fuse",),
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("loop", path)``, below the volume's root, as Ganeti does."""
@@ -66,7 +59,7 @@ class Gluster(File):
         return (_DRIVER, f"{_FOLDER}/{born.name(cls.name)}")
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; host and volume are plain names."""
         kept = super().parameters(given)
         checked_access(kept)
@@ -75,12 +68,7 @@ class Gluster(File):
         return kept
 
     @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume, with its server."""
         del settings, logical_id
         return _source(params)
@@ -92,52 +80,23 @@ class Gluster(File):
         return None
 
     @classmethod
-    def _root_of(cls, settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+    def _root_of(cls, settings: Settings, params: Params) -> str:
         """Return where the volume is mounted: each has a directory of its own."""
         directory = settings.get(_SETTING, "")
         return f"{directory}/{_given(params, 'volume')}" if directory else ""
 
-    # -- verbs --------------------------------------------------------------------
-
-    def create(self, disk: Disk) -> Steps:
-        """Make the file, as on any file system."""
-        yield from self._mounted(disk.params)
-        return (yield from super().create(self._placed(disk)))
-
-    def remove(self, disk: Disk) -> Steps:
-        """Delete the file."""
-        yield from self._mounted(disk.params)
-        return (yield from super().remove(self._placed(disk)))
-
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Check that the file is there; the guest opens it, or QEMU its URI."""
-        yield from self._mounted(disk.params)
-        here = self._placed(disk)
-        found = yield from super().attach(here)
+        found = yield from super().attach(disk)
         if is_userspace(disk.params):
-            yield from self._let_in(here)
+            yield from self._let_in(str(found.path))
         server = f"{_given(disk.params, 'host')}:{_given(disk.params, 'port')}"
         at = f"{_given(disk.params, 'volume')}/{disk.volume}"
         uris = {"kvm": f"gluster+tcp://{server}/{at}"}
         path = None if is_userspace(disk.params) else found.path
         return Where(path=path, uris=uris)
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
-        """Extend the file to `to` MiB."""
-        yield from self._mounted(disk.params)
-        return (yield from super().grow(self._placed(disk), to))
-
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
-        """Copy the file beside itself."""
-        yield from self._mounted(disk.params)
-        return (yield from super().snapshot(self._placed(disk), name, size))
-
-    def measure(self, disk: Disk) -> Measuring:
-        """Return the file's length."""
-        yield from self._mounted(disk.params)
-        return (yield from super().measure(self._placed(disk)))
-
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Try to mount the volume."""
         source = _source(self.site.params)
         try:
@@ -146,7 +105,7 @@ class Gluster(File):
             return (Need(kind="volume", name=source, problem=error.message),)
         return (Need(kind="volume", name=source),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask the mounted volume; a node that cannot mount it has no such unit."""
         if not self._root_of(self.site.settings, self.site.params):
             return ()
@@ -158,7 +117,7 @@ class Gluster(File):
         key = _source(self.site.params)
         return tuple(replace(unit, key=key) for unit in found)
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the files of the volume."""
         yield from self._mounted(params)
         root = self._root_of(self.site.settings, params)
@@ -170,28 +129,26 @@ class Gluster(File):
             for one in found
         )
 
-    # -- parts of verbs -----------------------------------------------------------
-
-    def _placed(self, disk: Disk) -> Disk:
-        """Return the disk with the path that its file has on this node."""
+    def _here(self, disk: Disk) -> Steps[Disk]:
+        """Mount the volume, and return the disk with the path of its file in it."""
+        yield from self._mounted(disk.params)
         root = self._root(disk)
         path = self._inside(str(PurePosixPath(root, disk.volume)), root)
         return replace(disk, logical_id=(_DRIVER, path))
 
-    def _let_in(self, disk: Disk) -> Generator[Command, Output, None]:
+    def _let_in(self, path: str) -> Steps[None]:
         """Let QEMU open the file, which is a user without rights in the volume, too.
 
         Gluster asks for no proof of who somebody is: what is kept from others is kept
         by its own lists of addresses (``auth.allow``).
         """
-        path = disk.volume
         folder = str(PurePosixPath(path).parent)
         enter = ("chmod", "o+x", "--", folder)
         yield Command(enter, images={folder: Opened.DIRECTORY})
         write = ("chmod", "o+rw", "--", path)
         yield Command(write, images={path: Opened.FILE})
 
-    def _mounted(self, params: Mapping[str, Any]) -> Generator[Command, Output, None]:
+    def _mounted(self, params: Params) -> Steps[None]:
         """Mount the volume, if it is not.
 
         Raises
@@ -213,7 +170,7 @@ class Gluster(File):
             if not (yield from self._is_mounted(root, source)):
                 raise
 
-    def _is_mounted(self, root: str, source: str) -> Generator[Command, Output, bool]:
+    def _is_mounted(self, root: str, source: str) -> Steps[bool]:
         """Return whether the volume is mounted; fail if something else is there."""
         look = ("findmnt", "--noheadings", "--output", "SOURCE", "--mountpoint", root)
         there = yield Command(look, check=False, reads=True)
@@ -229,10 +186,10 @@ class Gluster(File):
         return True
 
 
-def _given(params: Mapping[str, Any], name: str) -> str:
+def _given(params: Params, name: str) -> str:
     return str(params.get(name) or _USUAL[name])
 
 
-def _source(params: Mapping[str, Any]) -> str:
+def _source(params: Params) -> str:
     """Return what is mounted: ``host:volume``."""
     return f"{_given(params, 'host')}:{_given(params, 'volume')}"

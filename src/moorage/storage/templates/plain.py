@@ -2,7 +2,6 @@
 """``plain``: logical volumes of LVM, on the disks of one node."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,24 +12,11 @@ from moorage.model.templates import FACTS
 from moorage.storage import lvm
 from moorage.storage.base import Template, VolumeRequest, nothing
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Outcome,
-    Output,
-    Steps,
-    Surveying,
-    Where,
-)
-from moorage.storage.validation import check_name
-from moorage.units import Mib
+from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
+from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain as plain_note
 
-_MIB = 1024 * 1024
 _NOTE = re.compile(r"(originstname|disk)\+")
 """How the notes begin that Ganeti and we leave as tags."""
 
@@ -59,8 +45,6 @@ class Plain(Template):
         modules=("dm_mod",),
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``(volume group, volume)``; an adopted volume keeps its name."""
@@ -76,7 +60,7 @@ class Plain(Template):
         return (group, born.volume or f"{born.unique}.disk{born.index}")
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; an adopted volume is the identity, and is none."""
         kept = super().parameters({k: v for k, v in given.items() if k != "adopt"})
         if "vg" in kept:
@@ -89,34 +73,20 @@ class Plain(Template):
         return lvm.check_name("logical volume", volume)
 
     @classmethod
-    def adopted_at(
-        cls, volume: str, settings: Mapping[str, str], params: Mapping[str, Any]
-    ) -> str:
+    def adopted_at(cls, volume: str, settings: Settings, params: Params) -> str:
         """Return the device of a volume of the disk's group."""
         return lvm.device(cls._group_of(settings, params), volume)
 
     @classmethod
-    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
-        """Return the identity of a volume in the same group."""
-        return (disk.logical_id[0], check_name("snapshot", name))
-
-    @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the volume group."""
         return str(logical_id[0]) if logical_id else cls._group_of(settings, params)
 
     @staticmethod
-    def _group_of(settings: Mapping[str, str], params: Mapping[str, Any]) -> str:
+    def _group_of(settings: Settings, params: Params) -> str:
         return str(params.get("vg") or settings.get("volume_group_name", ""))
 
-    # -- verbs --------------------------------------------------------------------
-
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the volume; one of the right size is left alone, another one refused.
 
         Signatures of what was there before do not stop it, and its first bytes are
@@ -132,7 +102,7 @@ class Plain(Template):
         yield Command(("lvcreate", *words, *size, group, *how.devices))
         return Outcome.CHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Destroy the volume; one that has snapshots is kept, for they need it."""
         found = yield from self._look(disk)
         if not found:
@@ -150,7 +120,7 @@ class Plain(Template):
         yield Command(("lvremove", "--yes", f"{group}/{name}"))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Let the node have the volume's device: after a boot it may have none."""
         yield from self._there(disk)
         group, name = disk.logical_id
@@ -158,15 +128,15 @@ class Plain(Template):
         yield Command(("lvchange", "--yes", "--activate", "y", f"{group}/{name}"))
         return Where(path=lvm.device(group, name), block=True)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Do nothing: a device that nobody has open does no harm."""
         del disk
         return nothing()
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Extend the volume to `to` MiB, on its own physical volumes with spindles."""
         found = yield from self._there(disk)
-        if lvm.size_of(found) >= to * _MIB:
+        if lvm.size_of(found) >= to * MIB:
             return Outcome.UNCHANGED
         if found["origin"]:
             raise NotSupported(
@@ -179,7 +149,7 @@ class Plain(Template):
         yield Command(("lvextend", "--size", f"{to}m", f"{group}/{name}", *own))
         return Outcome.CHANGED
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a snapshot volume with room for all that either side may write.
 
         It is as large as the volume: LVM knows no other size of a snapshot.
@@ -188,7 +158,7 @@ class Plain(Template):
         if (yield from self._look(copy)):
             return Outcome.UNCHANGED
         found = yield from self._there(disk)
-        there = lvm.size_of(found) // _MIB
+        there = lvm.size_of(found) // MIB
         if there < size:
             raise Failed(
                 f"disk {disk.label} has {there} MiB: a snapshot of it cannot have "
@@ -200,7 +170,7 @@ class Plain(Template):
         yield Command(("lvcreate", "--yes", *words, f"{group}/{origin}"))
         return Outcome.CHANGED
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep the note as a tag, in place of the one before."""
         found = yield from self._there(disk)
         wanted, tags = plain_note(text), lvm.words(found["lv_tags"])
@@ -213,12 +183,12 @@ class Plain(Template):
         yield Command(("lvchange", *words, *target))
         return Outcome.CHANGED
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the volume's size."""
         found = yield from self._there(disk)
-        return Mib(lvm.size_of(found) // _MIB)
+        return Mib(lvm.size_of(found) // MIB)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask for the volume group."""
         group = self._group_of(self.site.settings, self.site.params)
         if not group:
@@ -229,7 +199,7 @@ class Plain(Template):
         why = "" if group in known else f"there is no volume group {group}"
         return (Need(kind="volume group", name=group, problem=why),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask LVM for its volume groups: a disk may name another than the cluster's."""
         fields = "vg_name,vg_size,vg_free,vg_missing_pv_count"
         try:
@@ -240,13 +210,13 @@ class Plain(Template):
             Unit(
                 template=self.name,
                 key=row["vg_name"],
-                total=Mib(int(row["vg_size"]) // _MIB),
+                total=Mib(int(row["vg_size"]) // MIB),
                 free=lvm.usable(row),
             )
             for row in rows
         )
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the logical volumes of a group, but for those of LVM's own."""
         group = self._group_of(self.site.settings, params)
         fields = "lv_name,lv_size,lv_layout,lv_tags,origin"
@@ -254,7 +224,7 @@ class Plain(Template):
         return tuple(
             Volume(
                 logical_id=(group, row["lv_name"]),
-                size=Mib(-(-lvm.size_of(row) // _MIB)),
+                size=mib_for(lvm.size_of(row)),
                 note=row["lv_tags"],
                 origin=row.get("origin", ""),
             )
@@ -262,9 +232,7 @@ class Plain(Template):
             if row["lv_layout"] not in _POOLS
         )
 
-    # -- parts of verbs -----------------------------------------------------------
-
-    def _look(self, disk: Disk) -> Generator[Command, Output, lvm.Row | None]:
+    def _look(self, disk: Disk) -> Steps[lvm.Row | None]:
         """Return what LVM tells of the volume; None if there is none."""
         group, name = disk.logical_id
         lvm.check_name("volume group", group)
@@ -276,12 +244,12 @@ class Plain(Template):
         # A volume on several devices has a line for each of them.
         return {**rows[0], "devices": ",".join(row["devices"] for row in rows)}
 
-    def there(self, disk: Disk) -> Generator[Command, Output, bool]:
+    def there(self, disk: Disk) -> Steps[bool]:
         """Ask whether the volume is on this node."""
         found = yield from self._look(disk)
         return found is not None
 
-    def _there(self, disk: Disk) -> Generator[Command, Output, lvm.Row]:
+    def _there(self, disk: Disk) -> Steps[lvm.Row]:
         found = yield from self._look(disk)
         if found is None:
             told = "/".join(disk.logical_id)
@@ -293,17 +261,17 @@ class Plain(Template):
 
     def _its_own(self, disk: Disk, found: lvm.Row) -> Outcome:
         """Refuse a volume that was not made for the disk."""
-        more = lvm.size_of(found) - disk.size * _MIB
+        more = lvm.size_of(found) - disk.size * MIB
         if not 0 <= more < int(found["vg_extent_size"]):
             raise Failed(
                 f"logical volume {'/'.join(disk.logical_id)} exists with "
-                f"{lvm.size_of(found) // _MIB} MiB instead of {disk.size}: it is not "
+                f"{lvm.size_of(found) // MIB} MiB instead of {disk.size}: it is not "
                 "overwritten",
                 disk=disk.uuid,
             )
         return Outcome.UNCHANGED
 
-    def _layout(self, disk: Disk) -> Generator[Command, Output, lvm.Layout]:
+    def _layout(self, disk: Disk) -> Steps[lvm.Layout]:
         """Say over which physical volumes a new volume is to be spread."""
         wanted = int(disk.params.get("stripes", 1))
         if wanted == 1 and not disk.spindles:

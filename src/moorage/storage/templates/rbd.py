@@ -2,7 +2,7 @@
 """``rbd``: images of a Ceph cluster, mapped by the kernel or reached by QEMU itself."""
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,24 +12,11 @@ from moorage.model.templates import FACTS
 from moorage.storage.access import checked_access, is_userspace
 from moorage.storage.base import Template, VolumeRequest
 from moorage.storage.capabilities import Can, Capabilities
-from moorage.storage.command import (
-    Command,
-    Examining,
-    Finding,
-    Listing,
-    Measuring,
-    Outcome,
-    Output,
-    Steps,
-    Surveying,
-    Where,
-)
-from moorage.storage.validation import check_name
-from moorage.units import Mib
+from moorage.storage.command import Command, Id, Outcome, Params, Settings, Steps, Where
+from moorage.units import MIB, Mib, mib_for
 
 from .ext import plain
 
-_MIB = 1024 * 1024
 _DRIVER = "rbd"
 _ABSENT = 2
 """The exit status for what is not there."""
@@ -37,8 +24,6 @@ _PATIENCE = "10"
 """Seconds to look for a cluster that may be down."""
 _NOTE = "note"
 """The key of the note beside an image."""
-
-_Doing = Generator[Command, Output, None]
 
 
 class Rbd(Template):
@@ -62,8 +47,6 @@ class Rbd(Template):
         programs=("rbd", "ceph"),
     )
 
-    # -- pure questions -----------------------------------------------------------
-
     @classmethod
     def logical_id(cls, born: VolumeRequest) -> tuple[Any, ...]:
         """Return ``("rbd", image)``, as Ganeti does; the pool is a parameter."""
@@ -75,7 +58,7 @@ class Rbd(Template):
         return (_DRIVER, born.name(cls.name))
 
     @classmethod
-    def parameters(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+    def parameters(cls, given: Params) -> dict[str, Any]:
         """Return the parameters; names of Ceph's are plain ones."""
         kept = super().parameters(given)
         checked_access(kept)
@@ -85,41 +68,28 @@ class Rbd(Template):
         return kept
 
     @classmethod
-    def snapshot_id(cls, disk: Disk, name: str) -> tuple[Any, ...]:
-        """Return the identity of an image in the same pool."""
-        del disk
-        return (_DRIVER, check_name("snapshot", name))
-
-    @classmethod
-    def unit_key(
-        cls,
-        settings: Mapping[str, str],
-        params: Mapping[str, Any],
-        logical_id: Sequence[Any] = (),
-    ) -> str:
+    def unit_key(cls, settings: Settings, params: Params, logical_id: Id = ()) -> str:
         """Return the pool, and the file that names its cluster, if it is not Ceph's."""
         del settings, logical_id
         conf = params.get("conf")
         return f"{_pool(params)}@{conf}" if conf else _pool(params)
 
-    # -- verbs --------------------------------------------------------------------
-
-    def create(self, disk: Disk) -> Steps:
+    def create(self, disk: Disk) -> Steps[Outcome]:
         """Make the image; one of the same size is left alone, another one refused."""
         found = yield from self._look(disk, disk.volume)
         if found is None:
             size = ("--size", f"{disk.size}M")
             yield self._rbd(disk, "create", *size, _image(disk))
             return Outcome.CHANGED
-        if found["size"] != disk.size * _MIB:
+        if found["size"] != disk.size * MIB:
             raise Failed(
-                f"image {_image(disk)} exists with {found['size'] // _MIB} MiB instead "
+                f"image {_image(disk)} exists with {found['size'] // MIB} MiB instead "
                 f"of {disk.size}: it is not overwritten",
                 disk=disk.uuid,
             )
         return Outcome.UNCHANGED
 
-    def remove(self, disk: Disk) -> Steps:
+    def remove(self, disk: Disk) -> Steps[Outcome]:
         """Destroy the image, after its clones have become whole."""
         if (yield from self._look(disk, disk.volume)) is None:
             return Outcome.UNCHANGED
@@ -131,7 +101,7 @@ class Rbd(Template):
         yield self._rbd(disk, "rm", "--no-progress", _image(disk))
         return Outcome.CHANGED
 
-    def attach(self, disk: Disk) -> Finding:
+    def attach(self, disk: Disk) -> Steps[Where]:
         """Map the image, unless QEMU reaches it itself; twice is once."""
         yield from self._there(disk)
         uris = {"kvm": self._uri(disk)}
@@ -146,7 +116,7 @@ class Rbd(Template):
         told = yield self._rbd(disk, "map", _image(disk))
         return Where(path=told.stdout.strip(), block=True, uris=uris)
 
-    def detach(self, disk: Disk) -> Steps:
+    def detach(self, disk: Disk) -> Steps[Outcome]:
         """Unmap the image, if it is mapped here."""
         if is_userspace(disk.params):
             return Outcome.UNCHANGED
@@ -155,15 +125,15 @@ class Rbd(Template):
             yield self._rbd(disk, "unmap", device)
         return Outcome.CHANGED if mapped else Outcome.UNCHANGED
 
-    def grow(self, disk: Disk, to: Mib) -> Steps:
+    def grow(self, disk: Disk, to: Mib) -> Steps[Outcome]:
         """Enlarge the image to `to` MiB; a larger one is left alone."""
         found = yield from self._there(disk)
-        if found["size"] >= to * _MIB:
+        if found["size"] >= to * MIB:
             return Outcome.UNCHANGED
         yield self._resize(disk, disk.volume, to)
         return Outcome.CHANGED
 
-    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps:
+    def snapshot(self, disk: Disk, name: str, size: Mib) -> Steps[Outcome]:
         """Make a clone of a snapshot that nobody sees, which goes with the clone."""
         if (yield from self._look(disk, name)) is None:
             try:
@@ -175,7 +145,7 @@ class Rbd(Template):
             yield from self._finish(disk, name, size)
         return Outcome.CHANGED
 
-    def _unmake(self, disk: Disk, name: str, why: Failed) -> _Doing:
+    def _unmake(self, disk: Disk, name: str, why: Failed) -> Steps[None]:
         """Take back a clone that failed; what stays there is said to be in doubt."""
         half = ("rm", "--no-progress", _image(disk, name))
         drop = ("snap", "rm", "--no-progress", f"{_image(disk)}@{name}")
@@ -188,7 +158,7 @@ class Rbd(Template):
         if left is not None:
             why.facts["killed"] = True
 
-    def _clone(self, disk: Disk, name: str, size: Mib) -> _Doing:
+    def _clone(self, disk: Disk, name: str, size: Mib) -> Steps[None]:
         source = f"{_image(disk)}@{name}"
         if not (yield from self._has_snapshot(disk, name)):
             yield self._rbd(disk, "snap", "create", "--no-progress", source)
@@ -196,30 +166,30 @@ class Rbd(Template):
         yield self._rbd(disk, "clone", *form, source, _image(disk, name))
         yield from self._finish(disk, name, size)
 
-    def _finish(self, disk: Disk, name: str, size: Mib) -> _Doing:
+    def _finish(self, disk: Disk, name: str, size: Mib) -> Steps[None]:
         """Hide the snapshot of a clone, and make the clone as large as it is to be."""
         if (yield from self._has_snapshot(disk, name)):
             source = f"{_image(disk)}@{name}"
             yield self._rbd(disk, "snap", "rm", "--no-progress", source)
         copy = yield from self._there(disk, name)
-        if copy["size"] < size * _MIB:
+        if copy["size"] < size * MIB:
             yield self._resize(disk, name, size)
 
-    def _has_snapshot(self, disk: Disk, name: str) -> Generator[Command, Output, bool]:
+    def _has_snapshot(self, disk: Disk, name: str) -> Steps[bool]:
         told = yield self._asked(disk, "snap", "ls", _image(disk))
         return name in {one["name"] for one in json.loads(told.stdout or "[]")}
 
-    def setinfo(self, disk: Disk, text: str) -> Steps:
+    def setinfo(self, disk: Disk, text: str) -> Steps[Outcome]:
         """Keep the note in the image's metadata."""
         yield self._rbd(disk, "image-meta", "set", _image(disk), _NOTE, plain(text))
         return Outcome.CHANGED
 
-    def measure(self, disk: Disk) -> Measuring:
+    def measure(self, disk: Disk) -> Steps[Mib]:
         """Return the image's size."""
         found = yield from self._there(disk)
-        return Mib(found["size"] // _MIB)
+        return Mib(found["size"] // MIB)
 
-    def examine(self) -> Examining:
+    def examine(self) -> Steps[tuple[Need, ...]]:
         """Ask the cluster for the pool."""
         params = self.site.params
         pool = _pool(params)
@@ -233,7 +203,7 @@ class Rbd(Template):
             return (Need(kind="pool", name=pool, problem=error.message),)
         return (Need(kind="pool", name=pool),)
 
-    def room(self) -> Surveying:
+    def room(self) -> Steps[tuple[Unit, ...]]:
         """Ask the cluster for the pool; a node that reaches none has no such unit."""
         params = self.site.params
         if not _pool(params):  # nobody said that there is Ceph
@@ -249,17 +219,15 @@ class Rbd(Template):
             if one["name"] == _pool(params)
         )
 
-    def volumes(self, params: Mapping[str, Any]) -> Listing:
+    def volumes(self, params: Params) -> Steps[tuple[Volume, ...]]:
         """Return the images of a pool."""
         words = ("ls", "--long", "--format", "json", _pool(params))
         told = yield Command(("rbd", *_options(params), *words), reads=True, whole=True)
         return tuple(
-            Volume(logical_id=(_DRIVER, one["image"]), size=_rounded(one["size"]))
+            Volume(logical_id=(_DRIVER, one["image"]), size=mib_for(one["size"]))
             for one in json.loads(told.stdout or "[]")
             if "snapshot" not in one
         )
-
-    # -- parts of verbs -----------------------------------------------------------
 
     def _rbd(self, disk: Disk, *words: str) -> Command:
         return Command(("rbd", *_options(disk.params), *words))
@@ -268,9 +236,7 @@ class Rbd(Template):
         argv = ("rbd", *_options(disk.params), *words, "--format", "json")
         return Command(argv, check=check, reads=True)
 
-    def _look(
-        self, disk: Disk, name: str
-    ) -> Generator[Command, Output, dict[str, Any] | None]:
+    def _look(self, disk: Disk, name: str) -> Steps[dict[str, Any] | None]:
         """Return what Ceph tells of an image; None if there is none.
 
         Whoever finds no cluster, or no pool, gets the same exit status. So the pool is
@@ -285,15 +251,13 @@ class Rbd(Template):
         found: dict[str, Any] = json.loads(told.stdout or '{"size": 0}')
         return found
 
-    def _there(
-        self, disk: Disk, name: str = ""
-    ) -> Generator[Command, Output, dict[str, Any]]:
+    def _there(self, disk: Disk, name: str = "") -> Steps[dict[str, Any]]:
         found = yield from self._look(disk, name or disk.volume)
         if found is None:
             raise Failed(f"there is no image {_image(disk, name)}", disk=disk.uuid)
         return found
 
-    def _mapped(self, disk: Disk) -> Generator[Command, Output, list[str]]:
+    def _mapped(self, disk: Disk) -> Steps[list[str]]:
         """Return the devices that the image is mapped to on this node."""
         told = yield self._asked(disk, "showmapped")
         return [
@@ -313,7 +277,7 @@ class Rbd(Template):
         return f"rbd:{_image(disk)}{''.join(told)}"
 
 
-def _pool(params: Mapping[str, Any]) -> str:
+def _pool(params: Params) -> str:
     return str(params.get("pool") or "")
 
 
@@ -321,7 +285,7 @@ def _image(disk: Disk, name: str = "") -> str:
     return f"{_pool(disk.params)}/{name or disk.volume}"
 
 
-def _options(params: Mapping[str, Any]) -> tuple[str, ...]:
+def _options(params: Params) -> tuple[str, ...]:
     """Return which cluster a program is to ask, and as whom."""
     given = {"--conf": params.get("conf"), "--id": params.get("user-id")}
     told = ((option, str(text)) for option, text in given.items() if text)
@@ -330,12 +294,8 @@ def _options(params: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _unit(name: str, told: Mapping[str, int]) -> Unit:
     free = told["max_avail"]
-    total = Mib((free + told["stored"]) // _MIB)
-    return Unit(template="rbd", key=name, total=total, free=Mib(free // _MIB))
-
-
-def _rounded(size: int) -> Mib:
-    return Mib(-(-size // _MIB))
+    total = Mib((free + told["stored"]) // MIB)
+    return Unit(template="rbd", key=name, total=total, free=Mib(free // MIB))
 
 
 def _escaped(text: str) -> str:

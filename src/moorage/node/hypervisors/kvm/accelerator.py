@@ -138,8 +138,6 @@ class Accelerators:
         record = self._record()
         self._keep(record, next(_keys([kernel]), "") or _own_key(), verdict)
 
-    # -- trying -------------------------------------------------------------------
-
     def _absent(self) -> Accelerator | None:
         if os.access(self._device, os.R_OK | os.W_OK):
             return None
@@ -161,8 +159,6 @@ class Accelerators:
         emulation = emulated(160)
         found = await trial.boot(self._program, emulation, kernel, 3 * self._patience)
         return found.fate is Fate.WORKS
-
-    # -- keeping ------------------------------------------------------------------
 
     def _record(self) -> _Record:
         machine = _machine(self._program)

@@ -4,7 +4,6 @@
 QEMU itself is asked what is plugged.
 """
 
-import asyncio
 import re
 from itertools import chain
 
@@ -12,40 +11,24 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Card, seat
 
-from . import netdev, shapes
+from . import devices, netdev
 from .monitor import Monitor, Refusal
 from .taps import Tap
 
-_PERIPHERAL = "/machine/peripheral"
 _SEAT = re.compile(rf"/{netdev.port_name(0)[:-1]}([0-9])(?:/|$)", re.ASCII)
-_POLL = 0.02
 
 
 async def layout(monitor: Monitor) -> dict[str, int] | None:
     """Return the seat of each card; None if the guest has no seats."""
-    names = await _peripheral(monitor)
+    names = await devices.plugged(monitor)
     if netdev.port_name(0) not in names:
         return None
     cards = [card for name in names if (card := netdev.card_of(name))]
-    found = {card: await _seat_of(monitor, card) for card in cards}
+    found = {
+        card: await devices.number_at(monitor, netdev.device_name(card), _SEAT)
+        for card in cards
+    }
     return {card: at for card, at in found.items() if at is not None}
-
-
-async def _peripheral(monitor: Monitor) -> list[str]:
-    listed = await monitor.read(shapes.Children, "qom-list", path=_PERIPHERAL)
-    return [item.name for item in listed]
-
-
-async def _seat_of(monitor: Monitor, card: str) -> int | None:
-    path = f"{_PERIPHERAL}/{netdev.device_name(card)}"
-    try:
-        bus = await monitor.read(
-            shapes.Path, "qom-get", path=path, property="parent_bus"
-        )
-    except Refusal:  # the guest let go of it just now
-        return None
-    found = _SEAT.search(bus)
-    return int(found[1]) if found else None
 
 
 async def plug(
@@ -116,25 +99,3 @@ async def let_go(monitor: Monitor, card: str) -> None:
     except Refusal as error:
         if "not found" not in error.said:
             raise
-
-
-async def ask_to_unplug(monitor: Monitor, card: str, within: float) -> bool:
-    """Ask the guest to let go of a card; return whether it did, in so many seconds.
-
-    The request may be repeated: a guest that is starting loses the first ones.
-    """
-    name = netdev.device_name(card)
-    if name in await _peripheral(monitor):
-        try:
-            await monitor.ask("device_del", id=name)
-        except Refusal as error:
-            if "already in the process" not in error.said:
-                raise
-    loop = asyncio.get_running_loop()
-    end = loop.time() + within
-    while name in await _peripheral(monitor):
-        if loop.time() > end:
-            return False
-        await asyncio.sleep(_POLL)
-    await let_go(monitor, card)
-    return True

@@ -14,6 +14,7 @@ from itertools import count
 from moorage.errors import Failed
 from moorage.node.hypervisors.base import Target
 from moorage.protocol import Report, Writing
+from moorage.units import MIB
 
 from . import blockdev, shapes
 from .hotplug import root
@@ -25,7 +26,6 @@ _JOB = "dump-"
 _NODE = "t-"
 _LOOK = 0.5
 """Seconds between two looks at how far the jobs are."""
-_MIB = 1024 * 1024
 _RELEASE, _POLL = 30.0, 0.05
 """Seconds that cancelled jobs may take to end, and between two looks."""
 
@@ -102,7 +102,7 @@ def _copying(target: Target, source: str, writing: Writing) -> dict[str, object]
         "device": source,
         "target": blockdev.dump_name(target.disk),
         "sync": "full",
-        "speed": writing.rate * _MIB,
+        "speed": writing.rate * MIB,
         "compress": writing.compress,
         "auto-dismiss": False,
     }
@@ -119,8 +119,8 @@ async def _watched(talk: Talk, wanted: int, report: Report) -> None:
         broken = next((job.error for job in over if job.error), "")
         if broken:
             raise Failed(f"QEMU cannot copy the guest's disks: {broken}")
-        done = sum(job.current_progress for job in jobs) // _MIB
-        total = sum(job.total_progress for job in jobs) // _MIB
+        done = sum(job.current_progress for job in jobs) // MIB
+        total = sum(job.total_progress for job in jobs) // MIB
         report(min(done, total), total, "MiB", "copy the running guest's disks")
         if len(over) == wanted:
             return

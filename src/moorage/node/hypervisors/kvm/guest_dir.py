@@ -15,13 +15,12 @@ from pathlib import Path
 from msgspec import DecodeError, ValidationError, json
 
 from moorage.node.hypervisors.base import GuestSpec
+from moorage.node.proc import START, living
 from moorage.units import Mib
 
 _SPEC = "spec.json"
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_START = 19
-"""Of the words behind a process's name, the one that tells when it began."""
-NOTE = f"echo $$ $(cut -d' ' -f{_START + 3} /proc/$$/stat) $(cat {_BOOT}) >pid"
+NOTE = f"echo $$ $(cut -d' ' -f{START + 3} /proc/$$/stat) $(cat {_BOOT}) >pid"
 """What a shell does in the directory before it becomes QEMU."""
 SOCKETS = ("monitor", "console", "channel")
 
@@ -41,8 +40,6 @@ class Home:
     def file(self, name: str) -> Path:
         """Return the path of a file of the guest."""
         return self.path / name
-
-    # -- the lock -----------------------------------------------------------------
 
     def claim(self) -> int | None:
         """Return a descriptor that holds the lock; None if the guest has a process.
@@ -111,8 +108,6 @@ class Home:
         """Whether the directory is one that a guest was started in."""
         return self.file(_SPEC).exists()
 
-    # -- what it holds ------------------------------------------------------------
-
     def pid(self) -> int | None:
         """Return the process id of QEMU; None while it has not come up."""
         words = self.read("pid").split()
@@ -169,14 +164,8 @@ def _birth(pid: str) -> list[str]:
 
     Nothing if the process is not there, or only waits to be buried.
     """
-    try:
-        _, _, rest = Path("/proc", pid, "stat").read_text().rpartition(")")
-    except OSError:
-        return []
-    words = rest.split()
-    return (
-        [pid, words[_START], _BOOT.read_text().strip()] if words[0] not in "ZX" else []
-    )
+    words = living(pid)
+    return [pid, words[START], _BOOT.read_text().strip()] if words else []
 
 
 def _locked(directory: int) -> bool:

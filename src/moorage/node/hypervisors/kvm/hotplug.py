@@ -14,14 +14,13 @@ from moorage.errors import Failed
 from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 
-from . import blockdev, ceph, shapes
+from . import blockdev, ceph, devices, shapes
 from .blockdev import Data, Stack
 from .commandline import PORTS
 from .monitor import Monitor, Refusal
 from .openings import Images, opened
 from .shapes import FdSet
 
-_PERIPHERAL = "/machine/peripheral"
 _PORT = re.compile(r"/port(\d{1,3})(?:/|$)", re.ASCII)
 _POLL = 0.02
 _RELEASE = 5.0
@@ -29,26 +28,17 @@ _RELEASE = 5.0
 
 async def layout(monitor: Monitor) -> dict[str, int]:
     """Return the port of each disk that is plugged."""
-    ports = {disk: await _port_of(monitor, disk) for disk in await plugged(monitor)}
+    ports = {
+        disk: await devices.number_at(monitor, blockdev.device_name(disk), _PORT)
+        for disk in await plugged(monitor)
+    }
     return {disk: port for disk, port in ports.items() if port is not None}
 
 
 async def plugged(monitor: Monitor) -> list[str]:
     """Return the disks that are plugged."""
-    listed = await monitor.read(shapes.Children, "qom-list", path=_PERIPHERAL)
-    return [disk for item in listed if (disk := blockdev.disk_of(item.name))]
-
-
-async def _port_of(monitor: Monitor, disk: str) -> int | None:
-    path = f"{_PERIPHERAL}/{blockdev.device_name(disk)}"
-    try:
-        bus = await monitor.read(
-            shapes.Path, "qom-get", path=path, property="parent_bus"
-        )
-    except Refusal:  # the guest let go of it just now
-        return None
-    found = _PORT.search(bus)
-    return int(found[1]) if found else None
+    names = await devices.plugged(monitor)
+    return [disk for name in names if (disk := blockdev.disk_of(name))]
 
 
 def free_port(slot: int, taken: Collection[int]) -> int | None:
@@ -183,32 +173,6 @@ async def close_stack(monitor: Monitor, stack: Stack) -> None:
             await monitor.ask("remove-fd", fdset_id=one.fdset_id)
 
 
-async def ask_to_unplug(monitor: Monitor, disk: str, within: float) -> bool:
-    """Ask the guest to let go of a drive; return whether it did, in so many seconds.
-
-    The request may be repeated: a guest that is starting loses the first ones.
-    """
-    if disk in await plugged(monitor):
-        try:
-            await monitor.ask("device_del", id=blockdev.device_name(disk))
-        except Refusal as error:
-            if not _is_late(error.said):
-                raise
-    loop = asyncio.get_running_loop()
-    end = loop.time() + within
-    while disk in await plugged(monitor):
-        if loop.time() > end:
-            return False
-        await asyncio.sleep(_POLL)
-    await let_go(monitor, disk)
-    return True
-
-
-def _is_late(said: str) -> bool:
-    """Whether QEMU only says that the drive is going, or has just gone."""
-    return "already in the process" in said or "not found" in said
-
-
 async def resize(
     monitor: Monitor, drive: Drive, images: Images | None, given: Parameters
 ) -> None:
@@ -234,7 +198,7 @@ async def root(monitor: Monitor, disk: str) -> str:
     Failed
         If the guest does not have the disk.
     """
-    path = f"{_PERIPHERAL}/{blockdev.device_name(disk)}"
+    path = f"{devices.PLACE}/{blockdev.device_name(disk)}"
     try:
         return await monitor.read(str, "qom-get", path=path, property="drive")
     except Refusal:

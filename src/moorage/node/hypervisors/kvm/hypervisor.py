@@ -15,14 +15,17 @@ from moorage.node.wiring import Wiring
 from moorage.protocol import Door, Moved, Report, Writing
 
 from . import (
+    blockdev,
     cards,
     consoles,
+    devices,
     dumping,
     ending,
     hotplug,
     lines,
     migration,
     mirror,
+    netdev,
     observing,
     power,
     process,
@@ -33,7 +36,6 @@ from .cables import Cables
 from .gate import Gate
 from .guest_dir import Home
 from .launching import Launcher
-from .letting_go import let_go
 from .monitor import conversation
 from .openings import Images
 
@@ -108,8 +110,6 @@ class Kvm:
             self._home(uuid), await self.find(uuid), kind, ticket
         )
 
-    # -- what is there ------------------------------------------------------------
-
     async def guests(self) -> list[GuestState]:
         """Return every guest that has a process here."""
         return await observing.guests(self.run_dir)
@@ -125,8 +125,6 @@ class Kvm:
     async def powered_off(self) -> tuple[str, ...]:
         """Return the guests that powered themselves off; see :mod:`.ending`."""
         return ending.powered_off(self.run_dir)
-
-    # -- start and stop -----------------------------------------------------------
 
     async def start(self, spec: GuestSpec) -> None:
         """Start a guest; one that runs is left alone, one that stands still is woken.
@@ -173,8 +171,6 @@ class Kvm:
         """Reset the guest without giving up its process; it runs afterwards."""
         await power.reset(self._home(uuid))
 
-    # -- the accelerator ----------------------------------------------------------
-
     def accelerator(self) -> Accelerator | None:
         """Return what is known of this node's accelerator; None if nothing is yet."""
         return self._launcher.accelerators.known()
@@ -184,8 +180,6 @@ class Kvm:
         if again:
             return await self._launcher.accelerators.look_again()
         return await self._launcher.accelerators.verdict()
-
-    # -- drives -------------------------------------------------------------------
 
     async def plug(self, uuid: str, drive: Drive) -> None:
         """Hot-plug a drive; one that is plugged is left alone."""
@@ -205,10 +199,9 @@ class Kvm:
         home = self._home(uuid)
         if not home.has_process():
             return
-        ask = partial(hotplug.ask_to_unplug, disk=disk)
-        await let_go(home, ask, f"disk {disk}", self._unplug_timeout, disk=disk)
-
-    # -- network cards ------------------------------------------------------------
+        name, close = blockdev.device_name(disk), partial(hotplug.let_go, disk=disk)
+        what, patience = f"disk {disk}", self._unplug_timeout
+        await devices.let_go(home, name, close, what, patience, disk=disk)
 
     async def plug_card(self, uuid: str, card: Card) -> None:
         """Hot-plug a network card; one that is plugged is left alone."""
@@ -232,8 +225,9 @@ class Kvm:
         """
         home = self._home(uuid)
         if home.has_process():
-            ask = partial(cards.ask_to_unplug, card=card)
-            await let_go(home, ask, f"network card {card}", self._unplug_timeout)
+            name, close = netdev.device_name(card), partial(cards.let_go, card=card)
+            what, patience = f"network card {card}", self._unplug_timeout
+            await devices.let_go(home, name, close, what, patience)
             await self._cables.unplugged(home, card)
 
     async def arrived(self, uuid: str) -> None:
@@ -280,8 +274,6 @@ class Kvm:
         """Give a mirror up, switched or not: the guest goes on with what it had."""
         await mirror.drop(partial(conversation, self._home(uuid)), disk)
 
-    # -- dumps --------------------------------------------------------------------
-
     async def dump(
         self,
         uuid: str,
@@ -300,8 +292,6 @@ class Kvm:
             return False
         async with conversation(home) as monitor:
             return await dumping.end(monitor)
-
-    # -- migration ----------------------------------------------------------------
 
     async def incoming(self, spec: GuestSpec, address: str = "") -> Door:
         """Prepare a guest that waits for a migration; return where to send it.

@@ -136,9 +136,6 @@ async def _ask_for(monitor: Monitor, password: str, time: str) -> None:
     await monitor.ask("expire_password", protocol="vnc", time=time)
 
 
-# -- at the start ----------------------------------------------------------------------
-
-
 def port(spec: GuestSpec, given: Parameters) -> socket | None:
     """Return a socket that listens where a guest's VNC has a port, if it has one.
 

@@ -23,6 +23,7 @@ from moorage.model.hvparams import Parameters
 from moorage.model.standstill import told
 from moorage.node.text import clean
 from moorage.protocol import Door, Moved, Report
+from moorage.units import MIB
 
 from . import shapes, tls_psk
 from .gate import Gate, knock, listen
@@ -43,7 +44,6 @@ _SAID = 2000
 _POLL = 0.05
 _SETTLED = 5.0
 """Seconds that QEMU may take to bring a guest out of a migration that ended."""
-_MIB = 20
 _PORTS, _TRIES = 1 << 16, 256
 _NAME = "migration"
 
@@ -181,7 +181,7 @@ async def _begin(monitor: Monitor, way: Way) -> socket:
     await monitor.ask("migrate-set-capabilities", capabilities=[converge])
     await monitor.ask(
         "migrate-set-parameters",
-        max_bandwidth=way.given.migration_bandwidth << _MIB,
+        max_bandwidth=way.given.migration_bandwidth * MIB,
         downtime_limit=way.given.migration_downtime,
     )
     try:
@@ -239,7 +239,7 @@ async def _progress(talk: Talk) -> AsyncIterator[Migration]:
 def _tell(stats: Migration, report: Report) -> None:
     ram = stats.ram
     if ram:
-        total, left = ram.total >> _MIB, ram.remaining >> _MIB
+        total, left = ram.total // MIB, ram.remaining // MIB
         report(total - left, total, "MiB", f"pass {ram.dirty_sync_count}")
 
 
@@ -248,7 +248,7 @@ async def _result(talk: Talk, stats: Migration, way: Way) -> Moved:
         return Moved(
             total_ms=stats.total_time,
             downtime_ms=stats.downtime if way.live else stats.total_time,
-            transferred=(stats.ram or shapes.NO_RAM).transferred >> _MIB,
+            transferred=(stats.ram or shapes.NO_RAM).transferred // MIB,
         )
     async with talk() as monitor:
         await run_again(monitor)

@@ -15,6 +15,7 @@ from moorage.model.hvparams import Parameters
 from moorage.node.hypervisors.base import Drive
 from moorage.node.text import clean
 from moorage.protocol import Report
+from moorage.units import MIB
 
 from . import blockdev, hotplug, migration, shapes
 from .blockdev import Stack
@@ -30,7 +31,6 @@ _POLL = 0.01
 _STANDSTILL = 20.0
 """Seconds that the change may take before the guest goes on with what it had."""
 _SAID = 2000
-_MIB = 20
 _ERRORS = {
     "nospace": "there is no room for the new one",
     "failed": "it cannot be read, or the new one cannot be written",
@@ -65,9 +65,6 @@ async def _jobs(monitor: Monitor) -> list[shapes.Job]:
     return await monitor.read(shapes.Jobs, "query-jobs")
 
 
-# -- copying ---------------------------------------------------------------------------
-
-
 async def start(
     talk: Talk,
     disk: str,
@@ -97,8 +94,8 @@ async def _check_size(monitor: Monitor, old: Stack, new: Stack) -> None:
     sizes = await hotplug.sizes(monitor)
     if sizes[new.upper] < sizes[old.upper]:
         raise Failed(
-            f"its volume has {sizes[old.upper] >> _MIB} MiB, and the new one "
-            f"{sizes[new.upper] >> _MIB} MiB",
+            f"its volume has {sizes[old.upper] // MIB} MiB, and the new one "
+            f"{sizes[new.upper] // MIB} MiB",
             hint="gnt-cluster repair-disk-sizes",
         )
 
@@ -122,7 +119,7 @@ async def _mirror(
         on_source_error="stop",
         on_target_error="stop",
         auto_dismiss=False,
-        speed=rate << _MIB,
+        speed=rate * MIB,
     )
 
 
@@ -156,11 +153,8 @@ async def _check(monitor: Monitor, job: shapes.Job, disk: str) -> None:
 
 
 def _tell(job: shapes.Job, report: Report) -> None:
-    done, total = job.current_progress >> _MIB, job.total_progress >> _MIB
+    done, total = job.current_progress // MIB, job.total_progress // MIB
     report(done, max(total, 1), "MiB", "mirrored")
-
-
-# -- the change ------------------------------------------------------------------------
 
 
 async def switch(talk: Talk, disk: str) -> None:
@@ -236,9 +230,6 @@ async def settle(talk: Talk, disk: str, report: Report) -> None:
         except Failed as error:
             report(0, 0, "log", f"Warning: the old volume stays open: {error.message}")
         await monitor.ask("job-dismiss", id=found.job.id)
-
-
-# -- giving up -------------------------------------------------------------------------
 
 
 async def drop(talk: Talk, disk: str) -> None:

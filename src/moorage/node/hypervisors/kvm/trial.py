@@ -97,9 +97,6 @@ def _machine(accel: str) -> Sequence[str]:
     return ("-accel", accel, "-cpu", cpu, *machine)
 
 
-# -- the run ----------------------------------------------------------------------
-
-
 class _Ran(NamedTuple):
     """What was seen of a run: exit status (None: ended by us), QEMU's word, texts."""
 
@@ -178,9 +175,6 @@ def _read(console: Path) -> str:
         return console.read_text(errors="replace")
     except FileNotFoundError:
         return ""
-
-
-# -- what it means ----------------------------------------------------------------
 
 
 def _failure(ran: _Ran, doing: str, patience: float) -> Outcome:

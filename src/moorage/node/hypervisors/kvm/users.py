@@ -20,6 +20,7 @@ from pathlib import Path
 from moorage.errors import BadInput, Failed
 from moorage.model.hvparams import Parameters
 from moorage.model.uidpool import UidPool, shown
+from moorage.node.proc import living
 
 LOCKS = Path("/run/moorage-uid-pool")
 _LOG = logging.getLogger(__name__)
@@ -146,14 +147,8 @@ def _used(pool: UidPool) -> Iterator[int]:
             continue
         with suppress(OSError):  # it ended meanwhile
             uid = entry.stat().st_uid
-            if any(first <= uid <= last for first, last in pool) and _alive(entry):
+            if any(first <= uid <= last for first, last in pool) and living(entry.name):
                 yield uid
-
-
-def _alive(entry: os.DirEntry[str]) -> bool:
-    """Whether it is no zombie, which nobody may ever bury."""
-    state = Path(entry.path, "stat").read_text().rpartition(")")[2].split()[0]
-    return state not in "ZX"
 
 
 def _locked(path: Path) -> int | None:
