@@ -46,15 +46,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class GroupHealth:
-    """The health of one group.
-
-    Attributes
-    ----------
-    group : int
-        Which one, by index.
-    score : float
-        Its score.
-    """
+    """The health and the score of one group, by index."""
 
     group: int
     health: Health
